@@ -1,0 +1,43 @@
+# Attractor: every job of the repository, one target each.
+
+PY := .venv/bin/python
+STAMP := .venv/.attractor-setup
+export PYTHONDONTWRITEBYTECODE :=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench nightly format clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## Create .venv, install pinned dependencies, build the native kernel
+$(STAMP): pyproject.toml constraints.txt setup.py tools/setup $(wildcard src/attractor/check/*.c)
+	@bash tools/setup
+	@touch $(STAMP)
+
+demo: setup ## Show the main job on the embedded server
+	@$(PY) -m attractor demo
+
+test: setup ## Run every test, with coverage
+	$(PY) -m pytest -n 2 --dist worksteal --cov --cov-report=term tests -m "not nightly"
+
+check: setup ## Quick gate: format, lint, types, import contracts, tidy, fast tests
+	.venv/bin/ruff format --check -q
+	.venv/bin/ruff check -q
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+	$(PY) -m pytest -q -n 2 -m "not slow and not nightly" tests
+
+bench: setup ## Run the benchmarks; JSON on stdout
+	@$(PY) benchmarks/run.py
+
+nightly: setup ## Run the long tests too
+	$(PY) -m pytest -n 2 tests
+
+format: setup ## Format and fix what can be fixed
+	.venv/bin/ruff format
+	.venv/bin/ruff check --fix
+
+clean: ## Remove what the other targets made
+	rm -rf .venv build dist .coverage .hypothesis .pytest_cache .mypy_cache .ruff_cache src/*.egg-info
+	find src -name '*.so' -delete

@@ -1,0 +1,36 @@
+"""Entry point of the ``attractor`` command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+import attractor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line; each room adds its own subcommands."""
+    parser = argparse.ArgumentParser(
+        prog="attractor", description="Write, run and prove Kubernetes-style controllers in Python."
+    )
+    parser.add_argument("--version", action="version", version=f"attractor {attractor.__version__}")
+    parser.add_subparsers(dest="command", metavar="COMMAND")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; answer its exit code."""
+    parser = build_parser()
+    args = parser.parse_args(argv)
+    if args.command is None:
+        parser.print_help(sys.stderr)
+        return 2
+    return int(args.run(args))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""Names of kinds, resources and objects, in Kubernetes' own words."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class GroupVersion(NamedTuple):
+    """An API group at one version; the core group is the empty string."""
+
+    group: str
+    version: str
+
+    @classmethod
+    def parse(cls, api_version: str) -> GroupVersion:
+        """Read ``apiVersion`` as objects carry it: ``v1`` or ``group/version``.
+
+        >>> GroupVersion.parse("apps/v1")
+        GroupVersion(group='apps', version='v1')
+        """
+        group, slash, version = api_version.partition("/")
+        if not slash:
+            return cls("", group)
+        if "/" in version:
+            raise ValueError(f"unexpected GroupVersion string: {api_version}")
+        return cls(group, version)
+
+    def __str__(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+class GroupVersionKind(NamedTuple):
+    """What an object says it is."""
+
+    group: str
+    version: str
+    kind: str
+
+    @classmethod
+    def of(cls, api_version: str, kind: str) -> GroupVersionKind:
+        """Join an object's ``apiVersion`` and ``kind``."""
+        group, version = GroupVersion.parse(api_version)
+        return cls(group, version, kind)
+
+    @property
+    def api_version(self) -> str:
+        """The ``apiVersion`` of such an object."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def group_kind(self) -> GroupKind:
+        """The kind without its version."""
+        return GroupKind(self.group, self.kind)
+
+    def __str__(self) -> str:
+        return f"{self.api_version}, Kind={self.kind}"
+
+
+class GroupKind(NamedTuple):
+    """A kind, whatever its version; prints as ``Kind.group``."""
+
+    group: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+
+class GroupResource(NamedTuple):
+    """A resource, whatever its version; prints as ``resource.group``."""
+
+    group: str
+    resource: str
+
+    def __str__(self) -> str:
+        return f"{self.resource}.{self.group}" if self.group else self.resource
+
+
+class GroupVersionResource(NamedTuple):
+    """Where objects of a kind are served."""
+
+    group: str
+    version: str
+    resource: str
+
+    @property
+    def group_resource(self) -> GroupResource:
+        """The resource without its version."""
+        return GroupResource(self.group, self.resource)
+
+    @property
+    def group_version(self) -> GroupVersion:
+        """The group and version that serve it."""
+        return GroupVersion(self.group, self.version)
+
+
+class Key(NamedTuple):
+    """An object's name within its kind; cluster-scoped objects have an empty namespace."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name

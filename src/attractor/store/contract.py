@@ -1,0 +1,143 @@
+"""What every store owes its callers.
+
+    StoreError
+    ├── Stale             a compared key is at another revision: read again
+    ├── Compacted         the revision is no longer kept: start over
+    ├── FutureRevision    the revision is not there yet
+    ├── StoreFull         no space; nothing was written, reads go on
+    └── StoreUnavailable  the engine cannot be reached; whether a write in flight happened is unknown
+
+Worked example: on an empty store, ``commit({"a": 0}, puts={"a": b"1"})`` answers revision 1; the same again raises
+``Stale`` for ``a`` (it is at 1 now); ``commit({"a": 1}, deletes={"a"})`` answers 2. A watch after 0 then sees
+``Event(1, "a", b"1", None)`` and ``Event(2, "a", None, Entry("a", b"1", 1, 1))``; a snapshot at 1 still reads ``a``. After
+``compact(2)`` the snapshot at 1 and a watch after 0 raise ``Compacted``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+
+class StoreError(Exception):
+    """Anything that a store refuses or fails to do."""
+
+
+class Stale(StoreError):
+    """A compared key is not at the expected revision; nothing was written."""
+
+    def __init__(self, keys: Collection[str]) -> None:
+        self.keys = frozenset(keys)
+        super().__init__(f"changed since it was read: {', '.join(sorted(self.keys))}; read again")
+
+
+class Compacted(StoreError):
+    """The asked revision is older than what is kept."""
+
+    def __init__(self, asked: int, oldest: int) -> None:
+        self.asked, self.oldest = asked, oldest
+        super().__init__(f"revision {asked} is compacted, the oldest kept is {oldest}; start over from a snapshot")
+
+
+class FutureRevision(StoreError):
+    """The asked revision has not been written yet."""
+
+    def __init__(self, asked: int, newest: int) -> None:
+        self.asked, self.newest = asked, newest
+        super().__init__(f"revision {asked} is in the future, the newest is {newest}")
+
+
+class StoreFull(StoreError):
+    """There is no space left; nothing of the transaction was written, and reads go on."""
+
+
+class StoreUnavailable(StoreError):
+    """The engine cannot be reached; a write in flight may or may not have happened."""
+
+
+class Entry(NamedTuple):
+    """A key's value at some snapshot, the revision that wrote it, and the one that created the key."""
+
+    key: str
+    value: bytes
+    revision: int
+    created: int
+
+
+class Event(NamedTuple):
+    """One change: the new value (None when deleted), the value before (None when created)."""
+
+    revision: int
+    key: str
+    value: bytes | None
+    previous: Entry | None
+
+
+class Batch(NamedTuple):
+    """What a watcher gets: all matching events up to and including ``revision``; no events is a progress mark."""
+
+    revision: int
+    events: Sequence[Event]
+
+
+class Snapshot(Protocol):
+    """The whole store at one revision; reading it never blocks and never changes."""
+
+    @property
+    def revision(self) -> int:
+        """The revision that this snapshot shows."""
+
+    def get(self, key: str) -> Entry | None:
+        """The entry of a key."""
+
+    def range(self, prefix: str, *, after: str = "", limit: int = 0) -> Sequence[Entry]:
+        """Entries whose key starts with ``prefix`` and is greater than ``after``, in key order; 0 means no limit."""
+
+    def count(self, prefix: str, *, after: str = "") -> int:
+        """How many entries such a range has."""
+
+
+class Store(Protocol):
+    """A store, used from one event loop."""
+
+    @property
+    def revision(self) -> int:
+        """The newest revision that this process knows to be durable."""
+
+    @property
+    def compacted(self) -> int:
+        """Revisions below this one are no longer kept."""
+
+    async def snapshot(self) -> Snapshot:
+        """Linearizable: shows every write that anyone had acknowledged before the call."""
+
+    def snapshot_nowait(self) -> Snapshot:
+        """What this process knows now; on a shared engine it may lag behind other processes."""
+
+    def snapshot_at(self, revision: int) -> Snapshot:
+        """Exactly that revision; raises ``Compacted`` or ``FutureRevision``."""
+
+    async def commit(
+        self, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
+    ) -> int:
+        """Write all or nothing if every compared key is at its revision (0: absent); answer the new revision.
+
+        Durable when it answers. Raises ``Stale`` with the keys that differ, ``StoreFull`` or ``StoreUnavailable``.
+        Deleting an absent key changes nothing; a transaction that changes nothing takes no revision.
+        """
+
+    def watch(self, prefix: str, *, after: int) -> AbstractAsyncContextManager[AsyncIterator[Batch]]:
+        """All events after that revision under a prefix, in order, in batches that never split a revision.
+
+        A watcher that falls too far behind, or whose revision is compacted, gets ``Compacted``; it never slows
+        others down. Leaving the context ends the watch at once.
+        """
+
+    async def compact(self, revision: int) -> None:
+        """Forget history below that revision; the newest state is always kept."""
+
+    async def aclose(self) -> None:
+        """Finish running writes, end watches, and let go of files and connections."""
