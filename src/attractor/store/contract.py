@@ -9,8 +9,8 @@
 
 Worked example: on an empty store, ``commit({"a": 0}, puts={"a": b"1"})`` answers revision 1; the same again raises
 ``Stale`` for ``a`` (it is at 1 now); ``commit({"a": 1}, deletes={"a"})`` answers 2. A watch after 0 then sees
-``Event(1, "a", b"1", None)`` and ``Event(2, "a", None, Entry("a", b"1", 1, 1))``; a snapshot at 1 still reads ``a``. After
-``compact(2)`` the snapshot at 1 and a watch after 0 raise ``Compacted``.
+``Event(1, "a", b"1", None)`` and ``Event(2, "a", None, Entry("a", b"1", 1, 1))``; a snapshot at 1 still reads ``a``.
+After ``compact(2)`` the snapshot at 1 and a watch after 0 raise ``Compacted``.
 """
 
 from __future__ import annotations

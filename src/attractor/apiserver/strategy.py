@@ -1,0 +1,60 @@
+"""The rules of one kind, beyond those of all kinds.
+
+The core runs every write through its kind's strategy, in this order: ``decode`` (shape), ``default``, ``prepare_create``
+or ``prepare_update`` (what the caller may not set), then ``validate`` or ``validate_update``. All take the object as
+plain JSON that the core owns and may change in place; ``old`` is never changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from attractor.objects.field import FieldError
+    from attractor.objects.jsontypes import JsonObject
+
+
+class Decoded(NamedTuple):
+    """A request's object after decoding, and what a strict reader would object to."""
+
+    obj: JsonObject
+    unknown: list[str]
+    """Paths of fields that the kind does not have; already dropped from ``obj``."""
+
+
+class Strategy:
+    """The rules of a kind that has none of its own; built-in kinds and custom resources override what they need."""
+
+    has_generation = True
+    """Whether ``metadata.generation`` counts changes of everything but metadata and status."""
+    has_status_subresource = False
+    """Whether status is written only through its subresource."""
+    allow_create_on_update = False
+    """Whether PUT creates a missing object."""
+    allow_unconditional_update = True
+    """Whether PUT may leave out ``metadata.resourceVersion``."""
+
+    def decode(self, obj: JsonObject) -> Decoded:
+        """Check types and bring the object into the kind's shape; raises ``BadRequest`` in the decoder's words."""
+        return Decoded(obj, [])
+
+    def default(self, obj: JsonObject) -> None:
+        """Fill in, in place, what the caller left out."""
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        """Drop or set, in place, what a caller may not choose on create (status, generation is the core's)."""
+
+    def prepare_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> None:
+        """Put back, in place, what this request may not change (status on the main resource, spec on status)."""
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """Why the name is not allowed; ``prefix`` when it is a generateName."""
+        return []
+
+    def validate(self, obj: JsonObject) -> list[FieldError]:
+        """Every rule that a new object breaks."""
+        return []
+
+    def validate_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
+        """Every rule that the change breaks."""
+        return self.validate(obj)
