@@ -1,8 +1,8 @@
 """The rules of one kind, beyond those of all kinds.
 
-The core runs every write through its kind's strategy, in this order: ``decode`` (shape), ``default``, ``prepare_create``
-or ``prepare_update`` (what the caller may not set), then ``validate`` or ``validate_update``. All take the object as
-plain JSON that the core owns and may change in place; ``old`` is never changed.
+The core runs every write through its kind's strategy, in this order: ``decode`` (shape), ``default``,
+``prepare_create`` or ``prepare_update`` (what the caller may not set), then ``validate`` or ``validate_update``. All
+take the object as plain JSON that the core owns and may change in place; ``old`` is never changed.
 """
 
 from __future__ import annotations
