@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def in_order_of(
-    merged: list[Any], order: list[Any], server: list[Any], identity: Callable[[Any], Any]
-) -> list[Any]:
+def in_order_of(merged: list[Any], order: list[Any], server: list[Any], identity: Callable[[Any], Any]) -> list[Any]:
     """The merged items: those that ``order`` names in its order, the others woven in by their place on the server."""
     rank: dict[Any, int] = {}
     for place, name in enumerate(order):
@@ -28,9 +26,7 @@ def in_order_of(
     return _woven(patched, rest, server, identity)
 
 
-def _woven(
-    patched: list[Any], rest: list[Any], server: list[Any], identity: Callable[[Any], Any]
-) -> list[Any]:
+def _woven(patched: list[Any], rest: list[Any], server: list[Any], identity: Callable[[Any], Any]) -> list[Any]:
     """Weave two runs: an item of ``rest`` goes first when it stood before the next patched item on the server."""
     places: dict[Any, int] = {}
     for place, item in enumerate(server):
@@ -39,8 +35,8 @@ def _woven(
     woven: list[Any] = []
     left = 0
     for item in patched:
-        place = places.get(identity(item))
-        while place is not None and left < len(rest) and places[identity(rest[left])] < place:
+        place = places.get(identity(item), 0)  # nothing stood before an item that is new
+        while left < len(rest) and places[identity(rest[left])] < place:
             woven.append(rest[left])
             left += 1
         woven.append(item)
