@@ -1,22 +1,25 @@
 """Schemas of real kinds, and what a real kube-apiserver answered."""
 
+import importlib.util
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import kubernetes_validate
 import pytest
 
 from attractor.objects.schema.node import Schema
 
-PUBLISHED = Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema/v1.36.0-local/_definitions.json"
-RECORDINGS = Path(__file__).parent / "apply/recordings"
+RECORDINGS = Path(__file__).parent / "recordings"
 
 
 @cache
 def definitions() -> dict[str, Any]:
-    defs: dict[str, Any] = json.loads(PUBLISHED.read_text())["$defs"]
+    package = importlib.util.find_spec("kubernetes_validate")
+    assert package is not None
+    assert package.origin is not None
+    published = Path(package.origin).parent / "kubernetes-json-schema/v1.36.0-local/_definitions.json"
+    defs: dict[str, Any] = json.loads(published.read_text())["$defs"]
     return defs
 
 
@@ -35,7 +38,7 @@ class Kinds:
     """Kinds by name: schema, and the object that their Go type encodes to when nothing is set."""
 
     CORE = "io.k8s.api.core.v1"
-    EMPTY: dict[str, dict[str, Any]] = {
+    EMPTY: ClassVar[dict[str, dict[str, Any]]] = {
         "ConfigMap": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}},
         "Secret": {"apiVersion": "v1", "kind": "Secret", "metadata": {}},
         "Service": {
