@@ -61,6 +61,13 @@ class Atom:
         """For a list's items: the defaults of fields that may be keys."""
         return {}
 
+    @cached_property
+    def is_flat(self) -> bool:
+        """Whether this is a scalar, or a map of scalars such as labels: nothing below it can merge in its own way."""
+        if not self.is_map:
+            return not self.is_list
+        return not self.is_atomic_map and not self.fields and self.element is not None and self.element.is_flat
+
     def face(self, value: Any) -> int:
         """Which of the faces a present value shows; null shows the first that there is."""
         if isinstance(value, dict):
@@ -76,6 +83,8 @@ class Atom:
 
 class _Untyped(Atom):
     """Any value: a scalar, an atomic list, or a map of the same."""
+
+    is_flat = False
 
     scalar = "untyped"
     is_list = True

@@ -53,11 +53,9 @@ def compare_objects(atom: Atom, old: JsonObject, new: JsonObject) -> Comparison:
     """Compare two whole objects, leaving out what is never tracked; raises ``Untypable`` for items without keys."""
     result = Comparison({}, {}, {})
     fields = atom.fields
-    for name in old.keys() | new.keys() if len(old) != len(new) or old.keys() != new.keys() else new:
-        if name in {"apiVersion", "kind"}:
-            continue
+    for name in new if old.keys() == new.keys() else {**old, **new}:
         before, after = old.get(name, _MISSING), new.get(name, _MISSING)
-        if before is after or before == after:
+        if before is after or before == after or name in {"apiVersion", "kind"}:
             continue
         child = fields.get(name) or atom.element or DEDUCED
         if name == "metadata":
@@ -104,6 +102,9 @@ def _compare_maps(atom: Atom, old: JsonObject, new: JsonObject, into: Comparison
 
 def _compare_values(element: str, atom: Atom, old: Any, new: Any, into: Comparison) -> None:
     """Compare two present values that are not equal."""
+    if not isinstance(old, dict | list) and not isinstance(new, dict | list):
+        into.modified[element] = LEAF
+        return
     below = Comparison({}, {}, {})
     is_modified = False
     for face in {atom.face(old), atom.face(new)}:

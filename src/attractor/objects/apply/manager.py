@@ -153,12 +153,19 @@ class FieldManager:
             comparison = comparison.without(reset)
         if not comparison:
             return managed
-        rest, _ = self._others(old, new, comparison, managed, None, reset)
+        rest, _ = self._others(old, new, comparison, managed, name, reset)
         taken = union(comparison.added, comparison.modified)
-        if taken:
-            previous = rest.get(name)
-            fields = union(previous.fields, taken) if previous is not None else taken
-            rest[name] = Owned(fields, self._api_version, now)
+        previous = rest.pop(name, None)
+        if previous is None:
+            if taken:
+                rest[name] = Owned(taken, self._api_version, now)
+            return rest
+        before = reconciled(self._atom, previous.fields)
+        after = union(difference(before, comparison.removed), taken)
+        if after:
+            entry = previous.entry if after is previous.fields else None
+            retimed = {**entry, "time": now} if entry is not None and taken else entry
+            rest[name] = Owned(after, self._api_version, now if taken else previous.time, retimed)
         return rest
 
     def _others(

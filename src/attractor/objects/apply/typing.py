@@ -210,7 +210,7 @@ def reconciled(atom: Atom, fields: FieldSet) -> FieldSet:
         if not below:
             continue
         child = atom.items if element[:2] in {"k:", "v:"} else atom.fields.get(element[2:]) or atom.element
-        if child is None or child.is_deduced:
+        if child is None or child.is_deduced or child.is_flat:
             continue
         became_atomic = child.is_atomic_map if child.is_map else child.is_list and not child.is_associative
         changed = LEAF if became_atomic else reconciled(child, below)
