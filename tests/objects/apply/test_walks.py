@@ -50,7 +50,7 @@ KIND = Schema(
 ATOM: Atom = root_atom_of(KIND)
 A, B, C = {"k": "a", "v": "1"}, {"k": "b", "v": "1"}, {"k": "c", "v": "1"}
 KEY_A, KEY_B = 'k:{"k":"a"}', 'k:{"k":"b"}'
-ITEM_FIELDS = {".": {}, "f:k": {}, "f:v": {}}
+ITEM_FIELDS: dict[str, Any] = {".": {}, "f:k": {}, "f:v": {}}
 
 
 @pytest.mark.parametrize(
