@@ -17,7 +17,7 @@ from attractor.store.etcd.connection import Connection, is_compacted, translated
 from attractor.store.etcd.layout import Layout, head_revision
 from attractor.store.etcd.proto import rpc_pb2 as pb
 from attractor.store.local import LocalStore
-from attractor.store.mvcc import HISTORY_LIMIT, Commit, Mvcc, View, check_transaction
+from attractor.store.mvcc import HISTORY_LIMIT, Mvcc, View, check_transaction
 from attractor.store.sortedmap import SortedMap
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ class EtcdStore(LocalStore):
         self._options = options
         self._layout = Layout(options.prefix)
         self._is_loaded = False
+        self._followed = 0
+        """The revision of etcd up to which the mirror has everything; others' writes may put it above our own."""
         self._connected: asyncio.Future[Connection] = asyncio.get_running_loop().create_future()
         """Done while the watch runs; calls go over the very connection that it runs on."""
         self._trouble: StoreError = StoreUnavailable(f"{options} did not answer; check that it runs")
@@ -143,6 +145,7 @@ class EtcdStore(LocalStore):
     def check_invariants(self) -> None:
         """What holds between any two steps of the event loop."""
         super().check_invariants()
+        assert self.revision <= self._followed or not self._is_loaded, "the mirror shows what it has not got"
         assert all(revision > self.revision for revision, _, _ in self._behind), "somebody waits for what is there"
 
     # Calls
@@ -221,7 +224,7 @@ class EtcdStore(LocalStore):
     async def _follow(self, connection: Connection) -> None:
         """Bring the mirror up and keep it so, until the connection fails."""
         newest = (await connection.range(self._layout.head_request())).header.revision
-        if not self._is_loaded or newest < self.revision:
+        if not self._is_loaded or newest < self._followed:
             # The first time, or after etcd was restored from a backup.
             await self._load(connection, max(newest - self._history_limit, 1))
         while True:
@@ -234,22 +237,23 @@ class EtcdStore(LocalStore):
         """Start over from an old revision, or from the oldest that etcd has, so that history reaches back there."""
         while True:
             try:
-                view, last = await self._list(connection, revision)
+                view = await self._list(connection, revision)
                 break
             except _CompactedAway:
                 revision = await self._oldest(connection, revision)
-        here = self._mvcc.head
-        if self._is_loaded and last <= here.revision < view.revision and view.range("") == here.range(""):
-            # Etcd has compacted what others did, but nothing of ours: no watcher has missed anything.
-            self._publish([Commit(View(revision, here.entries), ())])
-        else:
+        if not self._is_loaded or view.revision != self.revision or view.range("") != self._mvcc.head.range(""):
             self._mvcc = Mvcc(view, history_limit=self._history_limit)
             self._is_loaded = True
             self._subscriptions.tell_all()
+        # Else etcd has compacted what others did, and nothing of ours: no watcher has missed anything.
+        self._followed = revision
         self._wake()
 
-    async def _list(self, connection: Connection, revision: int) -> tuple[View, int]:
-        """Everything at a revision, and the revision of the last transaction up to there."""
+    async def _list(self, connection: Connection, revision: int) -> View:
+        """Everything at a revision of etcd, as a view at the last transaction of ours up to there.
+
+        So all servers count alike, whatever others have written since.
+        """
         entries: list[Entry] = []
         last: bytes | None = None
         try:
@@ -266,7 +270,8 @@ class EtcdStore(LocalStore):
             if is_compacted(error):
                 raise _CompactedAway(0) from error
             raise
-        return View(revision, SortedMap.of([entry.key for entry in entries], entries)), written
+        written = max([written, *(entry.revision for entry in entries)])
+        return View(written, SortedMap.of([entry.key for entry in entries], entries))
 
     async def _oldest(self, connection: Connection, compacted: int) -> int:
         """The oldest revision that etcd still has; only a watch that comes too late is told."""
@@ -286,11 +291,12 @@ class EtcdStore(LocalStore):
                 head = commits[-1].view
             if commits:
                 self._publish(commits)
+                self._followed = self.revision
                 self._wake()
             if not self._connected.done():
                 self._connected.set_result(connection)
 
-        await self._responses(connection, self.revision, take)
+        await self._responses(connection, self._followed, take)
 
     async def _responses(
         self, connection: Connection, after: int, take: Callable[[pb.WatchResponse], None]
