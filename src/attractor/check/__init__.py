@@ -9,6 +9,7 @@ Guarantees: engines agree on distinct, generated and depth, and count as TLC cou
 "holds"; a step that is not a function of what it reads is reported, not remembered.
 """
 
+from attractor.check.checking import check
 from attractor.check.declarations import (
     Map,
     Subset,
@@ -37,7 +38,9 @@ from attractor.check.declarations import (
 )
 from attractor.check.errors import ImpureStep, MutationError, SpecError, ValueNotHashable
 from attractor.check.spec import Composition, Spec, Step
+from attractor.check.trace import Trace, TraceStep
 from attractor.check.values import Bag, FrozenMap, Record
+from attractor.check.verdict import NotShown, PropertyVerdict, Verdict
 
 __all__ = [
     "Bag",
@@ -46,16 +49,22 @@ __all__ = [
     "ImpureStep",
     "Map",
     "MutationError",
+    "NotShown",
+    "PropertyVerdict",
     "Record",
     "Spec",
     "SpecError",
     "Step",
     "Subset",
+    "Trace",
+    "TraceStep",
     "ValueNotHashable",
+    "Verdict",
     "action",
     "always",
     "always_eventually",
     "always_step",
+    "check",
     "constant",
     "constraint",
     "each",

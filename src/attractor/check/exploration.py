@@ -10,9 +10,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from attractor.check.model import Model, State
+if TYPE_CHECKING:
+    from attractor.check.memory import Memory
+    from attractor.check.model import Model, State
 
 DEADLOCK = -1
 
@@ -90,6 +92,11 @@ class Exploration(Protocol):
     counts: Counts
     bound: str | None
     findings: dict[tuple[int, int], Finding]
+    reduced: bool
+    memory: Memory
+
+    def key(self, state: State) -> State:
+        """The state under which ``state`` is known: itself, or its representative if keys are interchangeable."""
 
     def state(self, index: int) -> State:
         """The state with that index, in the order of discovery."""

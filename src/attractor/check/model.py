@@ -145,6 +145,7 @@ class Model:
         self.fairness: list[Fairness] = []
         self.symmetries: list[Symmetry] = []
         self.properties: list[Property] = []
+        self.applied: set[str] = set()
 
     def add_slot(
         self, variable: str, default: Any, *, key: Any = None, keyed: bool = False, domain: Domain | None = None

@@ -29,6 +29,7 @@ class Search:
         self.counts = Counts(taken=[0] * len(model.actions))
         self.bound: str | None = None
         self.findings: dict[tuple[int, int], Finding] = {}
+        self.reduced = self.settings.symmetry
         self._index: dict[State, int] = {}
         self._states: list[State] = []
         self._parents = array("q")
@@ -63,7 +64,7 @@ class Search:
         for index in range(len(self._states)):
             for action, after in self._successors(self.state(index)):
                 actions.append(action.index)
-                targets.append(self._index.get(self._key(after), OUTSIDE))
+                targets.append(self._index.get(self.key(after), OUTSIDE))
             offsets.append(len(targets))
         return Graph(offsets, targets, actions)
 
@@ -82,16 +83,14 @@ class Search:
             self._meet(state, -1, None)
         low = 0
         try:
-            while low < len(self._states) and self.bound is None:
+            while low < len(self._states) and not self.bound:
                 self.counts.depth += 1
                 high = len(self._states)
                 self.counts.levels.append(high - low)
                 last = self.counts.depth == self.settings.max_depth
                 for index in range(low, high):
                     self._visit(index, expand=not last)
-                    if self.bound is not None:
-                        break
-                if last and self.bound is None and any(self._successors(s) for s in self._states[low:high]):
+                if last and any(self._successors(s) for s in self._states[low:high]):
                     self.bound = f"depth {self.counts.depth}"
                 low = high
                 self._check_limits(started, len(self._states) - low)
@@ -154,13 +153,14 @@ class Search:
             if parent >= 0 and action is not None:
                 self._judge_state(state, Finding(parent, action.index, state))
             return
-        key = self._key(state)
+        key = self.key(state)
         if key not in self._index:
             self._index[key] = len(self._states)
             self._states.append(key)
             self._parents.append(parent)
 
-    def _key(self, state: State) -> State:
+    def key(self, state: State) -> State:
+        """The representative under which ``state`` is known."""
         return self._canonical(state) if self._canonical else state
 
     def _padded(self, state: State) -> State:

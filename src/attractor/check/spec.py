@@ -81,7 +81,7 @@ class Spec:
 
     view: Any
     constants: dict[str, Any]
-    layout: dict[str, Any]
+    layout: dict[Any, Any]
     model: Model
     declared: ClassVar[dict[str, words.Named]] = {}
 
@@ -305,7 +305,9 @@ class Compiler:
                 cases: tuple[Case, ...] = (Case(steps=self._judges(part, name, declared)),)
             else:
                 arguments = self.product(part, declared.over)
-                indices = self.model.add_predicates(name, self.bind(part, declared.function), arguments)
+                judged = _where_it_applies(self.bind(part, declared.function), self.model.applied, name)
+                function = judged if declared.kind == "always" else self.bind(part, declared.function)
+                indices = self.model.add_predicates(name, function, arguments)
                 cases = tuple(Case(each, (index,)) for each, index in zip(arguments, indices, strict=True))
             self.model.properties.append(Property(name, declared.kind, cases))
 
@@ -313,7 +315,8 @@ class Compiler:
         judges = {}
         for action in self.model.actions:
             if not declared.actions or action.name in declared.actions:
-                function = self.bind(part, _judge(part, declared.function, action))
+                judge = self.bind(part, _judge(part, declared.function, action))
+                function = _where_it_applies(judge, self.model.applied, name)
                 (judges[action.index],) = self.model.add_predicates(f"{name} of {action.label}", function)
         return judges
 
@@ -356,6 +359,20 @@ class Compiler:
             slots = [family for family in maps if all(ref < AFTER for ref in family.refs.values())]
             columns = tuple(tuple(family.refs[key] for family in slots) for key in keys)
             self.model.symmetries.append(Symmetry(name, columns))
+
+
+def _where_it_applies(function: Callable[..., Any], applied: set[str], name: str) -> Callable[..., bool]:
+    """An invariant says nothing where its ``require`` fails; note that it said something where it did not fail."""
+
+    def judge(view: Execution, *arguments: Any) -> bool:
+        try:
+            answer = bool(function(view, *arguments))
+        except Disabled:
+            return True
+        applied.add(name)
+        return answer
+
+    return judge
 
 
 def _can_be_taken(step: Callable[..., Any]) -> Callable[..., bool]:
