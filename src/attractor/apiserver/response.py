@@ -14,6 +14,7 @@ import orjson
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from attractor.objects.errors import ApiError
     from attractor.objects.jsontypes import JsonObject
 
 _METADATA = b'"metadata":{'
@@ -106,3 +107,8 @@ class Response:
             return self.body.value
         decoded: JsonObject = orjson.loads(self.body.encode())
         return decoded
+
+
+def refusal(error: ApiError) -> Response:
+    """The answer that an error is."""
+    return Response(error.code, JsonBody(error.status()))

@@ -14,10 +14,11 @@ Branches carry the size of their subtree, so that counting a range takes no long
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 V = TypeVar("V")
 
@@ -43,6 +44,27 @@ class SortedMap(Generic[V]):
         self._root: _Node = _EMPTY
         self._height = 0
         self._size = 0
+
+    @classmethod
+    def of(cls, keys: Sequence[str], values: Sequence[V]) -> SortedMap[V]:
+        """A map of keys that are in order already; many times faster than setting one after the other."""
+        half = FANOUT // 2
+        nodes: list[_Node] = [
+            (tuple(keys[i : i + half]), tuple(values[i : i + half])) for i in range(0, len(keys), half)
+        ]
+        lows = list(keys[::half])
+        new = cls()
+        while len(nodes) > 1:
+            new._height += 1
+            starts = _cuts(len(nodes), half)
+            nodes = [
+                (tuple(lows[a + 1 : b]), tuple(nodes[a:b]), _sizes(tuple(nodes[a:b]), new._height - 1))
+                for a, b in pairwise(starts)
+            ]
+            lows = [lows[a] for a in starts[:-1]]
+        new._root = nodes[0] if nodes else _EMPTY
+        new._size = len(keys)
+        return new
 
     def __len__(self) -> int:
         return self._size
@@ -191,6 +213,12 @@ def prefix_end(prefix: str) -> str | None:
 def _sizes(nodes: tuple[_Node, ...], height: int) -> int:
     """How many keys some siblings hold together."""
     return sum(node[2] for node in nodes) if height else sum(len(node[0]) for node in nodes)
+
+
+def _cuts(length: int, width: int) -> list[int]:
+    """Where to cut siblings into parts of about that width, none of them with less than two unless there is but one."""
+    parts = max(length // width, 1)
+    return [length * part // parts for part in range(parts + 1)]
 
 
 def _split(

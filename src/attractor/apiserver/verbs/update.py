@@ -16,7 +16,7 @@ from attractor.objects.gvk import GroupKind
 if TYPE_CHECKING:
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.verbs.call import Call
-    from attractor.objects.apply.manager import FieldSet
+    from attractor.objects.apply.fieldset import FieldSet
     from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Entry
 

@@ -61,6 +61,13 @@ class Atom:
         """For a list's items: the defaults of fields that may be keys."""
         return {}
 
+    @cached_property
+    def is_flat(self) -> bool:
+        """Whether this is a scalar, or a map of scalars such as labels: nothing below it can merge in its own way."""
+        if not self.is_map:
+            return not self.is_list
+        return not self.is_atomic_map and not self.fields and self.element is not None and self.element.is_flat
+
     def face(self, value: Any) -> int:
         """Which of the faces a present value shows; null shows the first that there is."""
         if isinstance(value, dict):
@@ -76,6 +83,8 @@ class Atom:
 
 class _Untyped(Atom):
     """Any value: a scalar, an atomic list, or a map of the same."""
+
+    is_flat = False
 
     scalar = "untyped"
     is_list = True
@@ -128,11 +137,16 @@ class _List(Atom):
         """Defaults of the items' key fields."""
         items = self._schema.items
         properties = items.properties if items is not None else {}
-        return {
-            key: properties[key].doc["default"]
-            for key in self.keys
-            if key in properties and properties[key].doc.get("default") is not None
-        }
+        said = {key: properties[key].doc.get("default") for key in self.keys if key in properties}
+        known = {name: value for name, value in said.items() if value is not None}
+        return {**_UNPUBLISHED_KEY_DEFAULTS.get(self.keys, {}), **known}
+
+
+_UNPUBLISHED_KEY_DEFAULTS: Final[dict[tuple[str, ...], dict[str, Any]]] = {
+    ("containerPort", "protocol"): {"protocol": "TCP"},
+    ("port", "protocol"): {"protocol": "TCP"},
+}
+"""Kubernetes identifies a container's or a service's port with this default, but the published schemas leave it out."""
 
 
 class _Map(Atom):
@@ -213,14 +227,18 @@ def _made(schema: Schema) -> Atom:
 
 
 _STRING = {"type": "string"}
+_STRINGS = {"type": "object", "additionalProperties": _STRING}
+_TIME = {"type": "string", "format": "date-time"}
+_INTEGER = {"type": "integer"}
+_BOOLEAN = {"type": "boolean"}
 OBJECT_META: Final = Schema(
     {
         "type": "object",
         "properties": {
             **dict.fromkeys(("name", "generateName", "namespace", "uid", "resourceVersion", "selfLink"), _STRING),
-            **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), {"type": "string", "format": "date-time"}),
-            **dict.fromkeys(("generation", "deletionGracePeriodSeconds"), {"type": "integer"}),
-            **dict.fromkeys(("labels", "annotations"), {"type": "object", "additionalProperties": _STRING}),
+            **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), _TIME),
+            **dict.fromkeys(("generation", "deletionGracePeriodSeconds"), _INTEGER),
+            **dict.fromkeys(("labels", "annotations"), _STRINGS),
             "finalizers": {"type": "array", "items": _STRING, "x-kubernetes-list-type": "set"},
             "managedFields": {"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "atomic"},
             "ownerReferences": {
@@ -232,7 +250,7 @@ OBJECT_META: Final = Schema(
                     "x-kubernetes-map-type": "atomic",
                     "properties": {
                         **dict.fromkeys(("apiVersion", "kind", "name", "uid"), _STRING),
-                        **dict.fromkeys(("controller", "blockOwnerDeletion"), {"type": "boolean"}),
+                        **dict.fromkeys(("controller", "blockOwnerDeletion"), _BOOLEAN),
                     },
                 },
             },

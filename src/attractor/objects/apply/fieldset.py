@@ -64,9 +64,10 @@ def _is_normal(fields: FieldSet) -> bool:
 
 def encode(fields: FieldSet) -> FieldSet:
     """The set with its elements in the order in which Kubernetes writes them."""
-    if len(fields) < 2:
-        return {element: encode(below) if below else LEAF for element, below in fields.items()}
-    return {element: encode(below) if (below := fields[element]) else LEAF for element in sorted(fields, key=_order)}
+    ordered = sorted(fields)
+    if len(ordered) > 1 and ordered[-1] >= "g":  # lists: keys and values do not sort as text
+        ordered.sort(key=_order)
+    return {element: encode(below) if (below := fields[element]) else LEAF for element in ordered}
 
 
 def _order(element: str) -> tuple[Any, ...]:
@@ -105,15 +106,23 @@ def is_member(below: FieldSet) -> bool:
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Paths in either set."""
+    """Paths in either set; ``left`` itself when it has them all."""
     if not left or left is right:
         return right
-    if not right:
-        return left
-    result = dict(left)
+    result = left
     for element, below in right.items():
-        mine = result.get(element)
-        result[element] = below if mine is None else _union_below(mine, below)
+        mine = left.get(element)
+        if mine is None:
+            joined = below
+        elif mine is below:
+            continue
+        else:
+            joined = _union_below(mine, below)
+            if joined is mine:
+                continue
+        if result is left:
+            result = left.copy()
+        result[element] = joined
     return result
 
 

@@ -44,9 +44,8 @@ def apply_strategic_merge_patch(document: JsonObject, patch: Json, schema: Schem
     Raises ``BadRequest`` when the patch is no object and ``BadStrategicPatch`` when it does not fit the schema.
     """
     if not isinstance(patch, dict):
-        raise BadRequest(
-            f"error decoding patch: json: cannot unmarshal {go_kind(patch)} into Go value of type map[string]interface {{}}"
-        )
+        found = f"cannot unmarshal {go_kind(patch)} into Go value of type map[string]interface {{}}"
+        raise BadRequest(f"error decoding patch: json: {found}")
     return _merge_object(document, patch, schema)
 
 
