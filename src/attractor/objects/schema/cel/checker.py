@@ -42,8 +42,26 @@ if TYPE_CHECKING:
     from attractor.objects.schema.cel.library import Overload
 
 TYPE_NAMES = frozenset(
-    "bool bytes double int list map null_type string type uint google.protobuf.Timestamp google.protobuf.Duration "
-    "optional_type kubernetes.Quantity kubernetes.Semver kubernetes.URL net.IP net.CIDR".split()
+    [
+        "bool",
+        "bytes",
+        "double",
+        "int",
+        "list",
+        "map",
+        "null_type",
+        "string",
+        "type",
+        "uint",
+        "google.protobuf.Timestamp",
+        "google.protobuf.Duration",
+        "optional_type",
+        "kubernetes.Quantity",
+        "kubernetes.Semver",
+        "kubernetes.URL",
+        "net.IP",
+        "net.CIDR",
+    ]
 )
 _SHOWN = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration", "null_type": "null"}
 
@@ -290,14 +308,18 @@ class _Checker:
         return DYN, self.mismatch_range(expr, over)
 
     def mismatch_range(self, expr: Comprehension, over: Type) -> Type:
-        message = f"expression of type '{shown(over)}' cannot be range of a comprehension (must be list, map, or dynamic)"
+        message = (
+            f"expression of type '{shown(over)}' cannot be range of a comprehension (must be list, map, or dynamic)"
+        )
         return self.error(message, expr.range.at)
 
     def result_of(self, expr: Comprehension, body: Type, first: Type, second: Type) -> Type:
         match expr.kind:
             case "all" | "exists" | "exists_one":
                 if not assignable(BOOL, body, {}) and expr.body is not None:
-                    return self.error(f"found no matching overload for '_&&_' applied to '(bool, {shown(body)})'", expr.body.at)
+                    return self.error(
+                        f"found no matching overload for '_&&_' applied to '(bool, {shown(body)})'", expr.body.at
+                    )
                 return BOOL
             case "filter":
                 return list_of(second)
@@ -321,5 +343,3 @@ def _qualified(expr: Expr | None) -> str:
         prefix = _qualified(expr.operand)
         return f"{prefix}.{expr.field}" if prefix else ""
     return ""
-
-

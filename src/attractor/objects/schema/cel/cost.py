@@ -115,7 +115,9 @@ class _Estimator:
         element = declared.element if declared is not None else None
         if overload.is_member and overload.args[0].name == "list" and element is not None:
             if overload.name == "join":
-                return math.ceil(min(times(sizes[0], element.max_elements + (sizes[1] if len(sizes) > 1 else 0)) / 10, 2**62))
+                return math.ceil(
+                    min(times(sizes[0], element.max_elements + (sizes[1] if len(sizes) > 1 else 0)) / 10, 2**62)
+                )
             if element.type.name in {"string", "bytes"}:
                 return times(sizes[0], 1 + math.ceil(element.max_elements / 10))
         return own

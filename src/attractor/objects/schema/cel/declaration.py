@@ -10,9 +10,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attractor.objects.schema.cel.types import (
     BOOL,
@@ -30,10 +29,34 @@ from attractor.objects.schema.cel.types import (
 from attractor.objects.schema.cel.values import CelError, MapList, SetList, read_duration, read_timestamp
 from attractor.objects.schema.node import Schema
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 MAX_REQUEST_BYTES = 3 * 1024 * 1024
 _RESERVED = frozenset(
-    "true false null in as break const continue else for function if import let loop package namespace return var "
-    "void while".split()
+    [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
 )
 _ESCAPED = re.compile(r"__|[-./]|[^a-zA-Z0-9\-./_]")
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}

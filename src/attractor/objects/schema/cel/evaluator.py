@@ -7,13 +7,11 @@ the limit first, so an evaluation stops soon after its budget is used up, whatev
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from attractor.objects.schema.cel.checker import Checked
 from attractor.objects.schema.cel.declaration import unescape
-from attractor.objects.schema.cel.library import Overload
 from attractor.objects.schema.cel.syntax import (
     Call,
     Comprehension,
@@ -24,7 +22,6 @@ from attractor.objects.schema.cel.syntax import (
     MapLiteral,
     Select,
 )
-from attractor.objects.schema.cel.types import Type
 from attractor.objects.schema.cel.values import (
     MISSING,
     NONE,
@@ -37,6 +34,11 @@ from attractor.objects.schema.cel.values import (
     find_key,
     size_of,
 )
+
+if TYPE_CHECKING:
+    from attractor.objects.schema.cel.checker import Checked
+    from attractor.objects.schema.cel.library import Overload
+    from attractor.objects.schema.cel.types import Type
 
 LIST_COST = 10
 MAP_COST = 30
@@ -69,7 +71,7 @@ _CLASSES: dict[str, Any] = {
     "list": list,
     "map": dict,
     "null_type": type(None),
-    "timestamp": datetime.datetime,
+    "timestamp": dt.datetime,
     "duration": Duration,
     "optional_type": Optional,
     "type": TypeValue,
@@ -88,11 +90,11 @@ class _Compiler:
     def of(self, expr: Expr) -> Evaluate:
         if (name := self.checked.type_values.get(id(expr))) is not None:
             value = TypeValue(name)
-            return lambda env: value
+            return lambda _: value
         match expr:
             case Literal():
                 constant = Uint(expr.value) if expr.kind == "uint" else expr.value
-                return lambda env: constant
+                return lambda _: constant
             case Ident():
                 return _variable(expr.name)
             case Select():
@@ -236,7 +238,7 @@ def _junction(left: Evaluate, right: Evaluate, *, decisive: bool) -> Evaluate:
         try:
             first = left(env)
             if first is decisive:
-                return decisive
+                return decisive is True
             failure = None if isinstance(first, bool) else CelError("no such overload")
         except CostExceeded:
             raise
@@ -244,33 +246,31 @@ def _junction(left: Evaluate, right: Evaluate, *, decisive: bool) -> Evaluate:
             failure = error
         second = right(env)
         if second is decisive:
-            return decisive
+            return decisive is True
         if failure is not None:
             raise failure
-        if not isinstance(second, bool):
-            raise CelError("no such overload")
-        return second
+        return _truth(second)
 
     return decide
+
+
+def _truth(value: Any) -> bool:
+    if value is True or value is False:
+        return bool(value)
+    raise CelError("no such overload")
 
 
 def _negation(operand: Evaluate) -> Evaluate:
     def negate(env: Activation) -> bool:
         env.cost += 1
-        value = operand(env)
-        if not isinstance(value, bool):
-            raise CelError("no such overload")
-        return not value
+        return not _truth(operand(env))
 
     return negate
 
 
 def _choice(condition: Evaluate, chosen: Evaluate, other: Evaluate) -> Evaluate:
     def choose(env: Activation) -> Any:
-        value = condition(env)
-        if not isinstance(value, bool):
-            raise CelError("no such overload")
-        return chosen(env) if value else other(env)
+        return chosen(env) if _truth(condition(env)) else other(env)
 
     return choose
 
@@ -439,7 +439,7 @@ class _Loop:
                 failure = error
                 continue
             if value is decisive:
-                return decisive
+                return decisive is True
             if not isinstance(value, bool):
                 failure = CelError("no such overload")
         if failure is not None:
@@ -452,10 +452,7 @@ class _Loop:
 
     @staticmethod
     def _holds(env: Activation, predicate: Evaluate) -> bool:
-        value = predicate(env)
-        if not isinstance(value, bool):
-            raise CelError("no such overload")
-        return value
+        return _truth(predicate(env))
 
     def _listed(self, env: Activation, over: Any) -> list[Any]:
         env.charge(LIST_COST)

@@ -24,7 +24,9 @@ REGEX_FACTOR = 0.25
 Cost = Callable[..., float]
 """``cost(*argument_sizes)`` -> cost units of one call."""
 
-_SIGNATURE = re.compile(r"(?:(?P<receiver>[\w.<>, ]+?)\.)?(?P<name>[@\w?!:\[\]+\-*/%<>=&|]+)\((?P<args>.*)\): (?P<result>.+)")
+_SIGNATURE = re.compile(
+    r"(?:(?P<receiver>[\w.<>, ]+?)\.)?(?P<name>[@\w?!:\[\]+\-*/%<>=&|]+)\((?P<args>.*)\): (?P<result>.+)"
+)
 _Body = TypeVar("_Body", bound=Callable[..., Any])
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ipaddress
 import re
 import urllib.parse
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from attractor.objects.schema.cel.library import function, traversal, twice, up
 from attractor.objects.schema.cel.values import NONE, CelError, Optional
 from attractor.objects.schema.formats import FORMATS, is_cidr, is_uri, parse_ip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Interface | ipaddress.IPv6Interface
@@ -98,7 +100,9 @@ function("kubernetes.URL.getScheme(): string")(lambda url: url.parts.scheme)
 function("kubernetes.URL.getHost(): string")(_host)
 function("kubernetes.URL.getHostname(): string")(_hostname)
 function("kubernetes.URL.getPort(): string")(_port)
-function("kubernetes.URL.getEscapedPath(): string")(lambda url: urllib.parse.quote(url.parts.path, safe="/%:@!$&'()*+,;=~"))
+function("kubernetes.URL.getEscapedPath(): string")(
+    lambda url: urllib.parse.quote(url.parts.path, safe="/%:@!$&'()*+,;=~")
+)
 function("kubernetes.URL.getQuery(): map<string, list<string>>")(_query)
 
 
@@ -106,7 +110,9 @@ def read_ip(text: str) -> Ip:
     """An address, without zone and not an IPv4 address in IPv6 clothes."""
     address = parse_ip(text)
     if address is None:
-        raise CelError(f'IP Address "{text}" parse error during conversion from string: ParseAddr("{text}"): unable to parse IP')
+        raise CelError(
+            f'IP Address "{text}" parse error during conversion from string: ParseAddr("{text}"): unable to parse IP'
+        )
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         raise CelError(f'IPv4-mapped IPv6 address "{text}" is not allowed')
     return Ip(address)
@@ -115,7 +121,9 @@ def read_ip(text: str) -> Ip:
 def read_cidr(text: str) -> Cidr:
     """An address and a prefix length."""
     if not is_cidr(text) or re.search(r"/0\d", text):
-        raise CelError(f'network address parse error during conversion from string: netip.ParsePrefix("{text}"): no \'/\'')
+        raise CelError(
+            f"network address parse error during conversion from string: netip.ParsePrefix(\"{text}\"): no '/'"
+        )
     return Cidr(ipaddress.ip_interface(text))
 
 
@@ -180,7 +188,9 @@ def _address_cost(_: float, other: float) -> float:
 
 
 function("net.CIDR.containsIP(net.IP): bool", "net.CIDR.containsIP(string): bool", cost=_address_cost)(_contains_ip)
-function("net.CIDR.containsCIDR(net.CIDR): bool", "net.CIDR.containsCIDR(string): bool", cost=_address_cost)(_contains_cidr)
+function("net.CIDR.containsCIDR(net.CIDR): bool", "net.CIDR.containsCIDR(string): bool", cost=_address_cost)(
+    _contains_cidr
+)
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _QUALIFIED = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])")

@@ -30,7 +30,25 @@ MAX_DEPTH = 80
 MAX_TREE_DEPTH = 150
 MAX_LENGTH = 100_000
 RESERVED = frozenset(
-    "as break const continue else for function if import let loop package namespace return var void while".split()
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
 )
 _TOKEN = re.compile(
     r"""(?P<space>[\t\n\f\r ]+|//[^\n]*)
@@ -50,7 +68,9 @@ _BINARY = {
 _ESCAPES = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, "?": 63, '"': 34, "'": 39, "`": 96}
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
 _ONE_VARIABLE = {"all": 1, "exists": 1, "exists_one": 1, "existsOne": 1, "filter": 1, "map": 1}
-_TWO_VARIABLES = frozenset({"all", "exists", "existsOne", "exists_one", "transformList", "transformMap", "transformMapEntry"})
+_TWO_VARIABLES = frozenset(
+    {"all", "exists", "existsOne", "exists_one", "transformList", "transformMap", "transformMapEntry"}
+)
 
 
 class Token(NamedTuple):
@@ -133,7 +153,9 @@ def _string(text: str, match: re.Match[str]) -> tuple[Token, int]:
     raw, at = "r" in prefix, match.end()
     while not text.startswith(quote, at):
         if at >= len(text) or (len(quote) == 1 and text[at] in "\r\n"):
-            raise CelSyntaxError(f"Syntax error: token recognition error at: '{text[match.start() : at]}'", match.start())
+            raise CelSyntaxError(
+                f"Syntax error: token recognition error at: '{text[match.start() : at]}'", match.start()
+            )
         at += 2 if text[at] == "\\" and not raw else 1
     body = text[start:at]
     end = at + len(quote)

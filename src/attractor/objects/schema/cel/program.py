@@ -89,5 +89,3 @@ def _objects(declared: dict[str, Declaration]) -> dict[str, Declaration]:
         if one.element is not None:
             pending.append(one.element)
     return found
-
-

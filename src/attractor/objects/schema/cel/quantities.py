@@ -19,9 +19,7 @@ _SUFFIXES: dict[str, Decimal] = {
     "m": Decimal("1e-3"),
     "": Decimal(1),
 }
-_SEMVER = re.compile(
-    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?", re.ASCII
-)
+_SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,9 +46,7 @@ def read_quantity(text: str) -> Quantity:
     """A quantity such as ``1.5Gi``; raises ``CelError``."""
     found = _QUANTITY.fullmatch(text) if len(text) < 100 else None
     if found is None:
-        raise CelError(
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-        )
+        raise CelError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
     number, suffix = found.group(1), found.group(2) or ""
     factor = _SUFFIXES.get(suffix)
     if factor is None:

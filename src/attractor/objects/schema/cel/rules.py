@@ -8,7 +8,7 @@ updates, a broken transition rule never. All rules of one object share one budge
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.objects.field import OMITTED, FieldError
 from attractor.objects.schema.cel.checker import CelCheckError
@@ -17,8 +17,10 @@ from attractor.objects.schema.cel.program import PER_CALL_LIMIT, CelProgram
 from attractor.objects.schema.cel.types import BOOL, STRING, optional_of
 from attractor.objects.schema.cel.values import NONE, CelError, CostExceeded, Optional
 from attractor.objects.schema.correlation import Correlation, list_map_key
-from attractor.objects.schema.node import Schema
 from attractor.objects.schema.wording import NO_PATH
+
+if TYPE_CHECKING:
+    from attractor.objects.schema.node import Schema
 
 RUNTIME_BUDGET = 10_000_000
 """The units that all rules of one object may cost together, as in Kubernetes."""
@@ -35,11 +37,8 @@ class CompiledRule:
     error: str | None = None
     message: CelProgram | None = None
     message_error: str | None = None
-
-    @property
-    def is_transition(self) -> bool:
-        """Whether the rule compares with the old value."""
-        return self.program is not None and self.program.uses("oldSelf")
+    is_transition: bool = False
+    """Whether the rule compares with the old value."""
 
     @property
     def has_optional_old(self) -> bool:
@@ -68,7 +67,7 @@ def compile_rule(doc: dict[str, Any], declared: Declaration) -> CompiledRule:
     if program.result != BOOL:
         compiled.error = "cel expression must evaluate to a bool"
         return compiled
-    compiled.program = program
+    compiled.program, compiled.is_transition = program, program.uses("oldSelf")
     if wording := str(doc.get("messageExpression") or ""):
         try:
             compiled.message = CelProgram.compile(wording, variables)
@@ -100,7 +99,7 @@ class Ratchet(NamedTuple):
             return Ratchet()
         return Ratchet(self.current.key(name), self.current)
 
-    def index(self, position: int) -> Ratchet:
+    def item(self, position: int) -> Ratchet:
         """At an item."""
         return self if self.current is None else Ratchet(self.current.index(position), self.current)
 
@@ -138,12 +137,13 @@ class RuleTree:
         """The broken rules of an object."""
         run = _Run(budget)
         try:
-            self._visit(run, "", obj, old, Ratchet(correlation))
+            self.visit(run, "", obj, old, Ratchet(correlation))
         except _OutOfBudget:
             return run.errors
         return run.errors
 
-    def _visit(self, run: _Run, path: str, obj: Any, old: Any, ratchet: Ratchet) -> None:
+    def visit(self, run: _Run, path: str, obj: Any, old: Any, ratchet: Ratchet) -> None:
+        """Run the rules of a value and of what is in it; stops the whole run when the budget is used up."""
         if obj is None:
             return
         if self.rules:
@@ -154,15 +154,15 @@ class RuleTree:
             by_key = _by_key(self.schema, old)
             for index, item in enumerate(obj):
                 before = by_key.get(list_map_key(self.schema, item)) if by_key else None
-                self.items._visit(run, f"{path}[{index}]", item, before, ratchet.index(index))
+                self.items.visit(run, f"{path}[{index}]", item, before, ratchet.item(index))
 
     def _visit_map(self, run: _Run, path: str, obj: dict[str, Any], old: Any, ratchet: Ratchet) -> None:
         before = old if type(old) is dict and self.schema.map_type != "atomic" else {}
         for name, value in obj.items():
             if (tree := self.fields.get(name)) is not None:
-                tree._visit(run, f"{path}.{name}" if path else name, value, before.get(name), ratchet.key(name))
+                tree.visit(run, f"{path}.{name}" if path else name, value, before.get(name), ratchet.key(name))
             elif self.members is not None:
-                self.members._visit(run, f"{path}[{name}]", value, before.get(name), ratchet.key(name))
+                self.members.visit(run, f"{path}[{name}]", value, before.get(name), ratchet.key(name))
 
     def _evaluate(self, run: _Run, path: str, obj: Any, old: Any, ratchet: Ratchet) -> None:
         shown = OMITTED if isinstance(obj, dict | list) else obj
@@ -191,7 +191,8 @@ class RuleTree:
         try:
             value, cost = rule.program.evaluate_counting(bindings, PER_CALL_LIMIT)
         except CostExceeded as error:
-            detail = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: {rule.name}"
+            why = "no further validation rules will be run due to call cost exceeds limit for rule"
+            detail = f"'{error}': {why}: {rule.name}"
             run.errors.append(FieldError.invalid(at, shown, detail))
             raise _OutOfBudget from None
         except CelError as error:

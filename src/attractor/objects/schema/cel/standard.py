@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import math
 import zoneinfo
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attractor.objects.schema.cel.library import (
     STRING_FACTOR,
@@ -38,6 +38,9 @@ from attractor.objects.schema.cel.values import (
 )
 from attractor.objects.schema.patterns import PatternError, compile_pattern
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 def _equality_cost(left: float, right: float) -> float:
     return up(min(left, right) * STRING_FACTOR)
@@ -69,7 +72,12 @@ def _ordering(operator: str) -> None:
     numbers = [f"_{operator}_({a}, {b}): bool" for a in ("int", "uint", "double") for b in ("int", "uint", "double")]
     others = [f"_{operator}_({kind}, {kind}): bool" for kind in ("bool", "timestamp", "duration")]
     texts = [f"_{operator}_({kind}, {kind}): bool" for kind in ("string", "bytes")]
-    tests = {"<": lambda c: c < 0, "<=": lambda c: c <= 0, ">": lambda c: c > 0, ">=": lambda c: c >= 0}
+    tests: dict[str, Callable[[int], bool]] = {
+        "<": lambda order: order < 0,
+        "<=": lambda order: order <= 0,
+        ">": lambda order: order > 0,
+        ">=": lambda order: order >= 0,
+    }
     test = tests[operator]
 
     def ordered(left: Any, right: Any) -> bool:
@@ -99,7 +107,7 @@ def _add(left: Any, right: Any) -> Any:
         return Duration(checked_int(left.ns + right.ns))
     if isinstance(left, Duration):
         left, right = right, left
-    if isinstance(left, datetime.datetime) and isinstance(right, Duration):
+    if isinstance(left, dt.datetime) and isinstance(right, Duration):
         return _shifted(left, right.ns)
     raise CelError("no such overload")
 
@@ -108,9 +116,9 @@ def _both(kind: type, left: Any, right: Any) -> bool:
     return type(left) is kind and type(right) is kind
 
 
-def _shifted(moment: datetime.datetime, ns: int) -> datetime.datetime:
+def _shifted(moment: dt.datetime, ns: int) -> dt.datetime:
     try:
-        return moment + datetime.timedelta(microseconds=ns // 1000)
+        return moment + dt.timedelta(microseconds=ns // 1000)
     except OverflowError:
         raise CelError("timestamp overflow") from None
 
@@ -154,9 +162,9 @@ def _subtract(left: Any, right: Any) -> Any:
         return left - right
     if isinstance(left, Duration) and isinstance(right, Duration):
         return Duration(checked_int(left.ns - right.ns))
-    if isinstance(left, datetime.datetime) and isinstance(right, datetime.datetime):
-        return Duration((left - right) // datetime.timedelta(microseconds=1) * 1000)
-    if isinstance(left, datetime.datetime) and isinstance(right, Duration):
+    if isinstance(left, dt.datetime) and isinstance(right, dt.datetime):
+        return Duration((left - right) // dt.timedelta(microseconds=1) * 1000)
+    if isinstance(left, dt.datetime) and isinstance(right, Duration):
         return _shifted(left, -right.ns)
     raise CelError("no such overload")
 
@@ -176,7 +184,9 @@ def _multiply(left: Any, right: Any) -> Any:
 def _divide(left: Any, right: Any) -> Any:
     if _both(float, left, right):
         if right == 0:
-            return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left) * math.copysign(1, right)
+            return (
+                math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left) * math.copysign(1, right)
+            )
         return left / right
     if isinstance(left, float) or isinstance(right, float) or type(left) is not type(right):
         raise CelError("no such overload")
@@ -258,7 +268,7 @@ def _int(value: Any) -> int:
         if not math.isfinite(value) or not -(2.0**63) < value < 2.0**63:
             raise CelError("integer overflow")
         return int(value)
-    if isinstance(value, datetime.datetime):
+    if isinstance(value, dt.datetime):
         return math.floor(value.timestamp())
     try:
         if isinstance(value, str) and "_" not in value and value == value.strip():
@@ -316,7 +326,7 @@ def as_text(value: Any) -> str:
         return str(int(value))
     if isinstance(value, float):
         return double_text(value)
-    if isinstance(value, datetime.datetime):
+    if isinstance(value, dt.datetime):
         return timestamp_text(value)
     if isinstance(value, Duration):
         return duration_text(value)
@@ -348,13 +358,13 @@ def _bytes(value: Any) -> bytes:
 
 
 @function("timestamp(timestamp): timestamp", "timestamp(string): timestamp", "timestamp(int): timestamp")
-def _timestamp(value: Any) -> datetime.datetime:
-    if isinstance(value, datetime.datetime):
+def _timestamp(value: Any) -> dt.datetime:
+    if isinstance(value, dt.datetime):
         return value
     if isinstance(value, str):
         return read_timestamp(value)
     try:
-        return datetime.datetime.fromtimestamp(value, datetime.UTC)
+        return dt.datetime.fromtimestamp(value, dt.UTC)
     except (ValueError, OverflowError, OSError):
         raise CelError("timestamp overflow") from None
 
@@ -376,12 +386,12 @@ def _dyn(value: Any) -> Any:
     return value
 
 
-def _in_zone(moment: datetime.datetime, zone: str) -> datetime.datetime:
+def _in_zone(moment: dt.datetime, zone: str) -> dt.datetime:
     try:
         if zone[:1] in "+-" or zone[:1].isdigit():
             hours, _, minutes = zone.lstrip("+-").partition(":")
-            offset = datetime.timedelta(hours=int(hours), minutes=int(minutes))
-            return moment.astimezone(datetime.timezone(-offset if zone.startswith("-") else offset))
+            offset = dt.timedelta(hours=int(hours), minutes=int(minutes))
+            return moment.astimezone(dt.timezone(-offset if zone.startswith("-") else offset))
         return moment.astimezone(zoneinfo.ZoneInfo(zone))
     except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
         raise CelError(f"unknown time zone {zone}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
@@ -76,11 +77,16 @@ def _upper(text: str) -> str:
     return re.sub("[a-z]+", lambda found: found.group().upper(), text)
 
 
-def _replaced_size(text: float, old: float, new: float, *_: float) -> float:
+def _replaced_size(text: float, _old: float, new: float, *_: float) -> float:
     return text + times(text + 1, new)
 
 
-@function("string.replace(string, string): string", "string.replace(string, string, int): string", cost=twice, size=_replaced_size)
+@function(
+    "string.replace(string, string): string",
+    "string.replace(string, string, int): string",
+    cost=twice,
+    size=_replaced_size,
+)
 def _replace(text: str, old: str, new: str, count: int = -1) -> str:
     return text.replace(old, new, count)
 
@@ -148,7 +154,9 @@ def _formatted(value: Any, verb: str, precision: int) -> str:
     if verb in {"x", "X"} and isinstance(value, str | bytes):
         octets = value.encode() if isinstance(value, str) else value
         return octets.hex().upper() if verb == "X" else octets.hex()
-    raise CelError(f"error during formatting: unrecognized formatting clause or wrong type for '%{verb}': {type_name(value)}")
+    raise CelError(
+        f"error during formatting: unrecognized formatting clause or wrong type for '%{verb}': {type_name(value)}"
+    )
 
 
 def _plain(value: Any) -> str:
@@ -157,7 +165,9 @@ def _plain(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(_plain(item) for item in value)}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_plain(k)}: {_plain(v)}' for k, v in sorted(value.items(), key=lambda e: str(e[0])))}}}"
+        return (
+            f"{{{', '.join(f'{_plain(k)}: {_plain(v)}' for k, v in sorted(value.items(), key=lambda e: str(e[0])))}}}"
+        )
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     return double_text(value) if isinstance(value, float) else as_text(value)
@@ -169,7 +179,9 @@ def _find(text: str, pattern: str) -> str:
     return str(found.group()) if found else ""
 
 
-@function("string.findAll(string): list<string>", "string.findAll(string, int): list<string>", cost=regex, size=first_size)
+@function(
+    "string.findAll(string): list<string>", "string.findAll(string, int): list<string>", cost=regex, size=first_size
+)
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     found = [str(match.group()) for match in _compiled(pattern).finditer(text)]
     return found if limit < 0 else found[:limit]
@@ -184,10 +196,16 @@ def _compiled(pattern: str) -> Any:
 
 @function("list<A>.isSorted(): bool", cost=items)
 def _is_sorted(values: list[Any]) -> bool:
-    return all(compare(a, b) <= 0 for a, b in zip(values, values[1:], strict=False))
+    return all(compare(a, b) <= 0 for a, b in itertools.pairwise(values))
 
 
-@function("list<int>.sum(): int", "list<uint>.sum(): uint", "list<double>.sum(): double", "list<duration>.sum(): duration", cost=items)
+@function(
+    "list<int>.sum(): int",
+    "list<uint>.sum(): uint",
+    "list<double>.sum(): double",
+    "list<duration>.sum(): duration",
+    cost=items,
+)
 def _sum(values: list[Any]) -> Any:
     if values and isinstance(values[0], Duration):
         return Duration(checked_int(sum(value.ns for value in values)))

@@ -95,7 +95,7 @@ def assignable(declared: Type, given: Type, found: dict[str, Type]) -> bool:
         return False
     if DYN in (declared, given) or given.is_parameter:
         return True
-    if declared == NULL or given == NULL:
+    if NULL in (declared, given):
         other = given if declared == NULL else declared
         return declared == given or other in {TIMESTAMP, DURATION} or other.name not in _NEVER_NULL
     if declared.name != given.name:
@@ -106,4 +106,3 @@ def assignable(declared: Type, given: Type, found: dict[str, Type]) -> bool:
 
 
 _NEVER_NULL = frozenset({"bool", "int", "uint", "double", "string", "bytes", "list", "map", "type"})
-

@@ -6,7 +6,7 @@ JSON values themselves. Lists that merge as sets or maps are ``SetList`` and ``M
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import re
 from dataclasses import dataclass
 from decimal import Decimal
@@ -86,7 +86,7 @@ _TYPE_NAMES: tuple[tuple[Any, str], ...] = (
     (list, "list"),
     (dict, "map"),
     (type(None), "null_type"),
-    (datetime.datetime, "google.protobuf.Timestamp"),
+    (dt.datetime, "google.protobuf.Timestamp"),
     (Duration, "google.protobuf.Duration"),
     (Optional, "optional_type"),
     (TypeValue, "type"),
@@ -146,7 +146,9 @@ def compare(left: Any, right: Any) -> int:
     """The order of two values: negative, zero or positive; raises where there is none."""
     plain = not isinstance(left, bool) and not isinstance(right, bool)
     comparable = plain and isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS)
-    if not comparable and (type(left) is not type(right) or not hasattr(left, "__lt__") or isinstance(left, list | dict)):
+    if not comparable and (
+        type(left) is not type(right) or not hasattr(left, "__lt__") or isinstance(left, list | dict)
+    ):
         raise CelError("no such overload")
     if left is None:
         raise CelError("no such overload")
@@ -189,21 +191,21 @@ def duration_text(duration: Duration) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text}s"
 
 
-def read_timestamp(text: str) -> datetime.datetime:
+def read_timestamp(text: str) -> dt.datetime:
     """An RFC 3339 time (or a date alone), in UTC."""
     found = _TIMESTAMP.fullmatch(text)
     try:
         if found is None:
-            day = datetime.date.fromisoformat(text)
-            return datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.UTC)
+            day = dt.date.fromisoformat(text)
+            return dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC)
         day_text, clock, fraction, zone = found.groups()
-        moment = datetime.datetime.fromisoformat(f"{day_text}T{clock}{(fraction or '')[:7]}{zone.upper()}")
-        return moment.astimezone(datetime.UTC)
+        moment = dt.datetime.fromisoformat(f"{day_text}T{clock}{(fraction or '')[:7]}{zone.upper()}")
+        return moment.astimezone(dt.UTC)
     except (ValueError, OverflowError):
         raise CelError("type conversion error from string to google.protobuf.Timestamp") from None
 
 
-def timestamp_text(moment: datetime.datetime) -> str:
+def timestamp_text(moment: dt.datetime) -> str:
     """A time as RFC 3339 writes it."""
     text = moment.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
     fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
