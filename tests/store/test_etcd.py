@@ -496,7 +496,7 @@ def post(server: EtcdServer, path: str, **body: object) -> None:
 
 @pytest.fixture
 def server_with_users(tmp_path: Path) -> Iterator[EtcdServer]:
-    server = EtcdServer(tmp_path / "users", "--auth-token-ttl", "2").start()
+    server = EtcdServer(tmp_path / "users").start()
     post(server, "user/add", name="root", password="root")
     post(server, "role/add", name="root")
     post(server, "user/grant", user="root", role="root")
@@ -521,6 +521,8 @@ async def test_user_and_password_open_the_store_and_expired_tokens_are_renewed(s
     await store.snapshot()
     await store.commit({}, puts={"a": b"2"})
     assert (await store.snapshot()).range("")[0].value == b"2"
+    store._connected.result()._metadata = (("token", "expired.1"),)
+    await store.commit({}, puts={"a": b"3"})
     await store.aclose()
     for user, password, text in (
         ("ours", "wrong", "authentication failed"),
