@@ -213,6 +213,11 @@ def test_a_strategic_patch_gives(document: Any, patch: Any, expected: Any) -> No
         ({}, {"$deleteFromPrimitiveList": ["a"]}, "invalid patch format of primitive list"),
         ({}, {"$setElementOrder": ["a"]}, "invalid patch format of setElementOrder list"),
         ({}, {"$setElementOrder/merging": "a"}, "expected a []interface {}, but received a string"),
+        (
+            {"merging": named("a")},
+            {"$setElementOrder/merging": named("a"), "merging": None},
+            "expected a []interface {}, but received a null",
+        ),
         ({"merging": 1}, {"$setElementOrder/merging": []}, "expected a []interface {}, but received a number"),
         (
             {"merging": named("a", "b")},
