@@ -15,16 +15,17 @@ from attractor.store.sqlite import SqliteStore
 
 
 async def main(directory: Path) -> None:
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(directory)], check=True)
     store = SqliteStore(directory / "store.db")
     (directory / "ballast").write_bytes(bytes(600_000))
-    written = []
+    written: list[int] = []
+    refused = ""
     try:
         while len(written) < 1000:
             await store.commit({}, puts={f"left/{len(written)}": bytes(3000), f"right/{len(written)}": bytes(3000)})
             written.append(len(written))
     except StoreFull as full:
-        assert "store.db" in str(full), full
+        refused = str(full)
+    assert "store.db" in refused, refused
     assert 0 < len(written) < 1000, "the disk did not get full"
     assert store.snapshot_nowait().count("") == 2 * len(written), "half a write is there"
     assert store.revision == len(written)
@@ -37,4 +38,5 @@ async def main(directory: Path) -> None:
     await store.aclose()
 
 
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", sys.argv[1]], check=True)
 asyncio.run(main(Path(sys.argv[1])))

@@ -1,31 +1,22 @@
-"""Schemas of real kinds, and what a real kube-apiserver answered."""
+"""Real kinds, and what a real kube-apiserver answered about them."""
 
-import importlib.util
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
+from attractor.objects import builtin
 from attractor.objects.schema.node import Schema
 
-RECORDINGS = Path(__file__).parent / "recordings"
-
-
-@cache
-def definitions() -> dict[str, Any]:
-    package = importlib.util.find_spec("kubernetes_validate")
-    assert package is not None
-    assert package.origin is not None
-    published = Path(package.origin).parent / "kubernetes-json-schema/v1.36.0-local/_definitions.json"
-    defs: dict[str, Any] = json.loads(published.read_text())["$defs"]
-    return defs
-
-
-@cache
-def published(ref: str) -> Schema:
-    return Schema(definitions()[ref.rpartition("/")[2]], published)
+RECORDINGS = Path(__file__).parents[2] / "golden/kube-apiserver-1.36"
+BUILTIN = {
+    "ConfigMap": ("", "v1", "configmaps"),
+    "Secret": ("", "v1", "secrets"),
+    "Service": ("", "v1", "services"),
+    "Deployment": ("apps", "v1", "deployments"),
+}
 
 
 @cache
@@ -35,42 +26,26 @@ def recorded(name: str) -> list[dict[str, Any]]:
 
 
 class Kinds:
-    """Kinds by name: schema, and the object that their Go type encodes to when nothing is set."""
+    """Built-in kinds, and the custom kind of the recordings, by name."""
 
-    CORE = "io.k8s.api.core.v1"
-    EMPTY: ClassVar[dict[str, dict[str, Any]]] = {
-        "ConfigMap": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}},
-        "Secret": {"apiVersion": "v1", "kind": "Secret", "metadata": {}},
-        "Service": {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {},
-            "spec": {},
-            "status": {"loadBalancer": {}},
-        },
-        "Deployment": {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {},
-            "spec": {
-                "selector": None,
-                "template": {"metadata": {}, "spec": {"containers": None}},
-                "strategy": {},
-            },
-            "status": {},
-        },
-        "Widget": {"apiVersion": "golden.example.org/v1", "kind": "Widget"},
-    }
+    def __contains__(self, kind: str) -> bool:
+        return kind in BUILTIN or kind == "Widget"
 
     def schema(self, kind: str) -> Schema:
         if kind == "Widget":
             crd = recorded("crd-lifecycle")[0]["request"]["body"]
             return Schema(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
-        package = "io.k8s.api.apps.v1" if kind == "Deployment" else self.CORE
-        return published(f"{package}.{kind}")
+        found = builtin.find(*BUILTIN[kind])
+        assert found is not None
+        return found.schema
 
     def empty(self, kind: str) -> dict[str, Any]:
-        return self.EMPTY[kind]
+        """What the kind's Go type encodes to when nothing is set."""
+        if kind == "Widget":
+            return {"apiVersion": "golden.example.org/v1", "kind": "Widget"}
+        found = builtin.find(*BUILTIN[kind])
+        assert found is not None
+        return {"apiVersion": found.gvk.api_version, "kind": kind, **builtin.zero_object(found.definition)}
 
     def recorded(self, name: str) -> list[dict[str, Any]]:
         return recorded(name)

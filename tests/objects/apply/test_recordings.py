@@ -65,7 +65,7 @@ def test_updates_leave_the_recorded_managed_fields(kinds: Any, name: str) -> Non
     checked = 0
     for number, step in enumerate(answered(kinds.recorded(name))):
         body, request = step["response"]["body"], step["request"]
-        if "apply-patch" in request.get("contentType", "") or body["kind"] not in kinds.EMPTY:
+        if "apply-patch" in request.get("contentType", "") or body["kind"] not in kinds:
             continue
         key = (body["kind"], body["metadata"]["name"])
         if request["method"] not in {"POST", "PUT", "PATCH"}:  # a delete changes the object, but no owners
@@ -114,6 +114,23 @@ def test_applies_give_the_recorded_objects_entries_and_conflicts(kinds: Any, nam
                 assert {**defaulted, **merged[part]} == body[part]
         live = {**body, "metadata": {**body["metadata"], "managedFields": entries}}
     assert checked >= 4
+
+
+def test_a_port_without_protocol_is_identified_by_the_published_default(kinds: Any) -> None:
+    fields = FieldManager(kinds.schema("Service"), kinds.empty("Service"))
+    applied = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
+    _, (entry,) = fields.on_apply(None, applied, manager="m", force=False, now="2026-01-01T00:00:00Z")
+    ports: dict[str, Any] = {'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}}}
+    assert entry["fieldsV1"] == {"f:spec": {"f:ports": ports}}
+
+
+def test_quantities_may_be_applied_as_numbers(kinds: Any) -> None:
+    fields = FieldManager(kinds.schema("Deployment"), kinds.empty("Deployment"))
+    container = {"name": "c", "resources": {"limits": {"cpu": 1, "memory": "1Gi"}}}
+    spec = {"template": {"spec": {"containers": [container]}}}
+    applied = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
+    merged, _ = fields.on_apply(None, applied, manager="m", force=False, now="2026-01-01T00:00:00Z")
+    assert merged["spec"]["template"]["spec"]["containers"] == [container]
 
 
 def test_apply_of_an_undeclared_field_is_refused_in_kubernetes_words(kinds: Any) -> None:

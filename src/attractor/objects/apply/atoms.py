@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakKeyDictionary
 
 from attractor.objects.schema.node import Schema
 
@@ -138,15 +137,7 @@ class _List(Atom):
         items = self._schema.items
         properties = items.properties if items is not None else {}
         said = {key: properties[key].doc.get("default") for key in self.keys if key in properties}
-        known = {name: value for name, value in said.items() if value is not None}
-        return {**_UNPUBLISHED_KEY_DEFAULTS.get(self.keys, {}), **known}
-
-
-_UNPUBLISHED_KEY_DEFAULTS: Final[dict[tuple[str, ...], dict[str, Any]]] = {
-    ("containerPort", "protocol"): {"protocol": "TCP"},
-    ("port", "protocol"): {"protocol": "TCP"},
-}
-"""Kubernetes identifies a container's or a service's port with this default, but the published schemas leave it out."""
+        return {name: value for name, value in said.items() if value is not None}
 
 
 class _Map(Atom):
@@ -180,29 +171,13 @@ class _Map(Atom):
         return atom_of(additional) if additional is not None else None
 
 
-_ATOMS: WeakKeyDictionary[Schema, Atom] = WeakKeyDictionary()
-_ROOTS: WeakKeyDictionary[Schema, Atom] = WeakKeyDictionary()
+def root_atom_of(schema: Schema | None) -> Atom:
+    """The atom of a whole kind, whose metadata is an ObjectMeta even where the schema only says ``object``."""
+    return DEDUCED if schema is None else _Map(schema, is_root=True)
 
 
 def atom_of(schema: Schema) -> Atom:
-    """The atom of a schema node; always the same one for the same node."""
-    atom = _ATOMS.get(schema)
-    if atom is None:
-        atom = _ATOMS[schema] = _made(schema)
-    return atom
-
-
-def root_atom_of(schema: Schema | None) -> Atom:
-    """The atom of a whole kind, whose metadata is an ObjectMeta even where the schema only says ``object``."""
-    if schema is None:
-        return DEDUCED
-    atom = _ROOTS.get(schema)
-    if atom is None:
-        atom = _ROOTS[schema] = _Map(schema, is_root=True)
-    return atom
-
-
-def _made(schema: Schema) -> Atom:
+    """A new atom of a schema node; keep it, for it keeps its children."""
     kind, doc = schema.type, schema.doc
     if schema.is_int_or_string:
         return _SCALARS["untyped"]

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+import orjson
+
 from attractor.objects.apply import fieldset
 
 if TYPE_CHECKING:
@@ -33,10 +35,14 @@ class ManagerId(NamedTuple):
 
     def __str__(self) -> str:
         """The manager as conflict messages name it."""
-        text = f'"{self.manager}"'
+        text = _quoted(self.manager)
         if self.subresource:
-            text += f' with subresource "{self.subresource}"'
+            text += f" with subresource {_quoted(self.subresource)}"
         return f"{text} using {self.api_version}" if self.operation == UPDATE else text
+
+
+def _quoted(text: str) -> str:
+    return orjson.dumps(text).decode()
 
 
 class Owned(NamedTuple):

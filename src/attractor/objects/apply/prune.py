@@ -28,11 +28,11 @@ class Versions:
         self._atom = atom
         self.api_version = api_version
         self._convert = convert
-        self._schemas: dict[str, Schema | None] = {}
+        self._converted: dict[str, tuple[Schema | None, Atom]] = {}
 
     def atom(self, api_version: str) -> Atom:
         """The atom of a version; that of the own version until an object was converted."""
-        return root_atom_of(self._schemas[api_version]) if api_version in self._schemas else self._atom
+        return self._converted[api_version][1] if api_version in self._converted else self._atom
 
     def convert(self, obj: JsonObject, api_version: str) -> JsonObject | None:
         """The object in another version; None when the version is gone."""
@@ -41,9 +41,12 @@ class Versions:
         converted = self._convert(obj, api_version)
         if converted is None:
             return None
+        result, schema = converted
         if api_version != self.api_version:
-            self._schemas[api_version] = converted[1]
-        return converted[0]
+            known = self._converted.get(api_version)
+            if known is None or known[0] is not schema:
+                self._converted[api_version] = schema, root_atom_of(schema)
+        return result
 
     def compare(self, old: JsonObject, new: JsonObject, api_version: str, reset: FieldSet | None) -> Comparison | None:
         """Compare two objects in another version; None when it is gone."""

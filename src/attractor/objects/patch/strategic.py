@@ -136,11 +136,11 @@ def _merge_ordered_lists(result: JsonObject, patch: JsonObject, schema: Schema |
         if not isinstance(order, list):
             raise BadStrategicPatch(f"expected a []interface {{}}, but received a {go_kind(order)}")
         name = _named(directive, _SET_ORDER, _BAD_ORDER)
-        original, change = result.get(name), patch.get(name)
-        for found in (original, change):
-            if found is not None and not isinstance(found, list):
-                raise BadStrategicPatch(f"expected a []interface {{}}, but received a {go_kind(found)}")
-        if name not in result and name not in patch:
+        for part in (result, patch):
+            if name in part and not isinstance(part[name], list):
+                raise BadStrategicPatch(f"expected a []interface {{}}, but received a {go_kind(part[name])}")
+        original, change = result.get(name), patch.pop(name, None)
+        if original is None and change is None:
             continue
         field = schema.child(name) if schema is not None else None
         key = field.patch_merge_key if field is not None else None
@@ -151,7 +151,6 @@ def _merge_ordered_lists(result: JsonObject, patch: JsonObject, schema: Schema |
             merged = original
         else:
             merged = _merge_value(original, change, field)
-        patch.pop(name, None)
         result[name] = in_order_of(merged, [_identity(item, key) for item in order], original or [], _identities(key))
 
 

@@ -8,8 +8,7 @@ below ``not`` and ``oneOf``, where a stricter translation would accept more, an 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jsonschema_rs
 
@@ -17,6 +16,9 @@ from attractor.objects.schema.formats import effective_format, format_check
 from attractor.objects.schema.node import Schema
 from attractor.objects.schema.patterns import PatternError, compile_pattern
 from attractor.objects.schema.wording import schema_types
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _NEVER: dict[str, Any] = {"not": {}}
 _BOUNDS = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
@@ -100,7 +102,8 @@ class _Translation:
             found = []
         for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
             if doc.get(bound) is not None:
-                found.append({exclusive if doc.get(exclusive) is True else bound: doc[bound]})
+                name = exclusive if doc.get(exclusive) is True else bound
+                found.append({name: doc[bound]})
         if (factor := doc.get("multipleOf")) is not None:
             found.append({"multipleOf": factor} if factor > 0 else self._inexact())
         return found
@@ -110,10 +113,11 @@ class _Translation:
         return _NEVER
 
     def _junctors(self, schema: Schema) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        for junctor in ("allOf", "anyOf"):
-            if branches := schema.doc.get(junctor):
-                found.append({junctor: [self.of(Schema(doc, schema.resolve)) for doc in branches]})
+        found: list[dict[str, Any]] = [
+            {junctor: [self.of(Schema(doc, schema.resolve)) for doc in schema.doc[junctor]]}
+            for junctor in ("allOf", "anyOf")
+            if schema.doc.get(junctor)
+        ]
         if branches := schema.doc.get("oneOf"):
             found.append(self._exactly({"oneOf": branches}, schema))
         if isinstance(schema.doc.get("not"), dict):

@@ -7,11 +7,12 @@ atomic lists do not correlate: such a list is only the same as a whole.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from attractor.objects.schema.node import Schema
+if TYPE_CHECKING:
+    from attractor.objects.schema.node import Schema
 
 
 def same_value(new: Any, old: Any) -> bool:

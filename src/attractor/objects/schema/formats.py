@@ -11,7 +11,7 @@ The accepted spellings are those of the Go functions that Kubernetes calls (``ne
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import ipaddress
 import re
 from typing import TYPE_CHECKING
@@ -66,7 +66,7 @@ def is_date(text: str) -> bool:
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text, re.ASCII):
         return False
     try:
-        datetime.date(int(text[:4]) or 2000, int(text[5:7]), int(text[8:]))
+        dt.date(int(text[:4]) or 2000, int(text[5:7]), int(text[8:]))
     except ValueError:
         return False
     return True
@@ -86,8 +86,8 @@ def is_duration(text: str) -> bool:
     """A Go duration (``1h30m``), or words such as ``3 days``."""
     if _GO_DURATION.fullmatch(text):
         return True
-    for _, unit in _SCALA_DURATION.findall(text):
-        unit = unit.lower()
+    for _, said in _SCALA_DURATION.findall(text):
+        unit = said.lower()
         for variants in _TIME_UNITS:
             if unit in variants or unit.startswith(variants[-1]):
                 return True

@@ -12,9 +12,8 @@ is told, an ``anyOf`` repeats the errors of its most nearly matching branch, and
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -23,6 +22,9 @@ from attractor.objects.schema.correlation import Correlation, same_value
 from attractor.objects.schema.formats import effective_format, format_check
 from attractor.objects.schema.node import Schema
 from attractor.objects.schema.patterns import PatternError, compile_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NO_PATH = "<nil>"
 _INT64 = range(-(2**63), 2**63)
@@ -132,8 +134,7 @@ def go_number(value: float) -> str:
     shown = go_value(float(value))
     if isinstance(shown, int):
         return str(shown)
-    text = repr(shown)
-    return text.replace("e-0", "e-0") if "e" in text else text
+    return repr(shown)
 
 
 def json_type(value: Any) -> tuple[str, str]:

@@ -159,6 +159,12 @@ class EtcdStore(LocalStore):
             if is_compacted(error):
                 raise _CompactedAway(0) from error
             raise translated(error, self._options) from error
+        except asyncio.CancelledError:
+            # Either the caller is cancelled, or the mirror has lost this connection and closed it under the call.
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise StoreUnavailable(f"{self._options} was lost during the call; check that it runs") from None
 
     async def _connection(self) -> Connection:
         """The connection, waiting for it if need be."""
@@ -179,8 +185,19 @@ class EtcdStore(LocalStore):
         if previous is not None:
             await asyncio.wait([previous])
         self._reading, self._next_read = self._next_read, None
-        answer = await self._called(partial(Connection.range, request=self._layout.head_request()))
-        await self._reach(head_revision(answer))
+        await self._reach(await self._written())
+
+    async def _written(self) -> int:
+        """The revision of the last transaction of anybody; a read may be tried until the time is up."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + self._options.timeout_s
+        while True:
+            try:
+                return head_revision(await self._called(partial(Connection.range, request=self._layout.head_request())))
+            except StoreUnavailable:
+                if clock() + BACKOFF_S > deadline:
+                    raise
+            await asyncio.sleep(BACKOFF_S)
 
     async def _reach(self, revision: int) -> None:
         """Wait until the mirror shows that revision."""
