@@ -23,6 +23,7 @@ AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_READ_VERBS = frozenset({"get", "list", "watch"})
 
 
 class Attributes(NamedTuple):
@@ -50,6 +51,19 @@ class Authorizer(Protocol):
 
     def decide(self, user: User, attributes: Attributes, snapshot: Snapshot) -> Decision:
         """Whether the user may do it, as of the snapshot."""
+
+
+class AnonymousRead:
+    """Lets everybody read, credentials or not; all else is for the next authorizer to decide."""
+
+    def __init__(self, then: Authorizer) -> None:
+        self._then = then
+
+    def decide(self, user: User, attributes: Attributes, snapshot: Snapshot) -> Decision:
+        """Reading is allowed."""
+        if attributes.verb in _READ_VERBS:
+            return Decision(allowed=True)
+        return self._then.decide(user, attributes, snapshot)
 
 
 def attributes_of(method: str, path: str, query: Mapping[str, Sequence[str]]) -> Attributes:

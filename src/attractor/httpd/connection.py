@@ -139,9 +139,9 @@ class Connection(asyncio.Protocol):
             stream.lost()
 
     def eof_received(self) -> bool:
-        """The client sends nothing more; what it asked for is still answered."""
+        """The client sends nothing more; what it asked for is still answered, but a stream has lost its reader."""
         self._parser.is_finished = True
-        if self._current is None and not self._parser.requests:
+        if self._stream is not None or (self._current is None and not self._parser.requests):
             return False
         return self._transport is not None and self._transport.get_extra_info("ssl_object") is None
 
