@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from attractor.objects.fields import METADATA_ONLY
+
 if TYPE_CHECKING:
     from attractor.objects.field import FieldError
+    from attractor.objects.fields import SelectableFields
     from attractor.objects.jsontypes import JsonObject
 
 
@@ -33,6 +36,8 @@ class Strategy:
     """Whether PUT creates a missing object."""
     allow_unconditional_update = True
     """Whether PUT may leave out ``metadata.resourceVersion``."""
+    selectable_fields: SelectableFields = METADATA_ONLY
+    """The fields by which lists and watches may select."""
 
     def decode(self, obj: JsonObject) -> Decoded:
         """Check types and bring the object into the kind's shape; raises ``BadRequest`` in the decoder's words."""
@@ -42,7 +47,10 @@ class Strategy:
         """Fill in, in place, what the caller left out."""
 
     def prepare_create(self, obj: JsonObject) -> None:
-        """Drop or set, in place, what a caller may not choose on create (status, generation is the core's)."""
+        """Drop or set, in place, what a caller may not choose on create (status, generation is the core's).
+
+        The core has filled in name, namespace and uid before.
+        """
 
     def prepare_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> None:
         """Put back, in place, what this request may not change (status on the main resource, spec on status)."""
@@ -58,3 +66,7 @@ class Strategy:
     def validate_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
         """Every rule that the change breaks."""
         return self.validate(obj)
+
+    def grace_period_s(self, obj: JsonObject, asked_s: int | None) -> int | None:
+        """How long a deletion waits for the object to finish, given what the caller asked; None when it never waits."""
+        return None

@@ -21,7 +21,7 @@ def defaulter(gvk: GroupVersionKind) -> Defaulter | None:
     """The function that fills in a kind's defaults, if it has any."""
     if not gvk.group:
         return CORE.get(gvk.kind)
-    return WORKLOADS.get(tuple(gvk)) or CLUSTER.get((gvk.group, gvk.kind))
+    return WORKLOADS.get((gvk.group, gvk.version, gvk.kind)) or CLUSTER.get((gvk.group, gvk.kind))
 
 
 __all__ = ["defaulter"]

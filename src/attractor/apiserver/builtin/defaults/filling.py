@@ -39,7 +39,7 @@ def child(obj: JsonObject, name: str) -> JsonObject:
     found = obj.get(name)
     if found is None:
         found = obj[name] = {}
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def round_up_resources(amounts: JsonObject | None) -> None:
