@@ -13,8 +13,11 @@ from attractor.objects.fields import METADATA_ONLY
 
 if TYPE_CHECKING:
     from attractor.objects.field import FieldError
-    from attractor.objects.fields import SelectableFields
     from attractor.objects.jsontypes import JsonObject
+
+
+class DecodeError(ValueError):
+    """The object cannot be read as its kind; the text is the decoder's, without saying which object it was."""
 
 
 class Decoded(NamedTuple):
@@ -36,24 +39,33 @@ class Strategy:
     """Whether PUT creates a missing object."""
     allow_unconditional_update = True
     """Whether PUT may leave out ``metadata.resourceVersion``."""
-    selectable_fields: SelectableFields = METADATA_ONLY
-    """The fields by which lists and watches may select."""
+
+    selectable = METADATA_ONLY
+    """What field selectors may name."""
 
     def decode(self, obj: JsonObject) -> Decoded:
-        """Check types and bring the object into the kind's shape; raises ``BadRequest`` in the decoder's words."""
+        """Check types and bring the object into the kind's shape; raises ``DecodeError``."""
         return Decoded(obj, [])
 
     def default(self, obj: JsonObject) -> None:
         """Fill in, in place, what the caller left out."""
 
     def prepare_create(self, obj: JsonObject) -> None:
-        """Drop or set, in place, what a caller may not choose on create (status, generation is the core's).
-
-        The core has filled in name, namespace and uid before.
-        """
+        """Drop or set, in place, what a caller may not choose on create (status, generation is the core's)."""
 
     def prepare_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> None:
         """Put back, in place, what this request may not change (status on the main resource, spec on status)."""
+
+    def grace_period_s(self, obj: JsonObject, asked: int | None) -> int:
+        """How long a delete waits before the object goes; most kinds go at once."""
+        return 0
+
+    def prepare_delete(self, obj: JsonObject, now: str) -> None:
+        """Change, in place, what marking the object as deleted means beyond its metadata."""
+
+    def awaits_finalization(self, obj: JsonObject) -> bool:
+        """Whether a deleted object still waits for something other than its metadata.finalizers."""
+        return False
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Why the name is not allowed; ``prefix`` when it is a generateName."""
@@ -66,7 +78,3 @@ class Strategy:
     def validate_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
         """Every rule that the change breaks."""
         return self.validate(obj)
-
-    def grace_period_s(self, obj: JsonObject, asked_s: int | None) -> int | None:
-        """How long a deletion waits for the object to finish, given what the caller asked; None when it never waits."""
-        return None

@@ -4,9 +4,6 @@ Start with ``strategies`` (``strategy_for`` puts the parts together), then ``dec
 ``defaults`` (what is filled in), ``preparation`` and ``servicenetwork`` (what a caller may not choose),
 ``validation`` (what is refused), ``kindfacts`` (tables). Nothing here allocates, reads a clock or looks at other
 objects: addresses of services, quota, service accounts of pods and the like are for the core and its admission.
-
-Not done: conversion between versions of one kind (``autoscaling`` v1 and v2, the two Events): an object is handled
-in the version in which it comes.
 """
 
 from attractor.apiserver.builtin.servicenetwork import ServiceNeeds, service_needs

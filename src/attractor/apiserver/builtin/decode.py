@@ -8,7 +8,7 @@ words; unknown fields are dropped and reported.
 Every type is compiled once, on first use, into closures. An object without unknown fields costs one pass.
 
 >>> from attractor.objects.builtin import find
->>> decode = decoder("ConfigMap", "v1", find("", "v1", "configmaps").definition)
+>>> decode = decoder(find("", "v1", "configmaps").definition)
 >>> decode({"kind": "ConfigMap", "apiVersion": "v1", "data": {"a": "1"}, "binaryData": {}, "bogus": 1})
 Decoded(obj={'kind': 'ConfigMap', 'apiVersion': 'v1', 'metadata': {}, 'data': {'a': '1'}}, unknown=['bogus'])
 """
@@ -20,10 +20,9 @@ from base64 import b64decode, b64encode
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from attractor.apiserver.strategy import Decoded
+from attractor.apiserver.strategy import Decoded, DecodeError
 from attractor.objects import quantity, timestamps
 from attractor.objects.builtin import go_type
-from attractor.objects.errors import BadRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 
 Reader: TypeAlias = "Callable[[Any, list[str]], Any]"
 """Takes a JSON value, gives the canonical one; appends the name of any unknown field that it meets to the list."""
+
+Decode: TypeAlias = "Callable[[JsonObject], Decoded]"
 
 _ABSENT: Final = object()
 """What a field's reader gives when the field leaves no trace."""
@@ -59,8 +60,8 @@ class _Unreadable(Exception):
     """A value that its type's own reader refuses; the text is the reader's."""
 
 
-def decoder(kind: str, version: str, definition: str) -> Callable[[JsonObject], Decoded]:
-    """A function that decodes objects of a kind; it raises ``BadRequest`` in Kubernetes' words."""
+def decoder(definition: str) -> Decode:
+    """A function that decodes objects of a kind; it raises ``DecodeError`` in Go's words."""
     go = go_type(definition)
     read = _reader(go)
 
@@ -69,7 +70,7 @@ def decoder(kind: str, version: str, definition: str) -> Callable[[JsonObject], 
         try:
             found = read(obj, unknown)
         except (_WrongType, _Unreadable) as error:
-            raise BadRequest(f'{kind} in version "{version}" cannot be handled as a {kind}: {error}') from None
+            raise DecodeError(str(error)) from None
         return Decoded(found, list(_unknown_paths(go, obj, "")) if unknown else unknown)
 
     return decode

@@ -21,8 +21,7 @@ from attractor.objects.builtin import go_type
 from attractor.objects.fields import METADATA_ONLY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from attractor.apiserver.builtin.decode import Decode
     from attractor.objects.builtin import ResourceInfo
     from attractor.objects.field import FieldError
     from attractor.objects.jsontypes import JsonObject
@@ -44,11 +43,11 @@ class BuiltinStrategy(Strategy):
         self.has_status_subresource = "status" in info.subresources
         self.allow_create_on_update = self._key in kindfacts.CREATED_BY_PUT
         self.allow_unconditional_update = self._key not in kindfacts.NEEDS_VERSION
-        self.selectable_fields = kindfacts.SELECTABLE_FIELDS.get(self._key, METADATA_ONLY)
+        self.selectable = kindfacts.SELECTABLE_FIELDS.get(self._key, METADATA_ONLY)
 
     @cached_property
-    def _decode(self) -> Callable[[JsonObject], Decoded]:
-        return decoder(self.info.kind, self.info.version, self.info.definition)
+    def _decode(self) -> Decode:
+        return decoder(self.info.definition)
 
     def decode(self, obj: JsonObject) -> Decoded:
         """Read the object as Go does; a secret's ``stringData`` becomes data here."""
@@ -120,15 +119,24 @@ class BuiltinStrategy(Strategy):
             return validation.validate_create(self._kind, obj)
         return validation.validate_update(self._kind, obj, old)
 
-    def grace_period_s(self, obj: JsonObject, asked_s: int | None) -> int | None:
+    def grace_period_s(self, obj: JsonObject, asked: int | None) -> int:
         """Pods that run somewhere get time to stop; everything else goes at once."""
         if self._key != "/Pod":
-            return None
+            return 0
         spec, phase = obj["spec"], (obj.get("status") or {}).get("phase")
         if not spec.get("nodeName") or phase in _FINISHED:
             return 0
-        wanted = asked_s if asked_s is not None else spec.get("terminationGracePeriodSeconds") or 0
+        wanted = asked if asked is not None else spec.get("terminationGracePeriodSeconds") or 0
         return int(wanted) if wanted >= 0 else 1
+
+    def prepare_delete(self, obj: JsonObject, now: str) -> None:
+        """A deleted namespace is terminating."""
+        if self._key == "/Namespace":
+            obj["status"] = {**obj["status"], "phase": "Terminating"}
+
+    def awaits_finalization(self, obj: JsonObject) -> bool:
+        """A namespace waits until its content is finalized."""
+        return self._key == "/Namespace" and bool(obj["spec"].get("finalizers"))
 
 
 def _put_back(obj: JsonObject, old: JsonObject, field: str) -> None:

@@ -46,7 +46,12 @@ def index() -> JsonObject:
     return _read("index.json")
 
 
+def package(folder: Literal["schema", "text", "go"], name: str) -> JsonObject:
+    """Everything that a folder says about a package such as ``io.k8s.api.core.v1``."""
+    return _package(folder, name) or {}
+
+
 def entry(folder: Literal["schema", "text", "go"], definition: str) -> Any:
     """What a folder says about a definition such as ``io.k8s.api.core.v1.Pod``; None when it says nothing."""
-    package, _, name = definition.rpartition(".")
-    return (_package(folder, package) or {}).get(name)
+    owner, _, name = definition.rpartition(".")
+    return package(folder, owner).get(name)
