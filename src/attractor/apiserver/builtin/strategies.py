@@ -130,9 +130,10 @@ class BuiltinStrategy(Strategy):
         return int(wanted) if wanted >= 0 else 1
 
     def prepare_delete(self, obj: JsonObject, now: str) -> None:
-        """A deleted namespace is terminating."""
+        """A deleted namespace is terminating, for as long as it takes."""
         if self._key == "/Namespace":
             obj["status"] = {**obj["status"], "phase": "Terminating"}
+            obj["metadata"].pop("deletionGracePeriodSeconds", None)
 
     def awaits_finalization(self, obj: JsonObject) -> bool:
         """A namespace waits until its content is finalized."""
