@@ -33,33 +33,29 @@ class BadFieldSet(ValueError):
 
 
 def decode(fields: Any) -> FieldSet:
-    """A set from FieldsV1, in normal form; raises ``BadFieldSet``."""
-    return _decoded(fields) if fields else LEAF
+    """A set from FieldsV1, in normal form, the same dict if it was; raises ``BadFieldSet``."""
+    normal = _decoded(fields) if fields else LEAF
+    return {element: below for element, below in normal.items() if element != "."} if "." in normal else normal
 
 
 def _decoded(fields: Any) -> FieldSet:
     if not isinstance(fields, dict):
         raise BadFieldSet(f"a field set must be an object, not {fields!r}")
+    result: FieldSet = fields
     for element, below in fields.items():
-        if element == ".":
-            continue
-        if element[:2] not in _KINDS:
+        if element[:2] not in _KINDS and element != ".":
             raise BadFieldSet(f"{element!r} is not a path element; it must start with f:, k:, v: or i:")
-        if below:
-            _decoded(below)
-    if _is_normal(fields):
-        return fields
-    normal = {element: _decoded(below) for element, below in fields.items() if element != "."}
-    return {".": LEAF, **normal} if "." in fields and normal else normal
+        if below == {}:
+            continue
+        normal = _decoded(below) if element != "." else LEAF
+        if normal is not below:
+            if result is fields:
+                result = dict(fields)
+            result[element] = normal
+    return LEAF if len(result) == 1 and "." in result else result
 
 
 _KINDS = frozenset({"f:", "k:", "v:", "i:"})
-
-
-def _is_normal(fields: FieldSet) -> bool:
-    if len(fields) == 1 and "." in fields:
-        return False
-    return all(not below or _is_normal(below) for below in fields.values())
 
 
 def encode(fields: FieldSet) -> FieldSet:
