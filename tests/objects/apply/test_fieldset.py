@@ -73,6 +73,10 @@ def test_a_lone_dot_means_the_same_as_nothing() -> None:
     assert fieldset.decode({".": {}}) == fieldset.decode(None) == {}
 
 
+def test_keys_are_brought_into_one_spelling() -> None:
+    assert fieldset.decode({'k:{"b": 1, "a": "x"}': {}, 'v: "s"': {}}) == {'k:{"a":"x","b":1}': {}, 'v:"s"': {}}
+
+
 @given(path_sets)
 def test_a_set_in_normal_form_is_decoded_to_itself(paths: frozenset[Path]) -> None:
     fields = fieldset.from_paths(paths)
