@@ -84,7 +84,25 @@ def test_a_set_in_normal_form_is_decoded_to_itself(paths: frozenset[Path]) -> No
 
 
 @pytest.mark.parametrize(
-    "bad", [{"data": {}}, {"x:a": {}}, {"f:a": {"b": {}}}, {"f:a": 1}, {"f:a": None}, {"f:a": []}, ["f:a"]]
+    "bad",
+    [
+        {"data": {}},
+        {"x:a": {}},
+        {"f:a": {"b": {}}},
+        {"f:a": 1},
+        {"f:a": None},
+        {"f:a": []},
+        ["f:a"],
+        {"k:{broken": {}},
+        {"k:[1]": {}},
+        {"k:{}": {}},
+        {'k:{"a":{}}': {}},
+        {"v:": {}},
+        {"v:{}": {}},
+        {"i:x": {}},
+        {"i:true": {}},
+        {"": {}},
+    ],
 )
 def test_what_is_not_fields_v1_is_refused(bad: Any) -> None:
     with pytest.raises(BadFieldSet):
