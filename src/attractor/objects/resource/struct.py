@@ -18,6 +18,7 @@ What the class does not declare is kept beside the declared fields, at every dep
 from __future__ import annotations
 
 import copy
+import re
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 import msgspec
@@ -88,9 +89,13 @@ def _always_written(value: Any) -> Any:
     return msgspec.field(default_factory=written(value), name=name)
 
 
-def _own_annotations(namespace: Mapping[str, Any]) -> Mapping[str, Any]:
-    annotations: Mapping[str, Any] = namespace.get("__annotations__", {})
-    return annotations
+_CLASS_VAR = re.compile(r"(\w+\.)*ClassVar\b")
+
+
+def _field_names(namespace: Mapping[str, Any]) -> list[str]:
+    """The attributes that a class body declares as fields: annotated, and not for the class alone."""
+    declared = namespace.get("__annotations__", {}).items()
+    return [name for name, hint in declared if not _CLASS_VAR.match(hint if isinstance(hint, str) else repr(hint))]
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
@@ -110,8 +115,8 @@ class StructMeta(msgspec.StructMeta):
         inherited = any(getattr(base, "__omitempty__", False) for base in bases)
         dropping = inherited if omitempty is None else omitempty
         if not dropping:
-            for attribute in _own_annotations(namespace):
-                if attribute in namespace and not attribute.startswith("__"):
+            for attribute in _field_names(namespace):
+                if attribute in namespace:
                     namespace[attribute] = _always_written(namespace[attribute])
         made: Any = super().__new__(
             mcls, name, bases, namespace,
