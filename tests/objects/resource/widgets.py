@@ -56,7 +56,7 @@ class WidgetSpec(Struct, rules=[Rule("self.size <= 100 || has(self.note)", messa
     memory: Quantity | None = None
     target: IntOrString | None = None
     note: Annotated[str, Meta(max_length=20, pattern="^[a-z ]*$"), Doc("Why.")] | None = None
-    cleared: str | None | UnsetType = UNSET
+    cleared: str | UnsetType | None = UNSET
     free: dict[str, Any] | None = None
     anything: Any = None
 

@@ -10,7 +10,7 @@ rule cannot guess. Arguments are keyword-only.
 
 What is written: every field that is not ``None``. A default other than ``None`` is filled in when the wire leaves the
 field out, and written back. ``None`` means absent; a field for which ``null`` and absent differ is declared
-``T | None | UnsetType = UNSET``. With ``omitempty=True`` a field equal to its default is left out, as Go's tag does.
+``T | UnsetType | None = UNSET``. With ``omitempty=True`` a field equal to its default is left out, as Go's tag does.
 
 What the class does not declare is kept beside the declared fields, at every depth, and written back after them.
 """
