@@ -29,9 +29,20 @@ def test_a_wrong_value_is_named_with_its_place(value: Any, message: str) -> None
     assert str(caught.value) == message
 
 
-def test_text_that_is_no_json_is_refused() -> None:
+@pytest.mark.parametrize("data", [b'{"spec": ', b'{"spec": 3, ]', b"\xff", b"", b'{"later": 1, "spec": {}, '])
+def test_text_that_is_no_json_is_refused(data: bytes) -> None:
     with pytest.raises(DecodeError, match="Widget: not JSON"):
-        Widget.from_json(b'{"spec": ')
+        Widget.from_json(data)
+
+
+def test_what_is_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(DecodeError, match="nested too deeply"):
+        Widget.from_json('{"spec": ' + "[" * 100_000)
+
+
+def test_a_value_that_json_cannot_say_is_refused() -> None:
+    with pytest.raises(DecodeError, match="not a JSON value"):
+        Widget.from_dict({"spec": object()})
 
 
 def test_an_empty_yaml_document_is_refused() -> None:

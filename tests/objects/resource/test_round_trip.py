@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.objects.resource.widgets import Colour, Port, Tree, Widget, WidgetSpec
@@ -136,6 +137,20 @@ def test_yaml_times_and_dates_stay_texts() -> None:
     widget = Widget.from_yaml("metadata: {creationTimestamp: 2026-01-31T08:00:00Z}\nspec: {free: {day: 2026-01-31}}")
     assert widget.metadata.creation_timestamp == datetime(2026, 1, 31, 8, tzinfo=UTC)
     assert widget.spec.free == {"day": "2026-01-31"}
+
+
+def test_yaml_keys_become_texts_as_kubernetes_tools_make_them() -> None:
+    widget = Widget.from_yaml("spec: {free: {8080: a, on: b, 1.5: {2: c}}}")
+    assert widget.spec.free == {"8080": "a", "true": "b", "1.5": {"2": "c"}}
+    with pytest.raises(yaml.YAMLError, match="cannot be the key"):
+        Widget.from_yaml("spec: {free: {null: a}}")
+
+
+@pytest.mark.parametrize("text", ["[" * 900 + "]" * 900, "12345678901234567890123", "-0.0", "1e300"])
+def test_deep_and_large_values_survive_where_the_class_does_not_look(text: str) -> None:
+    data = f'{{"apiVersion":"example.org/v1","kind":"Widget","metadata":{{}},"spec":{{"size":1,"later":{text}}}}}'
+    written = Widget.from_json(data).to_json().decode()
+    assert f'"later":{text}' in written.replace("1e+300", "1e300")
 
 
 def test_defaults_are_filled_in_and_written_and_absent_fields_stay_absent() -> None:
