@@ -134,7 +134,9 @@ class Judgement:
             return PropertyVerdict(claim.name, claim.kind, "holds" if found else never, trace)
         vacuous = None
         if not found and claim.name not in self.model.applied and claim.name in self._guarded():
-            vacuous = "what it requires is true in no reached state" + (" or step" if claim.kind == "always_step" else "")
+            vacuous = "what it requires is true in no reached state" + (
+                " or step" if claim.kind == "always_step" else ""
+            )
         return PropertyVerdict(claim.name, claim.kind, "violated" if found else undecided, trace, vacuous)
 
     def _guarded(self) -> set[str]:
@@ -145,15 +147,15 @@ class Judgement:
             plain = Settings(**{**vars(self.settings), "symmetry": False, "properties": frozenset()})
             exploration, _ = explore(self.model, plain, self.engine)
         if exploration.bound:
-            return [
-                PropertyVerdict(p.name, p.kind, "inconclusive") for p in (self.model.properties[n] for n in live)
-            ]
+            return [PropertyVerdict(p.name, p.kind, "inconclusive") for p in (self.model.properties[n] for n in live)]
         runs = fair_graph(exploration)
         idle = set(range(len(self.model.fairness))) - runs.ever_enabled()
         for number in sorted(idle):
             condition = self.model.fairness[number]
             kind = "strong" if condition.strong else "weak"
-            self.warnings.append(f"{kind} fairness of {condition.name} never matters: it never has a step that changes anything")
+            self.warnings.append(
+                f"{kind} fairness of {condition.name} never matters: it never has a step that changes anything"
+            )
         return [Promise(self.model.properties[n], exploration, runs, self.title).verdict() for n in live]
 
     def _warn_of_idle_actions(self, exploration: Exploration) -> None:
@@ -177,7 +179,8 @@ class Judgement:
             rows[action.name] = rows.get(action.name, 0) + count
         tallies = exploration.memory.tallies
         return tuple(
-            ActionCoverage(name, count, tallies[name].executed, tallies[name].widest) if name in tallies
+            ActionCoverage(name, count, tallies[name].executed, tallies[name].widest)
+            if name in tallies
             else ActionCoverage(name, count, 0, 0)
             for name, count in rows.items()
         )

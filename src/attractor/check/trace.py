@@ -102,9 +102,7 @@ class Trace:
     def from_json(cls, data: Mapping[str, Any]) -> Trace:
         """The trace that ``to_json`` wrote."""
         try:
-            run = tuple(
-                TraceStep(s["action"], s["arguments"], tuple(s["chosen"]), s["changed"]) for s in data["steps"]
-            )
+            run = tuple(TraceStep(s["action"], s["arguments"], tuple(s["chosen"]), s["changed"]) for s in data["steps"])
             return cls(data["spec"], data["property"], data["initial"], run, data["loop"])
         except (KeyError, TypeError) as problem:
             raise SpecError(f"this is not a trace: {problem!r}; write one with `attractor check --json`") from None
@@ -208,6 +206,5 @@ class Tracer:
 
     def _values(self, state: State) -> dict[str, Plain]:
         return {
-            slot.name: plain(slot.domain.values[number])
-            for slot, number in zip(self._model.slots, state, strict=True)
+            slot.name: plain(slot.domain.values[number]) for slot, number in zip(self._model.slots, state, strict=True)
         }

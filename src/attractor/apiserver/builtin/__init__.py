@@ -1,23 +1,12 @@
-"""The rules of Kubernetes' own kinds."""
+"""The rules of Kubernetes' own kinds, behind the contract of ``attractor.apiserver.strategy``.
 
-from attractor.apiserver.builtin.decode import decoder
-from attractor.apiserver.strategy import Strategy
-from attractor.objects import names
+Start with ``strategies`` (``strategy_for`` puts the parts together), then ``decode`` (into Go types and back),
+``defaults`` (what is filled in), ``preparation`` and ``servicenetwork`` (what a caller may not choose),
+``validation`` (what is refused), ``kindfacts`` (tables). Nothing here allocates, reads a clock or looks at other
+objects: addresses of services, quota, service accounts of pods and the like are for the core and its admission.
+"""
 
+from attractor.apiserver.builtin.servicenetwork import ServiceNeeds, service_needs
+from attractor.apiserver.builtin.strategies import BuiltinStrategy, strategy_for
 
-class S(Strategy):
-    def __init__(self, info):
-        self.info = info
-        self._d = decoder(info.definition)
-        self.has_status_subresource = "status" in info.subresources
-        self.has_generation = info.kind not in ("ConfigMap", "Secret", "Namespace", "Service", "Lease", "Event")
-
-    def decode(self, obj):
-        return self._d(obj)
-
-    def validate_name(self, name, *, prefix=False):
-        return names.as_prefix(names.dns1123_subdomain, name) if prefix else names.dns1123_subdomain(name)
-
-
-def strategy_for(info):
-    return S(info)
+__all__ = ["BuiltinStrategy", "ServiceNeeds", "service_needs", "strategy_for"]

@@ -18,7 +18,7 @@ to schema) and ``scheme`` (from kinds to classes).
 
 from msgspec import UNSET, Meta, UnsetType
 
-from attractor.objects.resource.codec import DecodeError
+from attractor.objects.resource.codec import DecodeError, convert, decode, deep_copy, encode, to_builtins
 from attractor.objects.resource.crd import crd_for
 from attractor.objects.resource.kind import KindError, PrinterColumn, Resource, Scale
 from attractor.objects.resource.markers import (
@@ -81,7 +81,12 @@ __all__ = [
     "SchemeError",
     "Struct",
     "UnsetType",
+    "convert",
     "crd_for",
+    "decode",
+    "deep_copy",
+    "encode",
     "field",
     "schema_of",
+    "to_builtins",
 ]
