@@ -103,8 +103,12 @@ class EmbeddedCluster:
         try:
             self._stack.push_async_callback(store.aclose)
             server = Server(store, self._source)
+            is_fresh = not (await store.snapshot()).count("")
             await server.start()
             await create_default_roles(server)
+            if is_fresh:
+                # What the cluster begins with is no history: a watch from before it is told to list first.
+                await store.compact(store.revision)
             controllers = Controllers(server, self._controllers)
             await self._stack.enter_async_context(controllers)
             hub = WatchHub(store, self.metrics)
