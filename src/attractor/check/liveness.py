@@ -43,7 +43,7 @@ class Lasso:
 class FairGraph:
     """A graph with fairness conditions, ready for queries."""
 
-    def __init__(self, graph: Graph, initial: Sequence[int], fairness: Sequence[Fairness]) -> None:
+    def __init__(self, graph: Graph, initial: list[int], fairness: Sequence[Fairness]) -> None:
         self.offsets, self.targets, self.actions = graph.offsets, graph.targets, graph.actions
         self.size = len(graph.offsets) - 1
         self.initial = initial
@@ -177,6 +177,11 @@ class FairGraph:
 
     def _within(self, state: int, mask: bytearray) -> list[int]:
         return [target for _, target in self.edges(state) if target != OUTSIDE and mask[target]]
+
+    def shortest(self, query: Query, goal: bytearray) -> tuple[int, ...] | None:
+        """The shortest run that goes from a start through allowed states to ``goal``."""
+        path = self._shortest(query, lambda state: bool(goal[state]))
+        return None if path is None else tuple(path)
 
     def _shortest(self, query: Query, is_goal: Callable[[int], bool]) -> list[int] | None:
         """Breadth-first: anywhere at first, then from a start among allowed states only, to the first goal."""

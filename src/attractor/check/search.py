@@ -26,6 +26,7 @@ class Search:
         self.model = model
         self.settings = settings or Settings()
         self.memory = Memory(model)
+        self.tallies = self.memory.tallies
         self.counts = Counts(taken=[0] * len(model.actions))
         self.bound: str | None = None
         self.findings: dict[tuple[int, int], Finding] = {}
@@ -57,6 +58,14 @@ class Search:
         """The state from which it was first reached."""
         parent = self._parents[index]
         return None if parent < 0 else parent
+
+    def initial(self) -> list[int]:
+        """The indices of the initial states."""
+        return [index for index, parent in enumerate(self._parents) if parent < 0]
+
+    def successors(self, index: int) -> list[tuple[int, State]]:
+        """The remembered steps out of a state: (action instance, state)."""
+        return [(action.index, self.key(after)) for action, after in self._successors(self.state(index))]
 
     def graph(self) -> Graph:
         """Every step between explored states."""
