@@ -36,6 +36,7 @@ def discover(
     ``server_address`` is the ``host:port`` that ``/api`` tells clients to use.
     """
     parts = path.removesuffix("/").split("/")[1:]
+    value: JsonObject | None
     match parts:
         case ["api"] | ["apis"]:
             version = negotiate_discovery(accept)

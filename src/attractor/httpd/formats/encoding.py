@@ -49,16 +49,22 @@ class _Dumper(yaml.CSafeDumper):
         return True
 
 
+_STRING = "tag:yaml.org,2002:str"
 _AMBIGUOUS = frozenset({"y", "Y", "n", "N", "yes", "no", "on", "off", "", "null", "~", "true", "false", "=", "<<"})
 
 
 def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     style = None
-    if "\n" in text and not text.startswith((" ", "\n")) and text.isprintable() is False and "\t" not in text:
+    if "\n" in text and not text.startswith((" ", "\n")) and text.replace("\n", "").isprintable():
         style = "|"
-    elif text.lower() in _AMBIGUOUS or dumper.resolve(yaml.ScalarNode, text, (True, False)) != "tag:yaml.org,2002:str":
+    elif text.lower() in _AMBIGUOUS or _read_as(dumper, text) != _STRING:
         style = '"'
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+    return dumper.represent_scalar(_STRING, text, style=style)
+
+
+def _read_as(dumper: _Dumper, text: str) -> str:
+    tag: str = dumper.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
+    return tag
 
 
 _Dumper.add_representer(str, _text)
