@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-from loadclient import Target, at_rate, load, watch
-
 from attractor import __version__
+from loadclient import Target, at_rate, load, watch
 
 COLLECTION = "/api/v1/namespaces/default/configmaps"
 AIMS = {
@@ -107,9 +106,7 @@ async def list_all(target: Target, count: int) -> dict[str, float]:
         target.request("POST", "/api/v1/namespaces/kube-public/configmaps", config_map(f"l{n}")) for n in range(count)
     )
     await load(target, requests, 32)
-    listed = await load(
-        target, iter([target.request("GET", "/api/v1/namespaces/kube-public/configmaps")] * 5), 1
-    )
+    listed = await load(target, iter([target.request("GET", "/api/v1/namespaces/kube-public/configmaps")] * 5), 1)
     return {f"list_{count}_s": round(min(listed.latencies_s), 3)}
 
 

@@ -90,9 +90,7 @@ async def load(target: Target, requests: Iterator[bytes], clients: int) -> Resul
 
     started = time.perf_counter()
     for _ in range(clients):
-        await loop.create_connection(
-            lambda: _Client(requests, result, done), target.host, target.port, ssl=target.tls
-        )
+        await loop.create_connection(lambda: _Client(requests, result, done), target.host, target.port, ssl=target.tls)
     await ended
     result.seconds = time.perf_counter() - started
     return result

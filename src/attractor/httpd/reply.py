@@ -123,10 +123,11 @@ def encode_head(reply: Reply, *, audit_id: str, date: bytes, keep_alive: bool, v
     """The status line and the headers, up to and including the empty line."""
     lines = [
         _STATUS_LINES[reply.code],
-        b"Audit-Id: %b\r\nCache-Control: no-cache, private\r\nContent-Type: %b\r\n"
-        % (audit_id.encode("ascii"), reply.content_type.encode("latin-1")),
+        b"Audit-Id: %b\r\nContent-Type: %b\r\n" % (audit_id.encode("ascii"), reply.content_type.encode("latin-1")),
         date,
     ]
+    if reply.headers is None or "Cache-Control" not in reply.headers:
+        lines.append(b"Cache-Control: no-cache, private\r\n")
     if reply.headers:
         lines.extend(f"{name}: {value}\r\n".encode("latin-1") for name, value in reply.headers.items())
     if reply.warnings:

@@ -7,18 +7,23 @@ A request that no page claims and that names no resource is answered as Go's HTT
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import unquote_plus
+from urllib.parse import unquote, unquote_plus
 
 from attractor.apiserver.authorization import MASTERS, attributes_of, forbidden
 from attractor.apiserver.core import Request
+from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.watch import Watch
+from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.jsonguard import check_json
 from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
+from attractor.httpd.pages import PAGES, Ask
+from attractor.httpd.presentation import present, shape_of, watch_encoder
 from attractor.httpd.reply import TEXT, Reply, status_reply
+from attractor.httpd.watchstreams import encode_line
 from attractor.objects.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from attractor.apiserver.authorization import Authorizer
     from attractor.apiserver.operation import User
@@ -29,12 +34,12 @@ if TYPE_CHECKING:
     from attractor.httpd.metrics import Metrics
     from attractor.httpd.parser import HttpRequest
     from attractor.httpd.watchstreams import WatchHub
-    from attractor.store.contract import Snapshot
 
     Query = Mapping[str, Sequence[str]]
-    Page = Callable[[HttpRequest, Query, Snapshot], Reply | None]
 
 _NO_QUERY: Query = {}
+MAX_DISCOVERY_SLASHES = 4
+"""``/apis/GROUP/VERSION/`` has as many; a longer path is never discovery's."""
 _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 
 
@@ -69,7 +74,6 @@ class Router:
         authorizer: Authorizer,
         metrics: Metrics,
         limits: Limits,
-        pages: Sequence[Page] = (),
     ) -> None:
         self._server = server
         self._hub = hub
@@ -77,7 +81,6 @@ class Router:
         self._authorizer = authorizer
         self._metrics = metrics
         self._limits = limits
-        self._pages = tuple(pages)
         self.is_ready = True
         """Whether ``/readyz`` says ok; false while the server is stopping."""
 
@@ -90,7 +93,7 @@ class Router:
                 self._authorize(user, request, query)
             if request.path.startswith(("/api/", "/apis/")):
                 return await self._api(request, query, user)
-            return self._page(request, query)
+            return self._page(request, query) or page_not_found()
         except ApiError as error:
             return status_reply(error)
 
@@ -100,35 +103,37 @@ class Router:
         if not decision.allowed:
             raise forbidden(user, attributes, decision.reason)
 
-    def _page(self, request: HttpRequest, query: Query) -> Reply:
+    def _page(self, request: HttpRequest, query: Query) -> Reply | None:
         path = request.path
         if path in _HEALTH or path.startswith(("/healthz/", "/livez/", "/readyz/")):
             return self._health(path)
         if path == "/metrics":
             return Reply(200, self._metrics.render(), METRICS_TYPE)
-        snapshot = self._server.store.snapshot_nowait()
-        for page in self._pages:
-            reply = page(request, query, snapshot)
+        ask = Ask(request, query, self._server.store.snapshot_nowait())
+        for page in PAGES:
+            reply = page(ask)
             if reply is not None:
+                if request.method not in {"GET", "HEAD"}:
+                    raise method_not_allowed()
                 return reply
-        return page_not_found()
+        return None
 
     def _health(self, path: str) -> Reply:
         headers = {"X-Content-Type-Options": "nosniff"}
         if path.startswith("/readyz") and not self.is_ready:
             return Reply(500, b"[-]shutdown failed: the server is stopping\nreadyz check failed\n", TEXT, headers)
-        if path not in _HEALTH:
-            name = path.split("/", 2)[2]
-            return Reply(200, b"ok", TEXT, headers) if name == "ping" else page_not_found()
-        return Reply(200, b"ok", TEXT, headers)
+        if path in _HEALTH or path.split("/", 2)[2] == "ping":
+            return Reply(200, b"ok", TEXT, headers)
+        return page_not_found()
 
     async def _api(self, request: HttpRequest, query: Query, user: User) -> Reply:
-        if request.path.count("/") < 4 and self._pages:
+        if request.path.count("/") <= MAX_DISCOVERY_SLASHES:
             page = self._page(request, query)
-            if page.code != 404:
+            if page is not None:
                 return page
         if request.body:
             check_json(request.body, self._limits)
+        shape = shape_of(request, query)
         asked = Request(
             method=request.method,
             path=request.path,
@@ -139,19 +144,37 @@ class Router:
             user_agent=request.header(b"user-agent"),
         )
         if "watch" in query and request.method == "GET":
-            reply = await self._watch(asked)
+            reply = await self._watch(request, asked)
             if reply is not None:
                 return reply
         response = await self._server.handle(asked)
-        return Reply(response.code, response.encode(), warnings=response.warnings)
+        if response.code == 404 and self._is_nowhere(request.path):
+            return page_not_found()
+        if shape is None:
+            return Reply(response.code, response.encode(), warnings=response.warnings)
+        txn = self._server.transaction(self._server.store.snapshot_nowait())
+        body = present(shape, request, query, response, txn)
+        return Reply(response.code, body, shape.agreed.content_type, warnings=response.warnings)
 
-    async def _watch(self, asked: Request) -> Reply | None:
+    def _is_nowhere(self, path: str) -> bool:
+        """Whether a path is below no API group that is served."""
+        if path.startswith("/api/"):
+            return False
+        group = unquote(path.split("/", 3)[2])
+        return group not in catalog(self._server.store.snapshot_nowait()).groups or not group
+
+    async def _watch(self, request: HttpRequest, asked: Request) -> Reply | None:
         """A stream; None when the request asks for something that is not watched, such as one object."""
         server = self._server
         snapshot = await server.store.snapshot()
-        op, kind = server.core.understand(asked, server.transaction(snapshot))
+        txn = server.transaction(snapshot)
+        op, kind = server.core.understand(asked, txn)
         if op.verb != "watch":
             return None
+        encode = watch_encoder(request, asked.query, kind, txn)
         watch = Watch.open(op, kind, snapshot)
-        key = (watch.prefix, kind.gvk, kind, op.list.label_selector, op.list.field_selector)
-        return Reply(200, stream=self._hub.open(watch, key, snapshot, timeout_s=op.list.timeout_s))
+        # What is encoded for one client alone is shared with no other.
+        own = None if encode is None else object()
+        key = (watch.prefix, kind, op.list.label_selector, op.list.field_selector, own)
+        stream = self._hub.open(watch, key, snapshot, timeout_s=op.list.timeout_s, encode=encode or encode_line)
+        return Reply(200, stream=stream)
