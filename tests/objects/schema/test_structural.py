@@ -24,7 +24,9 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "type is unknown",
         {"type": "text"},
-        ['.type: Unsupported value: "text": supported values: "array", "boolean", "integer", "number", "object", "string"'],
+        [
+            '.type: Unsupported value: "text": supported values: "array", "boolean", "integer", "number", "object", "string"'
+        ],
     ),
     ("$ref", {"type": "object", "$ref": "#/x"}, [".$ref: Forbidden: $ref is not supported"]),
     (
@@ -47,10 +49,17 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
             ".anyOf[0].type: Forbidden: must be empty to be structural",
         ],
     ),
-    ("the two int-or-string shapes", {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}, []),
+    (
+        "the two int-or-string shapes",
+        {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]},
+        [],
+    ),
     (
         "int-or-string in allOf",
-        {"x-kubernetes-int-or-string": True, "allOf": [{"anyOf": [{"type": "integer"}, {"type": "string"}]}, {"pattern": "a"}]},
+        {
+            "x-kubernetes-int-or-string": True,
+            "allOf": [{"anyOf": [{"type": "integer"}, {"type": "string"}]}, {"pattern": "a"}],
+        },
         [],
     ),
     (
@@ -148,7 +157,11 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ),
     (
         "rule whose field path leads nowhere",
-        {"type": "object", "properties": {"a": TEXT}, "x-kubernetes-validations": [{"rule": "true", "fieldPath": ".b"}]},
+        {
+            "type": "object",
+            "properties": {"a": TEXT},
+            "x-kubernetes-validations": [{"rule": "true", "fieldPath": ".b"}],
+        },
         ['.x-kubernetes-validations[0].fieldPath: Invalid value: ".b": fieldPath must be a valid path'],
     ),
     (
@@ -162,7 +175,11 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ),
     (
         "old value in an atomic list",
-        {"type": "array", "items": {"type": "string", "maxLength": 5, "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}, "maxItems": 5},
+        {
+            "type": "array",
+            "items": {"type": "string", "maxLength": 5, "x-kubernetes-validations": [{"rule": "self == oldSelf"}]},
+            "maxItems": 5,
+        },
         [
             '.items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the '
             "uncorrelatable portion of the schema within schema.properties[x]"
@@ -215,13 +232,20 @@ ROOTS: list[tuple[str, dict[str, Any], list[str]]] = [
     ),
     (
         "metadata beyond its name",
-        {"type": "object", "properties": {"metadata": {"type": "object", "properties": {"labels": {"type": "object"}}}}},
+        {
+            "type": "object",
+            "properties": {"metadata": {"type": "object", "properties": {"labels": {"type": "object"}}}},
+        },
         [
             "s.properties[metadata]: Forbidden: must not specify anything other than name and generateName, but metadata "
             "is implicitly specified"
         ],
     ),
-    ("metadata's name", {"type": "object", "properties": {"metadata": {"type": "object", "properties": {"name": TEXT}}}}, []),
+    (
+        "metadata's name",
+        {"type": "object", "properties": {"metadata": {"type": "object", "properties": {"name": TEXT}}}},
+        [],
+    ),
     (
         "default for kind",
         {"type": "object", "properties": {"kind": {"type": "string", "default": "K"}}},
@@ -234,7 +258,10 @@ ROOTS: list[tuple[str, dict[str, Any], list[str]]] = [
     ),
     (
         "rules at the root see name and kind",
-        {"type": "object", "x-kubernetes-validations": [{"rule": "self.metadata.name.size() < 10 && self.kind == 'W'"}]},
+        {
+            "type": "object",
+            "x-kubernetes-validations": [{"rule": "self.metadata.name.size() < 10 && self.kind == 'W'"}],
+        },
         [],
     ),
 ]

@@ -14,7 +14,7 @@ import jsonschema_rs
 
 from attractor.objects.schema.formats import effective_format, format_check
 from attractor.objects.schema.node import Schema
-from attractor.objects.schema.patterns import PatternError, compile_pattern
+from attractor.objects.schema.patterns import PatternError, is_plain, matcher
 from attractor.objects.schema.wording import schema_types
 
 if TYPE_CHECKING:
@@ -29,8 +29,9 @@ def compile_acceptance(schema: Schema) -> Callable[[Any], bool]:
     """A function that says True only of values without any schema error."""
     translation = _Translation()
     document = translation.of(schema)
-    validator = jsonschema_rs.Draft202012Validator(document, formats=translation.formats, validate_formats=True)
-    return validator.is_valid
+    return jsonschema_rs.Draft202012Validator(
+        document, formats=translation.formats, validate_formats=True, pattern_options=jsonschema_rs.RegexOptions()
+    ).is_valid
 
 
 class _Translation:
@@ -72,10 +73,11 @@ class _Translation:
         found = []
         if pattern := doc.get("pattern"):
             try:
-                search = compile_pattern(pattern).search
+                matches = matcher(pattern)
             except PatternError:
                 return [self._inexact()]
-            found.append(self._check(f"pattern:{pattern}", lambda text: search(text) is not None))
+            plain = is_plain(pattern)
+            found.append({"pattern": pattern} if plain else self._check(f"pattern:{pattern}", matches))
         said = effective_format(types[0] if len(types) == 1 else "", str(doc.get("format") or ""))
         check = format_check(said) if said else None
         if check is not None:

@@ -21,7 +21,7 @@ from attractor.objects.field import FieldError
 from attractor.objects.schema.correlation import Correlation, same_value
 from attractor.objects.schema.formats import effective_format, format_check
 from attractor.objects.schema.node import Schema
-from attractor.objects.schema.patterns import PatternError, compile_pattern
+from attractor.objects.schema.patterns import PatternError, matcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -224,10 +224,10 @@ def _check_string(schema: Schema, value: str, path: str) -> Result:
         return Result([_invalid(path, value, f"should be at least {int(shortest)} chars long")])
     if pattern:
         try:
-            found = compile_pattern(pattern).search(value)
+            matches = matcher(pattern)(value)
         except PatternError as error:
             return Result([_invalid(path, value, f"should match '{pattern}, but pattern is invalid: {error}'")])
-        if found is None:
+        if not matches:
             return Result([_invalid(path, value, f"should match '{pattern}'")])
     return Result()
 
