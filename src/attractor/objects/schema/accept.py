@@ -115,6 +115,7 @@ class _Translation:
         return _NEVER
 
     def _junctors(self, schema: Schema) -> list[dict[str, Any]]:
+        """The junctors of a node; kube-openapi does not ask them about null."""
         found: list[dict[str, Any]] = [
             {junctor: [self.of(Schema(doc, schema.resolve)) for doc in schema.doc[junctor]]}
             for junctor in ("allOf", "anyOf")
@@ -124,7 +125,7 @@ class _Translation:
             found.append(self._exactly({"oneOf": branches}, schema))
         if isinstance(schema.doc.get("not"), dict):
             found.append(self._exactly({"not": schema.doc["not"]}, schema))
-        return found
+        return [{"anyOf": [{"type": "null"}, junctor]} for junctor in found]
 
     def _exactly(self, junctor: dict[str, Any], schema: Schema) -> dict[str, Any]:
         """A junctor in which accepting less would mean accepting more: translated only when nothing is lost."""
