@@ -221,6 +221,36 @@ def test_bounded_rule_is_taken() -> None:
     assert check_structural({"type": "object", "properties": {"spec": spec}}) == []
 
 
+def cases(message: int, expectation: int) -> dict[str, Any]:
+    expected = {"type": "string", "maxLength": expectation}
+    case = {
+        "type": "object",
+        "properties": {
+            "message": {"type": "string", "maxLength": message},
+            "expect": {"type": "object", "properties": {"contains": expected, "equals": expected}},
+        },
+        "x-kubernetes-validations": [
+            {
+                "rule": "(!has(self.expect.contains) || !self.message.contains(self.expect.contains)) && "
+                "(!has(self.expect.equals) || self.message != self.expect.equals)"
+            }
+        ],
+    }
+    return {"type": "object", "properties": {"cases": {"type": "array", "maxItems": 20, "items": case}}}
+
+
+def test_cost_factor_is_the_one_that_a_real_server_was_seen_to_tell() -> None:
+    assert [str(error) for error in check_structural(cases(4096, 4096), "s")] == [
+        "s.properties[cases].items.x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by "
+        f"factor of 5.4x {COST}"
+    ]
+
+
+@pytest.mark.parametrize(("message", "expectation"), [(1024, 1024), (4096, 512), (4096, 128)])
+def test_bounds_that_a_real_server_was_seen_to_take_are_taken(message: int, expectation: int) -> None:
+    assert check_structural(cases(message, expectation)) == []
+
+
 ROOTS: list[tuple[str, dict[str, Any], list[str]]] = [
     ("no type", {}, ["s.type: Required value: must not be empty at the root"]),
     ("wrong type", {"type": "string"}, ['s.type: Invalid value: "string": must be object at the root']),

@@ -216,3 +216,18 @@ def test_embedded_resource_must_say_what_it_is() -> None:
         "template.kind: Required value",
     ]
     assert schema.validate({"template": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}}) == []
+
+
+@pytest.mark.parametrize("opening", ["list", "map"])
+def test_values_nested_deeper_than_pythons_stack_are_judged(opening: str) -> None:
+    deep: Any = 1
+    for _ in range(5000):
+        deep = [deep] if opening == "list" else {"a": deep}
+    free = {"x-kubernetes-preserve-unknown-fields": True}
+    tags = {"type": "array", "x-kubernetes-list-type": "set", "items": free}
+    schema = CustomSchema({"type": "object", "properties": {"free": free, "tags": tags, "n": {"type": "integer"}}})
+    obj = {"free": deep, "tags": [deep, deep], "n": "x", "unknown": deep}
+    assert schema.unknown_fields(obj) == ["unknown"]
+    assert [error.path for error in schema.validate({**obj, "tags": []})] == ["n"]
+    assert [error.path for error in schema.validate(obj)][:2] == ["n", "tags[1]"]
+    assert schema.validate(obj, dict(obj)) == []
