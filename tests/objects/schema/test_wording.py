@@ -134,10 +134,27 @@ BROKEN: list[tuple[dict[str, Any], Any, list[str]]] = [
     ),
 ]
 
+BROKEN += [
+    (
+        {"type": "number", "maximum": 1.5, "exclusiveMaximum": True},
+        1,
+        ["x: Invalid value: 1: x in body should be less than 1"],
+    ),
+    (
+        {"type": "integer", "minimum": 1.5},
+        1,
+        [
+            '<nil>: Invalid value: "": Minimum boundary value must be of type integer (default format) in x',
+            "x: Invalid value: 1: x in body should be greater than or equal to 1.5",
+        ],
+    ),
+]
+
 VALID: list[tuple[dict[str, Any], Any]] = [
     ({"type": "integer"}, 3),
     ({"type": "integer"}, 3.0),
     ({"type": "number"}, 3),
+    ({"type": "number", "minimum": 0.5}, 0),  # kube-openapi cuts the bound to an integer
     ({"type": "string", "nullable": True}, None),
     ({"x-kubernetes-int-or-string": True}, "80%"),
     ({"x-kubernetes-int-or-string": True}, 80),

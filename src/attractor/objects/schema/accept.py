@@ -93,9 +93,9 @@ class _Translation:
         bounds = [doc.get(name) for name in ("minimum", "maximum", "multipleOf")]
         first = types[0] if types else ""
         said = str(doc.get("format") or "")
+        if any(bound is not None and not float(bound).is_integer() for bound in bounds):
+            return [self._inexact()]  # kube-openapi cuts fractions off before it compares integers
         if first == "integer":
-            if any(bound is not None and not float(bound).is_integer() for bound in bounds):
-                return [self._inexact()]
             least, most = _BOUNDS.get(said, _BOUNDS["int64"])
             found = [{"minimum": least, "maximum": most}]
         elif doc.get("multipleOf") is not None or (first == "number" and said == "float"):

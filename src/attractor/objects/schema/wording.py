@@ -260,17 +260,24 @@ def _check_number(schema: Schema, schema_type: str, said: str, value: float, pat
         found.append(_not_multiple(value, factor, path))
     if (least := doc.get("minimum")) is not None:
         found.append(_out_of_range(least, schema_type, said, "Minimum boundary", path))
+        least = _native(least, value, found)
         exclusive = doc.get("exclusiveMinimum") is True
         if value <= least if exclusive else value < least:
             rule = "greater than" if exclusive else "greater than or equal to"
             found.append(_invalid(path, value, f"should be {rule} {go_number(least)}"))
     if (most := doc.get("maximum")) is not None:
         found.append(_out_of_range(most, schema_type, said, "Maximum boundary", path))
+        most = _native(most, value, found)
         exclusive = doc.get("exclusiveMaximum") is True
         if value >= most if exclusive else value > most:
             rule = "less than" if exclusive else "less than or equal to"
             found.append(_invalid(path, value, f"should be {rule} {go_number(most)}"))
     return Result([error for error in found if error is not None], matches=1)
+
+
+def _native(bound: float, value: float, found: list[FieldError | None]) -> float:
+    """A bound as kube-openapi compares it: cut to an integer for an integer, unless it was just found not to fit."""
+    return int(bound) if isinstance(value, int) and found[-1] is None else bound
 
 
 def _not_multiple(value: float, factor: float, path: str) -> FieldError | None:
