@@ -337,5 +337,12 @@ def test_no_value_makes_an_expression_raise_anything_but_a_cel_error(text: str, 
     assert result in {True, False}
 
 
+def test_durations_in_words_are_durations_too() -> None:
+    wait = declare(Schema({"type": "string", "format": "duration"}))
+    assert wait is not None
+    program = CelProgram.compile("self == duration('72h')", {"self": wait})
+    assert program.evaluate({"self": wait.value("3 days")}) is True
+
+
 def test_times_are_utc() -> None:
     assert run("self.when") == dt.datetime(2024, 5, 6, 7, 8, 9, tzinfo=dt.UTC)

@@ -52,6 +52,7 @@ _TIME_UNITS = (
     ("d", "day"),
     ("w", "wk", "week"),
 )
+_TIME_UNIT_NS = (1, 10**3, 10**6, 10**9, 60 * 10**9, 3600 * 10**9, 86_400 * 10**9, 604_800 * 10**9)
 _TIME_OF_DAY = re.compile(r"(\d{2}):(\d{2}):(\d{2})(.\d+)?(z|[+-]\d{2}:\d{2})", re.ASCII)
 _URI_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*:")
 
@@ -90,12 +91,19 @@ def is_duration(text: str) -> bool:
     """A Go duration (``1h30m``), or words such as ``3 days``."""
     if _GO_DURATION.fullmatch(text):
         return True
-    for _, said in _SCALA_DURATION.findall(text):
+    return worded_duration_ns(text) is not None
+
+
+def worded_duration_ns(text: str) -> int | None:
+    """The nanoseconds of a duration in words (``3 days``); None when there is none in the text."""
+    total = None
+    for count, said in _SCALA_DURATION.findall(text):
         unit = said.lower()
-        for variants in _TIME_UNITS:
+        for variants, ns in zip(_TIME_UNITS, _TIME_UNIT_NS, strict=True):
             if unit in variants or unit.startswith(variants[-1]):
-                return True
-    return False
+                total = (total or 0) + int(count[:18]) * ns
+                break
+    return total
 
 
 def is_hostname(text: str) -> bool:
