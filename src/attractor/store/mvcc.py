@@ -169,7 +169,7 @@ class Mvcc:
         if revision == self.head.revision:
             return self.head
         if not self._tail or revision < self._tail[0].revision:
-            place = bisect_left(self._chunks, revision, key=lambda chunk: chunk.last.revision)
+            place = bisect_left(self._chunks, revision, key=_last_revision)
             if place < len(self._chunks):
                 chunk = self._chunks[place]
                 undone = chunk.events[bisect_right(chunk.revisions, revision) :]
@@ -181,20 +181,19 @@ class Mvcc:
         """Events after a revision under a prefix; with a limit, up to the first whole revision that reaches it."""
         self._check_kept(after)
         found: list[Event] = []
-        chunks = self._chunks
-        if after < self.head.revision:
-            for chunk in chunks[bisect_right(chunks, after, key=lambda chunk: chunk.last.revision) :]:
-                for revision, events in zip(chunk.revisions, chunk.events, strict=True):
-                    if revision > after:
-                        found += [event for event in events if event.key.startswith(prefix)]
-                        if limit and len(found) >= limit:
-                            return Batch(revision, found)
-            for commit in self._tail:
-                if commit.view.revision > after:
-                    found += [event for event in commit.events if event.key.startswith(prefix)]
+        tail, chunks = self._tail, self._chunks
+        if chunks and after < chunks[-1].last.revision:
+            for chunk in chunks[bisect_right(chunks, after, key=_last_revision) :]:
+                start = bisect_right(chunk.revisions, after)
+                for revision, events in zip(chunk.revisions[start:], chunk.events[start:], strict=True):
+                    found += [event for event in events if event.key.startswith(prefix)]
                     if limit and len(found) >= limit:
-                        return Batch(commit.revision, found)
-        return Batch(self.head.revision, found)
+                        return Batch(revision, tuple(found))
+        for commit in tail[bisect_right(tail, after, key=_commit_revision) :]:
+            found += [event for event in commit.events if event.key.startswith(prefix)]
+            if limit and len(found) >= limit:
+                return Batch(commit.revision, tuple(found))
+        return Batch(self.head.revision, tuple(found))
 
     def compact(self, revision: int) -> None:
         """Raise the floor to that revision, unless it is there already; raises ``FutureRevision``."""
@@ -202,7 +201,7 @@ class Mvcc:
             raise FutureRevision(revision, self.head.revision)
         if revision > self.compacted:
             self.compacted = revision
-            keep = bisect_right(self._chunks, revision, key=lambda chunk: chunk.last.revision)
+            keep = bisect_right(self._chunks, revision, key=_last_revision)
             self._chunks = self._chunks[keep:]
             if not self._chunks:
                 self._tail = tuple(commit for commit in self._tail if commit.revision > revision)
@@ -236,6 +235,14 @@ class Mvcc:
             raise FutureRevision(revision, self.head.revision)
 
 
+def _last_revision(chunk: _Chunk) -> int:
+    return chunk.last.revision
+
+
+def _commit_revision(commit: Commit) -> int:
+    return commit.view.revision
+
+
 def _low(prefix: str, after: str) -> str:
     """The least key of a range: with the prefix, and greater than ``after``."""
     return max(prefix, after + "\x00") if after else prefix
@@ -246,8 +253,10 @@ def _revision(entry: Entry | None) -> int:
 
 
 def check_transaction(puts: Mapping[str, bytes], deletes: Collection[str]) -> None:
-    """Raise ``ValueError`` for a transaction that no engine could write."""
-    for key in puts:
+    """Raise ``ValueError`` or ``TypeError`` for a transaction that no engine could write."""
+    for key, value in puts.items():
+        if type(value) is not bytes:
+            raise TypeError(f"the value of {key!r} is {type(value).__name__}; a store takes bytes")
         if key < _FIRST_KEY:
             raise ValueError(f"{key!r} cannot be a key: a key is not empty and does not begin with U+0000")
         if not key.isascii():
