@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 GROUP_BYTES = 8 << 20
 """A group is cut here, far below the greatest row that SQLite takes, and so that writers see progress."""
-FOLD_LAG = 1000
+FOLD_LAG = 250
 """How many forgotten revisions may pile up in the file before they are folded into the state."""
 
 
@@ -125,7 +125,7 @@ class SqliteStore(LocalStore):
         assert revisions == list(range(self.revision + 1, self._head.revision + 1)), "a planned write has no waiter"
         assert self._is_scheduled or not (self._queue or self._group), "nobody will serve the waiting writers"
 
-    async def _enqueue(self, commit: Commit | None, compacted: int | None) -> None:
+    def _enqueue(self, commit: Commit | None, compacted: int | None) -> asyncio.Future[None]:
         loop = self._loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
         self._queue.append(_Waiting(commit, compacted, done))
@@ -133,7 +133,7 @@ class SqliteStore(LocalStore):
             # Not at once: all tasks that are ready to write may join the group first.
             self._is_scheduled = True
             loop.call_soon(self._start_group)
-        await done
+        return done
 
     async def _settled(self) -> None:
         """Wait until the next group has ended, well or not."""
