@@ -60,6 +60,10 @@ class LocalStore:
             self._last_asked = asked
         return self._last_answer
 
+    def check_kept(self, revision: int) -> None:
+        """Raise ``Compacted`` or ``FutureRevision`` unless a watch could begin after that revision."""
+        self._mvcc.check_kept(revision)
+
     def subscribe(self, prefix: str, heard: Callable[[int], None]) -> Callable[[], None]:
         """Call ``heard`` whenever there is something new under a prefix; the answer ends the subscription."""
         return self._subscriptions.add(prefix, heard)

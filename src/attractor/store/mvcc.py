@@ -165,7 +165,7 @@ class Mvcc:
 
     def view_at(self, revision: int) -> View:
         """Exactly that revision; raises ``Compacted`` or ``FutureRevision``."""
-        self._check_kept(revision)
+        self.check_kept(revision)
         if revision == self.head.revision:
             return self.head
         if not self._tail or revision < self._tail[0].revision:
@@ -179,7 +179,7 @@ class Mvcc:
 
     def events_after(self, prefix: str, after: int, limit: int = 0) -> Batch:
         """Events after a revision under a prefix; with a limit, up to the first whole revision that reaches it."""
-        self._check_kept(after)
+        self.check_kept(after)
         found: list[Event] = []
         tail, chunks = self._tail, self._chunks
         if chunks and after < chunks[-1].last.revision:
@@ -206,6 +206,13 @@ class Mvcc:
             if not self._chunks:
                 self._tail = tuple(commit for commit in self._tail if commit.revision > revision)
 
+    def check_kept(self, revision: int) -> None:
+        """Raise ``Compacted`` or ``FutureRevision`` unless history is there from that revision on."""
+        if revision < self.compacted:
+            raise Compacted(revision, self.compacted)
+        if revision > self.head.revision:
+            raise FutureRevision(revision, self.head.revision)
+
     def check_invariants(self) -> None:
         """What holds between the head, the history and the floor."""
         self.head.check_invariants()
@@ -227,12 +234,6 @@ class Mvcc:
         extra = len(self._chunks) - -(-self._limit // CHUNK)
         if extra > 0:
             self.compact(self._chunks[extra - 1].last.revision)
-
-    def _check_kept(self, revision: int) -> None:
-        if revision < self.compacted:
-            raise Compacted(revision, self.compacted)
-        if revision > self.head.revision:
-            raise FutureRevision(revision, self.head.revision)
 
 
 def _last_revision(chunk: _Chunk) -> int:
