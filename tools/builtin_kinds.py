@@ -3,9 +3,11 @@
 
     tools/builtin_kinds.py [1.36.4]
 
-Needs Go (to fetch the published modules through the module proxy and to read Go source). Only facts are taken: names,
-schemas, descriptions, Go types, JSON tags, protobuf numbers. The archive is the same byte for byte for the same
-version. Its entries are JSON, loaded one by one when asked for:
+For another version: run this, then tools/builtin_kinds_stubs.py, then set ``KUBERNETES_VERSION`` and the counts that
+tests/objects/builtin pins. Needs Go, to fetch the published modules through the module proxy and to read Go source.
+
+Only facts are taken: names, schemas, descriptions, Go types, JSON tags, protobuf numbers. The same version gives the
+same bytes. The entries are JSON, loaded one by one when asked for:
 
     index.json                  the version, groups in the order of discovery, resources, kinds -> definitions
     schema/<package>.json       definition -> OpenAPI v3 schema without descriptions
