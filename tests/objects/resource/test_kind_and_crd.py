@@ -187,6 +187,13 @@ def test_a_scheme_says_what_it_does_not_know() -> None:
         scheme.decode({"kind": "Gadget"})
 
 
+def test_the_base_class_reads_objects_of_any_kind_and_keeps_them_whole() -> None:
+    value = {"apiVersion": "example.org/v9", "kind": "Gadget", "metadata": {"name": "g", "x": 1}, "spec": {"a": [1]}}
+    gadget = Resource.from_dict(value)
+    assert (gadget.kind, gadget.metadata.name, gadget.unknown_fields) == ("Gadget", "g", {"spec": {"a": [1]}})
+    assert gadget.to_dict() == value
+
+
 def test_two_classes_cannot_have_one_kind_in_a_scheme() -> None:
     class Rival(Resource, group="example.org", version="v1", kind="Widget"):
         """Claims the same kind."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar
@@ -126,6 +127,7 @@ def test_rules_of_a_class_are_listed() -> None:
         (object, "One.it: object has no structural schema"),
         (Annotated[list[Port], ListMap("name")], r"ListMap names the field 'name', which items do not have"),
         (Annotated[list[WidgetSpec], ListMap("note")], "ListMap key 'note' must be required or have a default"),
+        (Annotated[list[Port], ListSet], "One.it: only scalars form a set"),
         (Annotated[str, Meta(ge=3)], "One: Can only set `ge` on a numeric type"),
     ],
     ids=str,
@@ -133,6 +135,14 @@ def test_rules_of_a_class_are_listed() -> None:
 def test_what_a_structural_schema_cannot_say_is_refused_with_a_way_out(hint: Any, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         schema_of(one_field(hint))
+
+
+class Bare(enum.Enum):
+    A = "a"
+
+
+def test_an_enum_without_a_docstring_has_no_description() -> None:
+    assert field_schema(Bare) == {"type": "string", "enum": ["a"]}
 
 
 def test_recursion_is_refused_by_name() -> None:
