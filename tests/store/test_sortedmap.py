@@ -52,6 +52,18 @@ def test_deep_trees_stay_balanced_while_they_grow_and_shrink(rng: random.Random,
     assert full.values() == sorted(set(keys))
 
 
+@given(st.sets(KEYS, max_size=60) | st.integers(0, FANOUT**2 * 2).map(lambda n: {f"{i:05}" for i in range(n)}))
+def test_a_map_made_at_once_is_as_good_as_one_made_step_by_step(keys: set[str]) -> None:
+    ordered = sorted(keys)
+    tree = SortedMap.of(ordered, ordered)
+    tree.check_invariants()
+    assert tree.values() == ordered
+    for key in ordered:
+        tree = tree.delete(key)
+    tree.check_invariants()
+    assert len(tree) == 0
+
+
 def test_deleting_an_absent_key_answers_the_same_map() -> None:
     tree = SortedMap[int]().set("a", 1)
     assert tree.delete("b") is tree

@@ -25,7 +25,7 @@ from attractor.apiserver.operation import (
     WriteOptions,
 )
 from attractor.apiserver.registry import find_kind
-from attractor.apiserver.response import JsonBody, Response
+from attractor.apiserver.response import refusal
 from attractor.apiserver.verbs.call import Call
 from attractor.apiserver.verbs.create import create
 from attractor.apiserver.verbs.delete import delete, delete_collection
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from attractor.apiserver.admission import Plugin
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.operation import Verb
+    from attractor.apiserver.response import Response
     from attractor.apiserver.routing import Target
     from attractor.apiserver.transaction import Transaction
 
@@ -85,7 +86,7 @@ class Core:
             op, kind = self.understand(request, txn)
             return self.execute_on(op, kind, txn)
         except ApiError as error:
-            return Response(int(error.code), JsonBody(error.status()))
+            return refusal(error)
 
     def execute(self, op: Operation, txn: Transaction) -> Response:
         """Carry out an operation; raises ``ApiError``."""

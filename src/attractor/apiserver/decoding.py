@@ -68,10 +68,15 @@ def refuse_other_kind(kind: Kind, obj: JsonObject) -> None:
             )
         return
     if obj["apiVersion"] != kind.gvk.api_version:
-        why = f'no kind "{obj["kind"]}" is registered for version "{said}" {_SCHEME}'
+        why = not_registered(obj)
     else:
         why = unknown_conversion(kind, obj["kind"])
     raise BadRequest(f"{_cannot(kind, obj)}: {why}")
+
+
+def not_registered(obj: JsonObject) -> str:
+    """Go's text for a kind that a version does not have."""
+    return f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" {_SCHEME}'
 
 
 def unknown_conversion(kind: Kind, other: str) -> str:

@@ -51,6 +51,11 @@ class ScalePaths(NamedTuple):
     """Whether the selector is stored as text (custom resources) or as a LabelSelector (built-in kinds)."""
 
 
+def in_order(metadata: JsonObject) -> JsonObject:
+    """Metadata with its fields in the order that Kubernetes writes them."""
+    return {name: metadata[name] for name in _METADATA_ORDER if name in metadata}
+
+
 @dataclass(frozen=True, eq=False)
 class Kind:
     """One served version of a kind."""
@@ -132,8 +137,8 @@ class Kind:
         """An object as it is stored: head first, metadata in order and without resourceVersion, then the rest."""
         if self.conversion:
             obj = self.conversion.to_hub(obj)
-        metadata = obj["metadata"]
-        ordered = {name: metadata[name] for name in _METADATA_ORDER if name in metadata and name != "resourceVersion"}
+        ordered = in_order(obj["metadata"])
+        ordered.pop("resourceVersion", None)
         rest = {name: value for name, value in obj.items() if name not in _IDENTITY}
         return self.stored_head + orjson.dumps({"metadata": ordered, **rest})[1:]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from attractor.apiserver.builtin import strategy_for
 from attractor.apiserver.conversion import CONVERSIONS
+from attractor.apiserver.custom.definition import DefinitionStrategy
 from attractor.apiserver.custom.registry import find_custom
 from attractor.apiserver.kinds import Kind, ScalePaths
 from attractor.objects import builtin
@@ -50,6 +51,8 @@ def builtin_kind(group: str, version: str, resource: str) -> Kind | None:
     if info is None or not info.is_enabled_by_default:
         return None
     strategy = strategy_for(info)
+    if info.kind == "CustomResourceDefinition":
+        strategy = DefinitionStrategy(strategy)
     conversion = CONVERSIONS.get((group, version, info.kind))
     return Kind(
         gvk=info.gvk,

@@ -12,6 +12,7 @@ from attractor.apiserver.core import Core
 from attractor.apiserver.custom import registry as custom_registry
 from attractor.apiserver.custom.naming import MANAGER, plan_names
 from attractor.apiserver.operation import Operation, WriteOptions
+from attractor.apiserver.response import refusal
 from attractor.apiserver.transaction import Transaction
 from attractor.objects.errors import ApiError, Conflict, InsufficientStorage, ServiceUnavailable
 from attractor.store.contract import Stale, StoreFull, StoreUnavailable
@@ -49,7 +50,10 @@ class Server:
 
     async def handle(self, request: Request) -> Response:
         """Answer a request; every refusal is an answer with its Status."""
-        return await self._run(lambda txn: self.core.handle(request, txn))
+        try:
+            return await self._run(lambda txn: self.core.handle(request, txn))
+        except ApiError as error:
+            return refusal(error)
 
     async def perform(self, op: Operation) -> Response:
         """Carry out an operation; raises ``ApiError``."""

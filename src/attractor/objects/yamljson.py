@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import Json
 
 MAX_NODES = 500_000
-MAX_DEPTH = 1_000
+MAX_DEPTH = 100
 
 
 class YamlError(ValueError):
@@ -41,8 +41,7 @@ def parse_yaml(text: str | bytes) -> Json:
     try:
         loaded = yaml.load(text, Loader=_Loader)  # noqa: S506  # a safe loader, narrowed further
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise YamlError(f"yaml: line {line}: {error.problem}") from error
+        raise _worded(error) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise YamlError(f"yaml: {error}") from error
     value: Json = _as_json(loaded, [MAX_NODES], 0)
@@ -56,8 +55,17 @@ def parse_yaml_documents(text: str | bytes) -> Iterator[Json]:
             if document is not None:
                 yield _as_json(document, [MAX_NODES], 0)
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise YamlError(f"yaml: line {line}: {error.problem}") from error
+        raise _worded(error) from error
+
+
+def _worded(error: yaml.MarkedYAMLError) -> YamlError:
+    """The error as go-yaml words it: lines count from zero, except where the scanner stopped."""
+    line = error.problem_mark.line if error.problem_mark else 0
+    if line and isinstance(error, yaml.scanner.ScannerError):
+        line += 1
+    if not line and error.context_mark:
+        line = error.context_mark.line
+    return YamlError(f"yaml: line {line}: {error.problem}" if line else f"yaml: {error.problem}")
 
 
 def _as_json(value: Any, budget: list[int], depth: int) -> Any:

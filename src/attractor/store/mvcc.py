@@ -37,42 +37,40 @@ _FIRST_KEY = "\x01"
 class View:
     """The store at one revision; immutable."""
 
-    __slots__ = ("_map", "revision")
+    __slots__ = ("entries", "revision")
 
     def __init__(self, revision: int, entries: SortedMap[Entry]) -> None:
         self.revision = revision
-        self._map = entries
+        self.entries = entries
 
     def get(self, key: str) -> Entry | None:
         """The entry of a key."""
-        return self._map.get(key)
+        return self.entries.get(key)
 
     def range(self, prefix: str, *, after: str = "", limit: int = 0) -> Sequence[Entry]:
         """Entries whose key starts with ``prefix`` and is greater than ``after``, in key order; 0 means no limit."""
-        return self._map.values(_low(prefix, after), prefix_end(prefix), limit)
+        return self.entries.values(_low(prefix, after), prefix_end(prefix), limit)
 
     def count(self, prefix: str, *, after: str = "") -> int:
         """How many entries such a range has."""
         high = prefix_end(prefix)
-        end = len(self._map) if high is None else self._map.rank(high)
-        return max(end - self._map.rank(_low(prefix, after)), 0)
+        end = len(self.entries) if high is None else self.entries.rank(high)
+        return max(end - self.entries.rank(_low(prefix, after)), 0)
 
     def plan(self, compares: Mapping[str, int], puts: Mapping[str, bytes], deletes: Collection[str] = ()) -> Commit:
         """What a transaction does to this view; a commit without events changes nothing. Raises ``Stale``."""
-        entries = self._map
+        entries = self.entries
         stale = [key for key, revision in compares.items() if _revision(entries.get(key)) != revision]
         if stale:
             raise Stale(stale)
         revision = self.revision + 1
         events = []
+        check_transaction(puts, deletes)
         for key, value in puts.items():
-            _check_key(key)
             before = entries.get(key)
             entries = entries.set(key, Entry(key, value, revision, before.created if before else revision))
             events.append(Event(revision, key, value, before))
         for key in deletes:
-            if key in puts:
-                raise ValueError(f"{key!r} is both put and deleted in one transaction")
             before = entries.get(key)
             if before is not None:
                 entries = entries.delete(key)
@@ -81,7 +79,7 @@ class View:
 
     def applied(self, revision: int, changes: Mapping[str, Entry | None]) -> Commit:
         """What a transaction did that was decided elsewhere; None deletes the key."""
-        entries = self._map
+        entries = self.entries
         events = []
         for key, entry in changes.items():
             before = entries.get(key)
@@ -95,7 +93,7 @@ class View:
 
     def before(self, revision: int, commits: Sequence[Commit]) -> View:
         """The view at an earlier revision, by undoing the commits that led from there to here."""
-        entries = self._map
+        entries = self.entries
         for commit in reversed(commits):
             for event in reversed(commit.events):
                 previous = event.previous
@@ -104,8 +102,8 @@ class View:
 
     def check_invariants(self) -> None:
         """Keys match their entries, and nothing is newer than the view."""
-        self._map.check_invariants()
-        for key, entry in zip(self._map.keys(), self._map.values(), strict=True):
+        self.entries.check_invariants()
+        for key, entry in zip(self.entries.keys(), self.entries.values(), strict=True):
             assert entry.key == key >= _FIRST_KEY, "an entry is kept under another key"
             assert 0 < entry.created <= entry.revision <= self.revision, "an entry is newer than its view"
 
@@ -167,11 +165,11 @@ class Mvcc:
 
     def view_at(self, revision: int) -> View:
         """Exactly that revision; raises ``Compacted`` or ``FutureRevision``."""
-        self._check_kept(revision)
+        self.check_kept(revision)
         if revision == self.head.revision:
             return self.head
         if not self._tail or revision < self._tail[0].revision:
-            place = bisect_left(self._chunks, revision, key=lambda chunk: chunk.last.revision)
+            place = bisect_left(self._chunks, revision, key=_last_revision)
             if place < len(self._chunks):
                 chunk = self._chunks[place]
                 undone = chunk.events[bisect_right(chunk.revisions, revision) :]
@@ -181,22 +179,21 @@ class Mvcc:
 
     def events_after(self, prefix: str, after: int, limit: int = 0) -> Batch:
         """Events after a revision under a prefix; with a limit, up to the first whole revision that reaches it."""
-        self._check_kept(after)
+        self.check_kept(after)
         found: list[Event] = []
-        chunks = self._chunks
-        if after < self.head.revision:
-            for chunk in chunks[bisect_right(chunks, after, key=lambda chunk: chunk.last.revision) :]:
-                for revision, events in zip(chunk.revisions, chunk.events, strict=True):
-                    if revision > after:
-                        found += [event for event in events if event.key.startswith(prefix)]
-                        if limit and len(found) >= limit:
-                            return Batch(revision, found)
-            for commit in self._tail:
-                if commit.view.revision > after:
-                    found += [event for event in commit.events if event.key.startswith(prefix)]
+        tail, chunks = self._tail, self._chunks
+        if chunks and after < chunks[-1].last.revision:
+            for chunk in chunks[bisect_right(chunks, after, key=_last_revision) :]:
+                start = bisect_right(chunk.revisions, after)
+                for revision, events in zip(chunk.revisions[start:], chunk.events[start:], strict=True):
+                    found += [event for event in events if event.key.startswith(prefix)]
                     if limit and len(found) >= limit:
-                        return Batch(commit.revision, found)
-        return Batch(self.head.revision, found)
+                        return Batch(revision, tuple(found))
+        for commit in tail[bisect_right(tail, after, key=_commit_revision) :]:
+            found += [event for event in commit.events if event.key.startswith(prefix)]
+            if limit and len(found) >= limit:
+                return Batch(commit.revision, tuple(found))
+        return Batch(self.head.revision, tuple(found))
 
     def compact(self, revision: int) -> None:
         """Raise the floor to that revision, unless it is there already; raises ``FutureRevision``."""
@@ -204,10 +201,17 @@ class Mvcc:
             raise FutureRevision(revision, self.head.revision)
         if revision > self.compacted:
             self.compacted = revision
-            keep = bisect_right(self._chunks, revision, key=lambda chunk: chunk.last.revision)
+            keep = bisect_right(self._chunks, revision, key=_last_revision)
             self._chunks = self._chunks[keep:]
             if not self._chunks:
                 self._tail = tuple(commit for commit in self._tail if commit.revision > revision)
+
+    def check_kept(self, revision: int) -> None:
+        """Raise ``Compacted`` or ``FutureRevision`` unless history is there from that revision on."""
+        if revision < self.compacted:
+            raise Compacted(revision, self.compacted)
+        if revision > self.head.revision:
+            raise FutureRevision(revision, self.head.revision)
 
     def check_invariants(self) -> None:
         """What holds between the head, the history and the floor."""
@@ -231,11 +235,13 @@ class Mvcc:
         if extra > 0:
             self.compact(self._chunks[extra - 1].last.revision)
 
-    def _check_kept(self, revision: int) -> None:
-        if revision < self.compacted:
-            raise Compacted(revision, self.compacted)
-        if revision > self.head.revision:
-            raise FutureRevision(revision, self.head.revision)
+
+def _last_revision(chunk: _Chunk) -> int:
+    return chunk.last.revision
+
+
+def _commit_revision(commit: Commit) -> int:
+    return commit.view.revision
 
 
 def _low(prefix: str, after: str) -> str:
@@ -247,8 +253,15 @@ def _revision(entry: Entry | None) -> int:
     return 0 if entry is None else entry.revision
 
 
-def _check_key(key: str) -> None:
-    if key < _FIRST_KEY:
-        raise ValueError(f"{key!r} cannot be a key: a key is not empty and does not begin with U+0000")
-    if not key.isascii():
-        key.encode()  # refuses lone surrogates, which no engine could write down
+def check_transaction(puts: Mapping[str, bytes], deletes: Collection[str]) -> None:
+    """Raise ``ValueError`` or ``TypeError`` for a transaction that no engine could write."""
+    for key, value in puts.items():
+        if type(value) is not bytes:
+            raise TypeError(f"the value of {key!r} is {type(value).__name__}; a store takes bytes")
+        if key < _FIRST_KEY:
+            raise ValueError(f"{key!r} cannot be a key: a key is not empty and does not begin with U+0000")
+        if not key.isascii():
+            key.encode()  # refuses lone surrogates
+    for key in deletes:
+        if key in puts:
+            raise ValueError(f"{key!r} is both put and deleted in one transaction")

@@ -14,10 +14,11 @@ Branches carry the size of their subtree, so that counting a range takes no long
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 V = TypeVar("V")
 
@@ -44,6 +45,27 @@ class SortedMap(Generic[V]):
         self._height = 0
         self._size = 0
 
+    @classmethod
+    def of(cls, keys: Sequence[str], values: Sequence[V]) -> SortedMap[V]:
+        """A map of keys that are in order already; many times faster than setting one after the other."""
+        half = FANOUT // 2
+        nodes: list[_Node] = [
+            (tuple(keys[i : i + half]), tuple(values[i : i + half])) for i in range(0, len(keys), half)
+        ]
+        lows = list(keys[::half])
+        new = cls()
+        while len(nodes) > 1:
+            new._height += 1
+            starts = _cuts(len(nodes), half)
+            nodes = [
+                (tuple(lows[a + 1 : b]), tuple(nodes[a:b]), _sizes(tuple(nodes[a:b]), new._height - 1))
+                for a, b in pairwise(starts)
+            ]
+            lows = [lows[a] for a in starts[:-1]]
+        new._root = nodes[0] if nodes else _EMPTY
+        new._size = len(keys)
+        return new
+
     def __len__(self) -> int:
         return self._size
 
@@ -64,11 +86,10 @@ class SortedMap(Generic[V]):
         path, (keys, values) = self._descend(key)
         i = bisect_left(keys, key)
         if i < len(keys) and keys[i] == key:
-            return self._rebuilt(path, ((keys, (*values[:i], value, *values[i + 1 :])),), (), 0)
-        keys = (*keys[:i], key, *keys[i:])
-        values = (*values[:i], value, *values[i:])
+            return self._replaced(path, (keys, _with(values, i, value)), 0)
+        keys, values = _inserted(keys, i, key), _inserted(values, i, value)
         if len(keys) <= FANOUT:
-            return self._rebuilt(path, ((keys, values),), (), 1)
+            return self._replaced(path, (keys, values), 1)
         half = len(keys) // 2
         halves = ((keys[:half], values[:half]), (keys[half:], values[half:]))
         return self._rebuilt(path, halves, (keys[half],), 1)
@@ -79,7 +100,9 @@ class SortedMap(Generic[V]):
         i = bisect_left(keys, key)
         if i == len(keys) or keys[i] != key:
             return self
-        leaf = ((*keys[:i], *keys[i + 1 :]), (*values[:i], *values[i + 1 :]))
+        leaf = (keys[:i] + keys[i + 1 :], values[:i] + values[i + 1 :])
+        if not path or len(keys) > SPARSE:
+            return self._replaced(path, leaf, -1)
         return self._rebuilt(path, (leaf,), (), -1)
 
     def values(self, low: str = "", high: str | None = None, limit: int = 0) -> list[V]:
@@ -125,6 +148,12 @@ class SortedMap(Generic[V]):
             node = node[1][i]
         return path, node
 
+    def _replaced(self, path: list[tuple[_Node, int]], node: _Node, grown: int) -> SortedMap[V]:
+        """The map with another node at the path's end, neither split nor joined: the usual case, made fast."""
+        for (separators, children, size), i in reversed(path):
+            node = (separators, _with(children, i, node), size + grown)
+        return self._rooted(node, self._height, grown)
+
     def _rebuilt(
         self, path: list[tuple[_Node, int]], nodes: tuple[_Node, ...], separators: tuple[str, ...], grown: int
     ) -> SortedMap[V]:
@@ -146,16 +175,17 @@ class SortedMap(Generic[V]):
                 nodes, separators = ((separators, children, size + grown),), ()
             else:
                 nodes, separators = _split(separators, children, height)
-        new: SortedMap[V] = SortedMap.__new__(SortedMap)
-        new._size = self._size + grown
         if len(nodes) == 2:
-            nodes = ((separators, nodes, new._size),)
-            height += 1
+            return self._rooted((separators, nodes, self._size + grown), height + 1, grown)
         root = nodes[0]
         while height and len(root[1]) == 1:
             root = root[1][0]
             height -= 1
-        new._root, new._height = root, height
+        return self._rooted(root, height, grown)
+
+    def _rooted(self, root: _Node, height: int, grown: int) -> SortedMap[V]:
+        new: SortedMap[V] = SortedMap.__new__(SortedMap)
+        new._root, new._height, new._size = root, height, self._size + grown
         return new
 
     def _leaves(self, low: str) -> Iterator[_Node]:
@@ -188,9 +218,32 @@ def prefix_end(prefix: str) -> str | None:
     return None
 
 
+# Through a list: three times as fast as adding slices of tuples.
+
+
+def _with(items: tuple[Any, ...], i: int, item: object) -> tuple[Any, ...]:
+    """The same items but one."""
+    changed = list(items)
+    changed[i] = item
+    return tuple(changed)
+
+
+def _inserted(items: tuple[Any, ...], i: int, item: object) -> tuple[Any, ...]:
+    """The same items and one more."""
+    changed = list(items)
+    changed.insert(i, item)
+    return tuple(changed)
+
+
 def _sizes(nodes: tuple[_Node, ...], height: int) -> int:
     """How many keys some siblings hold together."""
     return sum(node[2] for node in nodes) if height else sum(len(node[0]) for node in nodes)
+
+
+def _cuts(length: int, width: int) -> list[int]:
+    """Where to cut siblings into parts of about that width, none of them with less than two unless there is but one."""
+    parts = max(length // width, 1)
+    return [length * part // parts for part in range(parts + 1)]
 
 
 def _split(

@@ -41,11 +41,10 @@ class CustomStrategy(Strategy):
 
     def decode(self, obj: JsonObject) -> Decoded:
         """Read metadata as every kind's, and prune the rest."""
-        unknown: list[str] = []
-        metadata = self.decode_metadata(obj.get("metadata") or {}, "metadata", unknown)
-        obj = {**obj, "metadata": metadata}
-        unknown += self.schema.prune_in_place(obj)
-        return Decoded(obj, unknown)
+        metadata = self.decode_metadata(obj.get("metadata") or {})
+        obj = {**obj, "metadata": metadata.obj}
+        unknown = [f"metadata.{path}" for path in metadata.unknown]
+        return Decoded(obj, unknown + self.schema.prune_in_place(obj))
 
     def default(self, obj: JsonObject) -> None:
         """Fill in the schema's defaults."""

@@ -115,4 +115,5 @@ def delete_collection(call: Call) -> Response:
             txn.delete(entry.key)
         else:
             txn.put(entry.key, kind.encode(marked))
-    return Response(200, ListBody(kind.list_kind, kind.gvk.api_version, txn.revision, items))
+    token = "" if kind.is_custom else None
+    return Response(200, ListBody(kind.list_kind, kind.gvk.api_version, txn.revision, items, token))

@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from attractor.apiserver import metadata as rules
-from attractor.apiserver.decoding import decode_object, refuse_other_kind, strict_error, strict_errors
+from attractor.apiserver.builtin import strategy_for
+from attractor.apiserver.decoding import (
+    decode_object,
+    not_registered,
+    strict_error,
+    strict_errors,
+    unknown_conversion,
+)
+from attractor.apiserver.kinds import in_order
 from attractor.apiserver.operation import APPLY_PATCH, JSON_PATCH, STRATEGIC_PATCH
 from attractor.apiserver.strategy import DecodeError
 from attractor.apiserver.verbs.create import create_object
 from attractor.apiserver.verbs.update import reset_fields, update_object
+from attractor.objects import builtin
 from attractor.objects.errors import BadRequest, Conflict, Invalid, NotFound
 from attractor.objects.field import FieldError
-from attractor.objects.gvk import GroupKind
+from attractor.objects.gvk import GroupKind, GroupVersionKind
 from attractor.objects.patch.gotext import go_kind
 from attractor.objects.patch.json_patch import apply_json_patch
 from attractor.objects.patch.merge_patch import apply_merge_patch
@@ -24,8 +33,10 @@ if TYPE_CHECKING:
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.operation import Operation
     from attractor.apiserver.response import Response
+    from attractor.apiserver.strategy import Decoded
     from attractor.apiserver.verbs.call import Call
     from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.schema import Schema
 
 
 def patch(call: Call) -> Response:
@@ -61,23 +72,44 @@ def _not_a_map(value: Any) -> str:
 def decode_patched(kind: Kind, patched: Any, op: Operation) -> tuple[JsonObject, list[str]]:
     """The patched document in its kind's shape; what cannot be decoded is the patch's fault."""
     if not isinstance(patched, dict):
-        raise _bad_patch(patched, _not_a_map(patched))
+        raise _bad_patch(kind, patched, _not_a_map(patched))
     try:
-        decoded = kind.strategy.decode({**patched})
-        refuse_other_kind(kind, decoded.obj)
+        decoded = _decode_as_said(kind, {"kind": kind.gvk.kind, "apiVersion": kind.gvk.api_version, **patched})
     except DecodeError as error:
-        raise _bad_patch(patched, str(error)) from None
+        raise _bad_patch(kind, patched, str(error)) from None
     complaints = strict_errors(op.duplicates, decoded.unknown)
     if op.write.field_validation == "Strict" and complaints:
-        raise _bad_patch(patched, strict_error(complaints))
+        raise _bad_patch(kind, patched, strict_error(complaints))
     return decoded.obj, complaints if op.write.field_validation == "Warn" else []
 
 
-def _bad_patch(patched: Any, why: str) -> Invalid:
+def _decode_as_said(kind: Kind, patched: JsonObject) -> Decoded:
+    """Decode the document as the kind it says it is, which must be the one that was patched."""
+    if (patched["kind"] == kind.gvk.kind and patched["apiVersion"] == kind.gvk.api_version) or kind.is_custom:
+        return kind.strategy.decode(patched)
+    info = builtin.find_kind(GroupVersionKind.of(str(patched["apiVersion"]), str(patched["kind"])))
+    if info is None:
+        raise DecodeError(not_registered(patched))
+    strategy_for(info).decode(patched)
+    raise DecodeError(unknown_conversion(kind, info.kind))
+
+
+def _bad_patch(kind: Kind, patched: Any, why: str) -> Invalid:
     """The refusal of a patch whose result is not an object of the kind; it shows the result, as Kubernetes does."""
-    shown = {name: patched[name] for name in sorted(patched)} if isinstance(patched, dict) else patched
+    shown = patched
+    if isinstance(patched, dict):
+        shown = {name: _in_go_order(patched[name], kind.schema.child(name)) for name in sorted(patched)}
+        shown["metadata"] = in_order(shown.get("metadata") or {})
     text = orjson.dumps(shown).decode()
     return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", text, why)])
+
+
+def _in_go_order(value: Any, schema: Schema | None) -> Any:
+    """A value as Go writes it: maps sorted by key, structs left in their order."""
+    if not isinstance(value, dict) or schema is None:
+        return value
+    names = value if schema.properties else sorted(value)
+    return {name: _in_go_order(value[name], schema.child(name)) for name in names}
 
 
 def check_name(obj: JsonObject, op: Operation) -> None:
@@ -136,5 +168,5 @@ def _applied_object(op: Operation, kind: Kind) -> JsonObject:
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
     if metadata.get("managedFields"):
         raise BadRequest("metadata.managedFields must be nil")
-    rules.check_place(kind, metadata, op.namespace, op.name)
+    rules.check_place(kind, {**metadata}, op.namespace, op.name)
     return {**body, "metadata": metadata}

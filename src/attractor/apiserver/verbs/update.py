@@ -8,6 +8,7 @@ from attractor.apiserver import metadata as rules
 from attractor.apiserver.decoding import decode_object
 from attractor.apiserver.response import ObjectBody, Response
 from attractor.apiserver.verbs.create import create_object, set_managed_fields
+from attractor.objects.apply.entries import same_but_for_times
 from attractor.objects.apply.manager import RESET_SPEC, RESET_STATUS
 from attractor.objects.errors import Invalid, NotFound
 from attractor.objects.field import FieldError
@@ -16,7 +17,7 @@ from attractor.objects.gvk import GroupKind
 if TYPE_CHECKING:
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.verbs.call import Call
-    from attractor.objects.apply.manager import FieldSet
+    from attractor.objects.apply.fieldset import FieldSet
     from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Entry
 
@@ -97,7 +98,7 @@ def _spec_changed(kind: Kind, obj: JsonObject, live: JsonObject) -> bool:
 def _store(call: Call, entry: Entry, live: JsonObject, obj: JsonObject, warnings: tuple[str, ...]) -> Response:
     """Write the object; remove it if this was the last finalizer of a deleted one; do nothing if nothing changed."""
     kind, txn, dry_run = call.kind, call.txn, call.op.write.dry_run
-    if obj == live:
+    if obj == live or _differs_in_times_only(obj, live):
         return Response(200, ObjectBody(kind.served(entry.value), entry.revision), warnings)
     value = kind.encode(obj)
     if is_finished(kind, obj):
@@ -107,6 +108,14 @@ def _store(call: Call, entry: Entry, live: JsonObject, obj: JsonObject, warnings
     if not dry_run:
         txn.put(entry.key, value)
     return Response(200, ObjectBody(kind.served(value), entry.revision if dry_run else None), warnings)
+
+
+def _differs_in_times_only(obj: JsonObject, live: JsonObject) -> bool:
+    """Whether all that is new is when someone wrote what was there already, which is not worth a write."""
+    before, now = live["metadata"].get("managedFields") or [], obj["metadata"].get("managedFields") or []
+    if not same_but_for_times(before, now):
+        return False
+    return {**obj, "metadata": {**obj["metadata"], "managedFields": before}} == live
 
 
 def is_finished(kind: Kind, obj: JsonObject) -> bool:

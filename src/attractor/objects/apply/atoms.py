@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakKeyDictionary
 
 from attractor.objects.schema.node import Schema
 
@@ -61,6 +60,13 @@ class Atom:
         """For a list's items: the defaults of fields that may be keys."""
         return {}
 
+    @cached_property
+    def is_flat(self) -> bool:
+        """Whether this is a scalar, or a map of scalars such as labels: nothing below it can merge in its own way."""
+        if not self.is_map:
+            return not self.is_list
+        return not self.is_atomic_map and not self.fields and self.element is not None and self.element.is_flat
+
     def face(self, value: Any) -> int:
         """Which of the faces a present value shows; null shows the first that there is."""
         if isinstance(value, dict):
@@ -76,6 +82,8 @@ class Atom:
 
 class _Untyped(Atom):
     """Any value: a scalar, an atomic list, or a map of the same."""
+
+    is_flat = False
 
     scalar = "untyped"
     is_list = True
@@ -128,11 +136,8 @@ class _List(Atom):
         """Defaults of the items' key fields."""
         items = self._schema.items
         properties = items.properties if items is not None else {}
-        return {
-            key: properties[key].doc["default"]
-            for key in self.keys
-            if key in properties and properties[key].doc.get("default") is not None
-        }
+        said = {key: properties[key].doc.get("default") for key in self.keys if key in properties}
+        return {name: value for name, value in said.items() if value is not None}
 
 
 class _Map(Atom):
@@ -166,29 +171,13 @@ class _Map(Atom):
         return atom_of(additional) if additional is not None else None
 
 
-_ATOMS: WeakKeyDictionary[Schema, Atom] = WeakKeyDictionary()
-_ROOTS: WeakKeyDictionary[Schema, Atom] = WeakKeyDictionary()
+def root_atom_of(schema: Schema | None) -> Atom:
+    """The atom of a whole kind, whose metadata is an ObjectMeta even where the schema only says ``object``."""
+    return DEDUCED if schema is None else _Map(schema, is_root=True)
 
 
 def atom_of(schema: Schema) -> Atom:
-    """The atom of a schema node; always the same one for the same node."""
-    atom = _ATOMS.get(schema)
-    if atom is None:
-        atom = _ATOMS[schema] = _made(schema)
-    return atom
-
-
-def root_atom_of(schema: Schema | None) -> Atom:
-    """The atom of a whole kind, whose metadata is an ObjectMeta even where the schema only says ``object``."""
-    if schema is None:
-        return DEDUCED
-    atom = _ROOTS.get(schema)
-    if atom is None:
-        atom = _ROOTS[schema] = _Map(schema, is_root=True)
-    return atom
-
-
-def _made(schema: Schema) -> Atom:
+    """A new atom of a schema node; keep it, for it keeps its children."""
     kind, doc = schema.type, schema.doc
     if schema.is_int_or_string:
         return _SCALARS["untyped"]
@@ -213,14 +202,18 @@ def _made(schema: Schema) -> Atom:
 
 
 _STRING = {"type": "string"}
+_STRINGS = {"type": "object", "additionalProperties": _STRING}
+_TIME = {"type": "string", "format": "date-time"}
+_INTEGER = {"type": "integer"}
+_BOOLEAN = {"type": "boolean"}
 OBJECT_META: Final = Schema(
     {
         "type": "object",
         "properties": {
             **dict.fromkeys(("name", "generateName", "namespace", "uid", "resourceVersion", "selfLink"), _STRING),
-            **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), {"type": "string", "format": "date-time"}),
-            **dict.fromkeys(("generation", "deletionGracePeriodSeconds"), {"type": "integer"}),
-            **dict.fromkeys(("labels", "annotations"), {"type": "object", "additionalProperties": _STRING}),
+            **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), _TIME),
+            **dict.fromkeys(("generation", "deletionGracePeriodSeconds"), _INTEGER),
+            **dict.fromkeys(("labels", "annotations"), _STRINGS),
             "finalizers": {"type": "array", "items": _STRING, "x-kubernetes-list-type": "set"},
             "managedFields": {"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "atomic"},
             "ownerReferences": {
@@ -232,7 +225,7 @@ OBJECT_META: Final = Schema(
                     "x-kubernetes-map-type": "atomic",
                     "properties": {
                         **dict.fromkeys(("apiVersion", "kind", "name", "uid"), _STRING),
-                        **dict.fromkeys(("controller", "blockOwnerDeletion"), {"type": "boolean"}),
+                        **dict.fromkeys(("controller", "blockOwnerDeletion"), _BOOLEAN),
                     },
                 },
             },

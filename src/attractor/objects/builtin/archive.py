@@ -22,9 +22,10 @@ ARCHIVE = Path(__file__).with_name("kinds.zip")
 
 @cache
 def _archive() -> ZipFile:
+    from io import BytesIO
     from zipfile import ZipFile  # costs 10 ms, and a program that names no built-in kind never needs it
 
-    return ZipFile(ARCHIVE)
+    return ZipFile(BytesIO(ARCHIVE.read_bytes()))  # in memory: an open file would share its position across a fork
 
 
 @cache
@@ -46,7 +47,12 @@ def index() -> JsonObject:
     return _read("index.json")
 
 
+def package(folder: Literal["schema", "text", "go"], name: str) -> JsonObject:
+    """Everything that a folder says about a package such as ``io.k8s.api.core.v1``."""
+    return _package(folder, name) or {}
+
+
 def entry(folder: Literal["schema", "text", "go"], definition: str) -> Any:
     """What a folder says about a definition such as ``io.k8s.api.core.v1.Pod``; None when it says nothing."""
-    package, _, name = definition.rpartition(".")
-    return (_package(folder, package) or {}).get(name)
+    owner, _, name = definition.rpartition(".")
+    return package(folder, owner).get(name)

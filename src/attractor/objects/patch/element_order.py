@@ -35,8 +35,8 @@ def _woven(patched: list[Any], rest: list[Any], server: list[Any], identity: Cal
     woven: list[Any] = []
     left = 0
     for item in patched:
-        place = places.get(identity(item))
-        while place is not None and left < len(rest) and places[identity(rest[left])] < place:
+        place = places.get(identity(item), 0)  # nothing stood before an item that is new
+        while left < len(rest) and places[identity(rest[left])] < place:
             woven.append(rest[left])
             left += 1
         woven.append(item)

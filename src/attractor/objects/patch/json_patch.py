@@ -60,6 +60,8 @@ def apply_json_patch(document: Json, operations: Json) -> Json:
             copied_bytes += _apply(holder, owned, operation)
         except PatchFailed as failed:
             raise PatchFailed(f"operation {number} ({operation.get('op')}): {failed.why}") from None
+        except (RecursionError, orjson.JSONEncodeError):
+            raise PatchFailed(f"operation {number} ({operation.get('op')}): a value is nested too deeply") from None
         if copied_bytes > COPY_LIMIT_BYTES:
             raise PatchFailed(f"operation {number} (copy): copies add more than {COPY_LIMIT_BYTES} bytes")
     result: Json = holder[""]
@@ -150,39 +152,39 @@ def _value(operation: dict[str, Any]) -> Any:
 
 
 def _pointer(operation: dict[str, Any], member: str) -> list[str]:
-    """The reference tokens of a JSON pointer (RFC 6901), after the holder's own."""
+    """The reference segments of a JSON pointer (RFC 6901), after the holder's own."""
     text = operation.get(member)
     if text is None:
         raise PatchFailed(f"the operation has no {member}")
     if text and not text.startswith("/"):
         raise PatchFailed(f"{member} {text!r} is not a JSON pointer: it must start with /")
-    return [token.replace("~1", "/").replace("~0", "~") for token in text.split("/")]
+    return [segment.replace("~1", "/").replace("~0", "~") for segment in text.split("/")]
 
 
 def _text(path: list[str]) -> str:
-    return "/".join(token.replace("~", "~0").replace("/", "~1") for token in path) or "the root"
+    return "/".join(segment.replace("~", "~0").replace("/", "~1") for segment in path) or "the root"
 
 
-def _index(token: str, length: int, path: list[str]) -> int:
+def _index(segment: str, length: int, path: list[str]) -> int:
     """A list index within ``length`` items; negative ones count from the end."""
-    if not _INDEX.match(token) or token == "-0":
-        raise PatchFailed(f"{token!r} in {_text(path)} is not a list index")
-    index = int(token)
+    if not _INDEX.match(segment) or segment == "-0":
+        raise PatchFailed(f"{segment!r} in {_text(path)} is not a list index")
+    index = int(segment)
     if index < 0:
         index += length
     if not 0 <= index < length:
-        raise PatchFailed(f"index {token} in {_text(path)} is outside the list, which has {length} items")
+        raise PatchFailed(f"index {segment} in {_text(path)} is outside the list, which has {length} items")
     return index
 
 
 def _get(holder: dict[str, Any], path: list[str]) -> Any:
-    """The value at a path; missing when its last token names nothing, an error when an earlier one does."""
+    """The value at a path; missing when its last segment names nothing, an error when an earlier one does."""
     here: Any = holder
-    for depth, token in enumerate(path):
+    for depth, segment in enumerate(path):
         if isinstance(here, dict):
-            here = here.get(token, _MISSING)
+            here = here.get(segment, _MISSING)
         elif isinstance(here, list):
-            here = here[_index(token, len(here), path)]
+            here = here[_index(segment, len(here), path)]
         elif here is not _MISSING and here is not None:
             raise PatchFailed(f"{_text(path[:depth])} is neither an object nor a list")
         if here is _MISSING and depth < len(path) - 1:
@@ -191,14 +193,14 @@ def _get(holder: dict[str, Any], path: list[str]) -> Any:
 
 
 def _parent(holder: dict[str, Any], owned: set[int], path: list[str]) -> dict[str, Any] | list[Any]:
-    """The container of a path's last token, ours to change: containers on the way are copied once."""
+    """The container of a path's last segment, ours to change: containers on the way are copied once."""
     here: Any = holder
-    for depth, token in enumerate(path[:-1]):
+    for depth, segment in enumerate(path[:-1]):
         if isinstance(here, dict):
-            child = here.get(token, _MISSING)
-            place: Any = token
+            child = here.get(segment, _MISSING)
+            place: Any = segment
         else:
-            place = _index(token, len(here), path)
+            place = _index(segment, len(here), path)
             child = here[place]
         if not isinstance(child, dict | list):
             raise PatchFailed(f"there is no object or list at {_text(path[: depth + 1])}")
@@ -225,23 +227,23 @@ def _disowned(value: Any, owned: set[int]) -> Any:
 
 
 def _put(holder: dict[str, Any], owned: set[int], path: list[str], value: Any, *, must_exist: bool) -> None:
-    container, token = _parent(holder, owned, path), path[-1]
+    container, segment = _parent(holder, owned, path), path[-1]
     if isinstance(container, dict):
-        container[token] = value
+        container[segment] = value
     elif must_exist:
-        container[_index(token, len(container), path)] = value
-    elif token == "-":
+        container[_index(segment, len(container), path)] = value
+    elif segment == "-":
         container.append(value)
     else:
-        container.insert(_index(token, len(container) + 1, path), value)
+        container.insert(_index(segment, len(container) + 1, path), value)
 
 
 def _take(holder: dict[str, Any], owned: set[int], path: list[str]) -> Any:
     if len(path) == 1:
         raise PatchFailed("the whole document cannot be removed")
-    container, token = _parent(holder, owned, path), path[-1]
+    container, segment = _parent(holder, owned, path), path[-1]
     if isinstance(container, list):
-        return container.pop(_index(token, len(container), path))
-    if token not in container:
+        return container.pop(_index(segment, len(container), path))
+    if segment not in container:
         raise PatchFailed(f"there is nothing at {_text(path)}")
-    return container.pop(token)
+    return container.pop(segment)

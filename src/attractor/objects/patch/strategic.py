@@ -44,9 +44,8 @@ def apply_strategic_merge_patch(document: JsonObject, patch: Json, schema: Schem
     Raises ``BadRequest`` when the patch is no object and ``BadStrategicPatch`` when it does not fit the schema.
     """
     if not isinstance(patch, dict):
-        raise BadRequest(
-            f"error decoding patch: json: cannot unmarshal {go_kind(patch)} into Go value of type map[string]interface {{}}"
-        )
+        found = f"cannot unmarshal {go_kind(patch)} into Go value of type map[string]interface {{}}"
+        raise BadRequest(f"error decoding patch: json: {found}")
     return _merge_object(document, patch, schema)
 
 
@@ -137,11 +136,11 @@ def _merge_ordered_lists(result: JsonObject, patch: JsonObject, schema: Schema |
         if not isinstance(order, list):
             raise BadStrategicPatch(f"expected a []interface {{}}, but received a {go_kind(order)}")
         name = _named(directive, _SET_ORDER, _BAD_ORDER)
-        original, change = result.get(name), patch.get(name)
-        for found in (original, change):
-            if found is not None and not isinstance(found, list):
-                raise BadStrategicPatch(f"expected a []interface {{}}, but received a {go_kind(found)}")
-        if name not in result and name not in patch:
+        for part in (result, patch):
+            if name in part and not isinstance(part[name], list):
+                raise BadStrategicPatch(f"expected a []interface {{}}, but received a {go_kind(part[name])}")
+        original, change = result.get(name), patch.pop(name, None)
+        if original is None and change is None:
             continue
         field = schema.child(name) if schema is not None else None
         key = field.patch_merge_key if field is not None else None
@@ -152,7 +151,6 @@ def _merge_ordered_lists(result: JsonObject, patch: JsonObject, schema: Schema |
             merged = original
         else:
             merged = _merge_value(original, change, field)
-        patch.pop(name, None)
         result[name] = in_order_of(merged, [_identity(item, key) for item in order], original or [], _identities(key))
 
 

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.objects.field import FieldError
 from attractor.objects.schema.accept import compile_acceptance
+from attractor.objects.schema.cel.rules import RUNTIME_BUDGET, RuleTree, has_rules, rule_tree
 from attractor.objects.schema.correlation import Correlation
 from attractor.objects.schema.defaulting import compile_defaulting
 from attractor.objects.schema.embedded import check_embedded, check_metadata_shape, has_embedded_resources
@@ -63,11 +64,15 @@ RULES_NOT_CHECKED = FieldError.invalid(
 class CustomSchema:
     """A version's ``openAPIV3Schema``, compiled once."""
 
-    def __init__(self, doc: JsonObject, *, check_metadata: CheckMetadata = check_metadata_shape) -> None:
+    def __init__(
+        self, doc: JsonObject, *, check_metadata: CheckMetadata = check_metadata_shape, budget: float = RUNTIME_BUDGET
+    ) -> None:
         self.node = Schema(doc)
+        self._budget = budget
         self._check_metadata = check_metadata
         self._has_list_types = has_list_types(self.node)
         self._has_embedded = has_embedded_resources(self.node)
+        self._has_rules = has_rules(self.node)
 
     @cached_property
     def _prune(self) -> Any:
@@ -80,6 +85,10 @@ class CustomSchema:
     @cached_property
     def _accepts(self) -> Any:
         return compile_acceptance(self.node)
+
+    @cached_property
+    def _rules(self) -> RuleTree | None:
+        return rule_tree(self.node, is_root=True)
 
     def unknown_fields(self, obj: JsonObject) -> list[str]:
         """The paths of fields that the schema does not know, sorted; the object stays as it is."""
@@ -101,4 +110,9 @@ class CustomSchema:
             errors += check_embedded(self.node, obj, self._check_metadata)
         if self._has_list_types and not (old is not None and check_list_types(self.node, old)):
             errors += check_list_types(self.node, obj)
+        if self._has_rules and self._rules is not None:
+            if any(error.reason in _BLOCKS_RULES for error in errors):
+                errors.append(RULES_NOT_CHECKED)
+            else:
+                errors += self._rules.validate(obj, old, correlation, self._budget)
         return errors

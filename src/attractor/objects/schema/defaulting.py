@@ -3,6 +3,7 @@
 First nulls of fields that are neither nullable nor defaulted are removed; then missing fields, and nulls of fields
 that are not nullable, get their default. Defaults inside a defaulted object are filled too.
 
+>>> from attractor.objects.schema.node import Schema
 >>> schema = Schema({"properties": {"a": {"type": "string", "default": "x"}, "b": {"type": "string"}}})
 >>> widget = {"a": None, "b": None}
 >>> compile_defaulting(schema)(widget); widget
@@ -12,9 +13,10 @@ that are not nullable, get their default. Defaults inside a defaulted object are
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from attractor.objects.schema.node import Schema
+if TYPE_CHECKING:
+    from attractor.objects.schema.node import Schema
 
 Defaulting = Callable[[Any], None]
 
@@ -66,8 +68,8 @@ def _drop_nulls_of(schema: Schema | None) -> Defaulting:
     return drop_nulls
 
 
-def _nothing(value: Any) -> None:
-    return None
+def _nothing(_value: Any) -> None:
+    return
 
 
 def _drops_null(schema: Schema | None) -> bool:
@@ -91,9 +93,9 @@ def _fill_of(schema: Schema | None) -> Defaulting | None:
         if child.doc.get("default") is not None
     ]
     inner = {name: fill for name, child in schema.properties.items() if (fill := _fill_of(child)) is not None}
-    declared = frozenset(schema.properties)
-    member_fill, member_default = _fill_of(schema.additional), _default_for_null(schema.additional)
     item_fill, item_default = _fill_of(schema.items), _default_for_null(schema.items)
+
+    fill_members = _fill_members_of(schema)
 
     def fill_map(value: dict[str, Any]) -> None:
         for name, default, nullable in defaults:
@@ -102,13 +104,8 @@ def _fill_of(schema: Schema | None) -> Defaulting | None:
         for name, fill in inner.items():
             if name in value:
                 fill(value[name])
-        if member_fill is not None or member_default is not None:
-            for name, member in value.items():
-                if name not in declared:
-                    if member is None and member_default is not None:
-                        value[name] = copied(member_default)
-                    if member_fill is not None:
-                        member_fill(value[name])
+        if fill_members is not None:
+            fill_members(value)
 
     def fill_value(value: Any) -> None:
         if type(value) is dict:
@@ -121,6 +118,25 @@ def _fill_of(schema: Schema | None) -> Defaulting | None:
                     item_fill(value[index])
 
     return fill_value
+
+
+def _fill_members_of(schema: Schema) -> Defaulting | None:
+    """Filling of members that are not declared by name; None when none of them has a default."""
+    fill, default = _fill_of(schema.additional), _default_for_null(schema.additional)
+    declared = frozenset(schema.properties)
+    if fill is None and default is None:
+        return None
+
+    def fill_members(value: dict[str, Any]) -> None:
+        for name, member in value.items():
+            if name in declared:
+                continue
+            if member is None and default is not None:
+                value[name] = copied(default)
+            if fill is not None:
+                fill(value[name])
+
+    return fill_members
 
 
 def _default_for_null(schema: Schema | None) -> Any:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attractor.objects.field import FieldError
-from attractor.objects.schema.node import Schema
+
+if TYPE_CHECKING:
+    from attractor.objects.schema.node import Schema
 
 CheckMetadata = Callable[[dict[str, Any], str], list[FieldError]]
 """``check(metadata, path)`` -> what is wrong with an embedded ObjectMeta."""

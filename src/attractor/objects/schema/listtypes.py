@@ -1,5 +1,6 @@
 """Uniqueness in lists of type ``set`` (whole items) and ``map`` (key fields), in Kubernetes' words.
 
+>>> from attractor.objects.schema.node import Schema
 >>> tags = Schema({"properties": {"tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {}}}})
 >>> [str(error) for error in check_list_types(tags, {"tags": ["a", "a", "a"]})]
 ['tags[1]: Duplicate value: "a"']
@@ -7,12 +8,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import orjson
+from typing import TYPE_CHECKING, Any
 
 from attractor.objects.field import FieldError
-from attractor.objects.schema.node import Schema
+from attractor.objects.schema.correlation import identity
+
+if TYPE_CHECKING:
+    from attractor.objects.schema.node import Schema
 
 
 def has_list_types(schema: Schema | None) -> bool:
@@ -57,8 +59,8 @@ def _first_repetitions(values: list[Any]) -> list[int]:
     seen: dict[bytes, int] = {}
     found = []
     for index, value in enumerate(values):
-        identity = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-        seen[identity] = seen.get(identity, 0) + 1
-        if seen[identity] == 2:
+        known = identity(value)
+        seen[known] = seen.get(known, 0) + 1
+        if seen[known] == 2:
             found.append(index)
     return found

@@ -3,7 +3,9 @@
 Kept always: ``apiVersion``, ``kind`` and ``metadata`` at the root and in embedded resources, and everything under
 ``x-kubernetes-preserve-unknown-fields`` that is not itself described.
 
->>> schema = Schema({"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": {"type": "integer"}}}}})
+>>> from attractor.objects.schema.node import Schema
+>>> spec = {"type": "object", "properties": {"a": {"type": "integer"}}}
+>>> schema = Schema({"type": "object", "properties": {"spec": spec}})
 >>> widget = {"kind": "Widget", "spec": {"a": 1, "b": 2}}
 >>> compile_pruning(schema)(widget, "", True), widget
 (['spec.b'], {'kind': 'Widget', 'spec': {'a': 1}})
@@ -12,9 +14,11 @@ Kept always: ``apiVersion``, ``kind`` and ``metadata`` at the root and in embedd
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from attractor.objects.schema.node import Schema
+if TYPE_CHECKING:
+    from attractor.objects.schema.node import Schema
 
 Pruning = Callable[[Any, str, bool], list[str]]
 """``prune(value, path, remove)`` -> the paths of unknown fields; they are removed when ``remove`` is true."""
@@ -31,24 +35,27 @@ def _of_node(schema: Schema | None, *, embedded: bool, preserve: bool = False) -
     if schema is None:
         return _keep_everything if preserve else _prune_all
     keeps_unknown = preserve or schema.preserves_unknown
-    fields = _fields_of(schema)
-    others = _others_of(schema)
+    prune_map = _map_pruning(schema, embedded, keeps_unknown)
     items = _items_of(schema, keeps_unknown)
-    skipped = _META_FIELDS if embedded else frozenset[str]()
 
     def prune(value: Any, path: str, remove: bool) -> list[str]:
         if type(value) is dict:
-            return _prune_map(value, path, remove)
+            return prune_map(value, path, remove)
+        found: list[str] = []
         if type(value) is list:
-            found: list[str] = []
-            prune_item = items()
             for index, item in enumerate(value):
-                if type(item) in {dict, list}:
-                    found += prune_item(item, f"{path}[{index}]", remove)
-            return found
-        return []
+                if type(item) is dict or type(item) is list:
+                    found += items()(item, f"{path}[{index}]", remove)
+        return found
 
-    def _prune_map(value: dict[str, Any], path: str, remove: bool) -> list[str]:
+    return prune
+
+
+def _map_pruning(schema: Schema, embedded: bool, keeps_unknown: bool) -> Pruning:
+    fields, others = _fields_of(schema), _others_of(schema)
+    skipped = _META_FIELDS if embedded else frozenset[str]()
+
+    def prune_map(value: dict[str, Any], path: str, remove: bool) -> list[str]:
         found: list[str] = []
         unknown: list[str] = []
         for name, member in value.items():
@@ -58,7 +65,7 @@ def _of_node(schema: Schema | None, *, embedded: bool, preserve: bool = False) -
             if inner is None:
                 if not keeps_unknown:
                     unknown.append(name)
-            elif type(member) in {dict, list}:
+            elif type(member) is dict or type(member) is list:
                 found += inner()(member, f"{path}.{name}" if path else name, remove)
         for name in unknown:
             found.append(f"{path}.{name}" if path else name)
@@ -66,14 +73,15 @@ def _of_node(schema: Schema | None, *, embedded: bool, preserve: bool = False) -
                 del value[name]
         return found
 
-    return prune
+    return prune_map
 
 
 def _fields_of(schema: Schema) -> dict[str, Callable[[], Pruning]]:
-    return {
-        name: _once(lambda child=child: _of_node(child, embedded=child.is_embedded_resource))
-        for name, child in schema.properties.items()
-    }
+    return {name: _once(partial(_of_child, child)) for name, child in schema.properties.items()}
+
+
+def _of_child(child: Schema) -> Pruning:
+    return _of_node(child, embedded=child.is_embedded_resource)
 
 
 def _others_of(schema: Schema) -> Callable[[], Pruning] | None:
@@ -102,18 +110,19 @@ def _once(make: Callable[[], Pruning]) -> Callable[[], Pruning]:
     return get
 
 
-def _keep_everything(value: Any, path: str, remove: bool) -> list[str]:
+def _keep_everything(_value: Any, _path: str, _remove: bool) -> list[str]:
     return []
 
 
 def _prune_all(value: Any, path: str, remove: bool) -> list[str]:
     found: list[str] = []
-    if type(value) is dict:
-        for name in list(value):
-            found.append(f"{path}.{name}" if path else name)
+    pending = [(value, path)]
+    while pending:
+        one, at = pending.pop()
+        if type(one) is dict:
+            found += [f"{at}.{name}" if at else name for name in one]
             if remove:
-                del value[name]
-    elif type(value) is list:
-        for index, item in enumerate(value):
-            found += _prune_all(item, f"{path}[{index}]", remove)
+                one.clear()
+        elif type(one) is list:
+            pending += [(item, f"{at}[{index}]") for index, item in enumerate(one)]
     return found

@@ -1,0 +1,86 @@
+"""The model checker: specifications in Python, explored exhaustively.
+
+Write a specification with the words below (``spec`` shows a small one), give it to ``check``, and read the verdict:
+*holds* (every reachable state was seen), *violated* (with the shortest trace) or *inconclusive* (with the bound that
+stopped the search). Actions are ordinary Python, executed once for each distinct combination of the values that they
+read; everything else is table look-up (``memory``), in C where a compiler was at hand (``native``).
+
+Guarantees: engines agree on distinct, generated and depth, and count as TLC counts; a bound never turns into a
+"holds"; a step that is not a function of what it reads is reported, not remembered.
+"""
+
+from attractor.check.checking import check
+from attractor.check.declarations import (
+    Map,
+    Subset,
+    action,
+    always,
+    always_eventually,
+    always_step,
+    constant,
+    constraint,
+    each,
+    eventually,
+    eventually_always,
+    henceforth,
+    initial,
+    interchangeable,
+    leads_to,
+    predicate,
+    require,
+    sometimes,
+    strong,
+    subset,
+    terminal,
+    until,
+    var,
+    weak,
+)
+from attractor.check.errors import ImpureStep, MutationError, SpecError, ValueNotHashable
+from attractor.check.spec import Composition, Spec, Step
+from attractor.check.trace import Trace, TraceStep
+from attractor.check.values import Bag, FrozenMap, Record
+from attractor.check.verdict import NotShown, PropertyVerdict, Verdict
+
+__all__ = [
+    "Bag",
+    "Composition",
+    "FrozenMap",
+    "ImpureStep",
+    "Map",
+    "MutationError",
+    "NotShown",
+    "PropertyVerdict",
+    "Record",
+    "Spec",
+    "SpecError",
+    "Step",
+    "Subset",
+    "Trace",
+    "TraceStep",
+    "ValueNotHashable",
+    "Verdict",
+    "action",
+    "always",
+    "always_eventually",
+    "always_step",
+    "check",
+    "constant",
+    "constraint",
+    "each",
+    "eventually",
+    "eventually_always",
+    "henceforth",
+    "initial",
+    "interchangeable",
+    "leads_to",
+    "predicate",
+    "require",
+    "sometimes",
+    "strong",
+    "subset",
+    "terminal",
+    "until",
+    "var",
+    "weak",
+]

@@ -1,0 +1,278 @@
+"""``check``: explore a specification, decide its properties, and say where a *holds* means less than it seems."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from attractor.check.exploration import DEADLOCK, Exploration, Progress, Settings
+from attractor.check.engines import EngineName, Runs, explore, runs_of
+from attractor.check.liveness import Lasso, Query
+from attractor.check.model import Model
+from attractor.check.properties import Case, Property
+from attractor.check.trace import Trace, Tracer
+from attractor.check.verdict import ActionCoverage, Answer, PropertyVerdict, Verdict
+from attractor.check.errors import SpecError
+
+
+class Checkable(Protocol):
+    """Anything that compiles to a model: a ``Spec``, a ``Composition``, a world of controllers."""
+
+    def compile(self) -> Model:
+        """The model to explore."""
+
+
+def check(
+    spec: Checkable,
+    *,
+    engine: EngineName = "auto",
+    threads: int = 1,
+    properties: Iterable[str] | None = None,
+    deadlock: bool = True,
+    symmetry: bool = False,
+    stop_at_first: bool = False,
+    max_depth: int | None = None,
+    max_states: int | None = None,
+    max_seconds: float | None = None,
+    memory_bytes: int | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Verdict:
+    """Explore every reachable state of ``spec`` and decide its properties (or those named).
+
+    The search goes on after a violation, so that every property gets its answer and the counts are whole;
+    ``stop_at_first`` ends it after the level of the first one. ``symmetry`` uses declared interchangeability for safety
+    properties; promises about whole runs are always decided on the full graph. Reaching a ``max_...`` bound, running
+    out of ``memory_bytes`` or an interrupt makes undecided properties *inconclusive*.
+    """
+    model = spec.compile()
+    wanted = selected(model, properties)
+    settings = Settings(
+        threads=threads,
+        max_depth=max_depth,
+        max_states=max_states,
+        max_seconds=max_seconds,
+        memory_bytes=memory_bytes,
+        symmetry=symmetry and bool(model.symmetries),
+        deadlock=deadlock,
+        stop_at_first=stop_at_first,
+        properties=frozenset(wanted),
+        on_progress=on_progress,
+    )
+    started = time.monotonic()
+    return Judgement(spec, model, wanted, settings, engine).verdict(started)
+
+
+def selected(model: Model, names: Iterable[str] | None) -> list[int]:
+    """The indices of the named properties; all of them without names."""
+    known = {each.name: number for number, each in enumerate(model.properties)}
+    if names is None:
+        return list(known.values())
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise SpecError(f"{model.name} has no property {', '.join(unknown)}; it has: {', '.join(known) or 'none'}")
+    return [known[name] for name in names]
+
+
+class Judgement:
+    """One check: its exploration, then one verdict for each property."""
+
+    def __init__(
+        self, spec: Checkable, model: Model, wanted: list[int], settings: Settings, engine: EngineName
+    ) -> None:
+        self.title = repr(spec)
+        self.model = model
+        self.wanted = wanted
+        self.settings = settings
+        self.engine = engine
+        self.warnings: list[str] = []
+
+    def verdict(self, started: float) -> Verdict:
+        """Explore and decide."""
+        exploration, engine = explore(self.model, self.settings, self.engine)
+        tracer = Tracer(exploration, self.title)
+        answers = [self._safety(number, exploration, tracer) for number in self.wanted if not self._live(number)]
+        if self.settings.deadlock:
+            answers.insert(0, self._deadlock(exploration, tracer))
+        live = [number for number in self.wanted if self._live(number)]
+        if live:
+            answers += self._liveness(live, exploration)
+        self._warn_of_idle_actions(exploration)
+        self._name_constraints()
+        counts = exploration.counts
+        return Verdict(
+            spec=self.title,
+            distinct=counts.distinct,
+            generated=counts.generated,
+            depth=counts.depth,
+            seconds=time.monotonic() - started,
+            properties=tuple(answers),
+            bound=exploration.bound,
+            engine=engine,
+            threads=self.settings.threads,
+            warnings=tuple(self.warnings),
+            coverage=self._coverage(exploration),
+        )
+
+    def _live(self, number: int) -> bool:
+        return self.model.properties[number].is_liveness
+
+    def _deadlock(self, exploration: Exploration, tracer: Tracer) -> PropertyVerdict:
+        finding = exploration.findings.get((DEADLOCK, 0))
+        trace = tracer.to(finding, "deadlock") if finding else None
+        answer: Answer = "violated" if finding else "inconclusive" if exploration.bound else "holds"
+        return PropertyVerdict("deadlock", "deadlock", answer, trace)
+
+    def _safety(self, number: int, exploration: Exploration, tracer: Tracer) -> PropertyVerdict:
+        claim = self.model.properties[number]
+        found = [finding for (each, _), finding in exploration.findings.items() if each == number]
+        shortest = min(found, key=lambda each: len(tracer.path(each.state)) + (each.after is not None), default=None)
+        trace = tracer.to(shortest, claim.name) if shortest else None
+        undecided: Answer = "inconclusive" if exploration.bound else "holds"
+        if claim.kind == "sometimes":
+            never: Answer = "inconclusive" if exploration.bound else "violated"
+            return PropertyVerdict(claim.name, claim.kind, "holds" if found else never, trace)
+        vacuous = None
+        if not found and claim.name not in self.model.applied and claim.name in self._guarded():
+            vacuous = "what it requires is true in no reached state" + (" or step" if claim.kind == "always_step" else "")
+        return PropertyVerdict(claim.name, claim.kind, "violated" if found else undecided, trace, vacuous)
+
+    def _guarded(self) -> set[str]:
+        return {each.name for each in self.model.properties if each.kind in {"always", "always_step"}}
+
+    def _liveness(self, live: list[int], exploration: Exploration) -> list[PropertyVerdict]:
+        if exploration.reduced:
+            plain = Settings(**{**vars(self.settings), "symmetry": False, "properties": frozenset()})
+            exploration, _ = explore(self.model, plain, self.engine)
+        if exploration.bound:
+            return [
+                PropertyVerdict(p.name, p.kind, "inconclusive") for p in (self.model.properties[n] for n in live)
+            ]
+        runs = runs_of(exploration)
+        idle = set(range(len(self.model.fairness))) - runs.ever_enabled()
+        for number in sorted(idle):
+            condition = self.model.fairness[number]
+            kind = "strong" if condition.strong else "weak"
+            self.warnings.append(f"{kind} fairness of {condition.name} never matters: it never has a step that changes anything")
+        return [Promise(self.model.properties[n], exploration, runs, self.title).verdict() for n in live]
+
+    def _warn_of_idle_actions(self, exploration: Exploration) -> None:
+        if exploration.bound:
+            return
+        taken: dict[str, int] = {}
+        for action, count in zip(self.model.actions, exploration.counts.taken, strict=True):
+            taken[action.name] = taken.get(action.name, 0) + count
+        for name, count in taken.items():
+            if not count:
+                self.warnings.append(f"action {name} is never taken: what it requires is true in no reached state")
+
+    def _name_constraints(self) -> None:
+        names = [self.model.predicates[each].name for each in self.model.constraints]
+        if names:
+            self.warnings.append(f"states outside the constraint {', '.join(names)} were left out")
+
+    def _coverage(self, exploration: Exploration) -> tuple[ActionCoverage, ...]:
+        rows: dict[str, int] = {}
+        for action, count in zip(self.model.actions, exploration.counts.taken, strict=True):
+            rows[action.name] = rows.get(action.name, 0) + count
+        tallies = exploration.tallies
+        return tuple(
+            ActionCoverage(name, count, tallies[name].executed, tallies[name].widest) if name in tallies
+            else ActionCoverage(name, count, 0, 0)
+            for name, count in rows.items()
+        )
+
+
+class Promise:
+    """One promise about whole runs: as a search for a fair run that breaks it."""
+
+    def __init__(self, claim: Property, exploration: Exploration, runs: Runs, title: str) -> None:
+        self.claim = claim
+        self.exploration = exploration
+        self.runs = runs
+        self.tracer = Tracer(exploration, title)
+
+    def verdict(self) -> PropertyVerdict:
+        """Holds if no case is broken."""
+        vacuous = []
+        broken: list[Trace] = []
+        for case in self.claim.cases:
+            trace = self._until_given_up(case) or self._trace(self.runs.find(self.query(case)))
+            if trace:
+                broken.append(trace)
+            elif reason := self._vacuous(case):
+                vacuous.append(reason)
+        if broken:
+            return PropertyVerdict(self.claim.name, self.claim.kind, "violated", min(broken, key=len))
+        everywhere = vacuous[0] if vacuous and len(vacuous) == len(self.claim.cases) else None
+        return PropertyVerdict(self.claim.name, self.claim.kind, "holds", None, everywhere)
+
+    def query(self, case: Case) -> Query:
+        """What a run that breaks the promise looks like."""
+        promise = self.exploration.mask(case.operands[-1])
+        missing = inverted(promise)
+        everywhere = bytearray(b"\1" * len(promise))
+        match self.claim.kind:
+            case "eventually" | "until":
+                return Query(missing, both(missing, self._initially(len(promise))))
+            case "always_eventually":
+                return Query(missing, missing)
+            case "eventually_always":
+                return Query(everywhere, everywhere, (missing,))
+            case _:
+                premise = self.exploration.mask(case.operands[0])
+                pending = both(premise, missing)
+                return Query(pending if case.henceforth else missing, pending)
+
+    def _initially(self, size: int) -> bytearray:
+        mask = bytearray(size)
+        for index in self.runs.initial:
+            mask[index] = 1
+        return mask
+
+    def _until_given_up(self, case: Case) -> Trace | None:
+        """For ``until``: the shortest run that gives up the one before it has the other."""
+        if self.claim.kind != "until":
+            return None
+        hold, promise = (self.exploration.mask(operand) for operand in case.operands)
+        missing = inverted(promise)
+        query = Query(missing, both(missing, self._initially(len(missing))))
+        path = self.runs.shortest(query, both(missing, inverted(hold)))
+        return self._trace(Lasso(path, ()), loops=False) if path else None
+
+    def _trace(self, lasso: Lasso | None, *, loops: bool = True) -> Trace | None:
+        if lasso is None:
+            return None
+        state = self.exploration.state
+        run: list[tuple[int | None, Any]] = [(None, state(index)) for index in lasso.prefix]
+        run += [(action, state(index)) for action, index in lasso.cycle]
+        return self.tracer.build(self.claim.name, run, loop=len(lasso.prefix) - 1 if loops else None)
+
+    def _vacuous(self, case: Case) -> str | None:
+        if self.claim.kind != "leads_to":
+            return None
+        premise, promise = (self.exploration.mask(operand) for operand in case.operands)
+        if case.henceforth:
+            premise = both(premise, self.runs.fair_from(premise))
+            if not any(premise):
+                return "no fair run keeps the premise from any point on, so nothing is promised"
+        elif not any(premise):
+            return "the premise is true in no reached state, so nothing is promised"
+        if not any(both(premise, inverted(promise))):
+            return "wherever the premise holds the conclusion is already true, so it never has to lead anywhere"
+        return None
+
+
+def inverted(mask: bytearray) -> bytearray:
+    """The states outside ``mask``."""
+    return bytearray(mask.translate(_FLIP))
+
+
+def both(one: bytearray, other: bytearray) -> bytearray:
+    """The states in both masks."""
+    size = len(one)
+    joined = int.from_bytes(one, "little") & int.from_bytes(other, "little")
+    return bytearray(joined.to_bytes(size, "little"))
+
+
+_FLIP = bytes([1, 0]) + bytes(254)

@@ -1,0 +1,417 @@
+"""The words of a specification: constants, variables, actions, properties. ``Spec`` in ``spec`` puts them together.
+
+Variables are descriptors: inside an action ``self.x`` is the current value and ``self.x = v`` the value after the step.
+A scalar variable is one slot; ``each`` (a map) and ``subset`` (a set of known elements) have a slot for each key, which
+is what makes checking fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping, MutableSet
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
+
+from attractor.check.errors import Disabled, MutationError, author_line
+
+if TYPE_CHECKING:
+    from attractor.check.execution import Execution
+    from attractor.check.model import Model
+    from attractor.check.spec import Spec
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+Function = TypeVar("Function", bound=Callable[..., Any])
+Fair = Literal["weak", "strong"]
+
+
+def require(condition: object) -> None:
+    """Let the action happen only where ``condition`` is true; write it before the first assignment, like a guard."""
+    if not condition:
+        raise Disabled
+
+
+def elements(source: Any, spec: Spec) -> tuple[Any, ...]:
+    """A finite set as authors write it: a constant (a number n means 0..n-1), a function of the spec, or a collection."""
+    if isinstance(source, Constant):
+        source = source.__get__(spec)
+    elif callable(source):
+        source = source(spec)
+    if isinstance(source, int):
+        return tuple(range(source))
+    if isinstance(source, set | frozenset):
+        return tuple(sorted(source, key=repr))
+    return tuple(source)
+
+
+class Named:
+    """A declaration that knows the attribute it was assigned to."""
+
+    name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = self.name or name
+
+
+class Constant(Named):
+    """A parameter of the specification, fixed before checking."""
+
+    def __init__(self, default: Any) -> None:
+        self.default = default
+
+    def __get__(self, spec: Any, owner: type | None = None) -> Any:
+        return self if spec is None else spec.constants[self.name]
+
+    def __set__(self, spec: Any, value: object) -> NoReturn:
+        raise MutationError(f"{author_line()}: `{self.name}` is a constant; declare it with `var` if it changes")
+
+
+class Variable(Named):
+    """A variable that is one slot."""
+
+    def __init__(self, initial: Any) -> None:
+        self.initial = initial
+
+    def declare(self, spec: Spec, model: Model) -> Any:
+        """Add this variable's slots to ``model`` and return what ``spec.layout`` keeps for it."""
+        value = self.initial(spec) if callable(self.initial) else self.initial
+        return model.add_slot(self.name, value)
+
+    def __get__(self, spec: Any, owner: type | None = None) -> Any:
+        return self if spec is None else spec.view.read(spec.layout[self.name])
+
+    def __set__(self, spec: Any, value: Any) -> None:
+        spec.view.write(spec.layout[self.name], value)
+
+
+class MapVariable(Variable):
+    """A map with known keys: a slot for each key, one domain for all."""
+
+    def __init__(self, keys: Any, initial: Any) -> None:
+        super().__init__(initial)
+        self.keys = keys
+
+    def declare(self, spec: Spec, model: Model) -> Any:
+        """Add a slot for each key and the family that holds them."""
+        domain = None
+        refs = {}
+        for key in elements(self.keys, spec):
+            value = self.initial(key) if callable(self.initial) else self.initial
+            refs[key] = model.add_slot(self.name, value, key=key, keyed=True, domain=domain)
+            domain = model.slots[refs[key]].domain
+        return model.add_family(self.name, refs), tuple(refs)
+
+    def __get__(self, spec: Any, owner: type | None = None) -> Any:
+        return self if spec is None else Map(spec.view, *spec.layout[self.name])
+
+    def __set__(self, spec: Any, value: Mapping[Any, Any]) -> None:
+        whole = self.__get__(spec)
+        for key in whole:
+            whole[key] = value[key]
+
+
+class SetVariable(MapVariable):
+    """A set of elements out of a known universe: a yes-or-no slot for each element."""
+
+    def __init__(self, universe: Any, initial: Iterable[Any]) -> None:
+        within = frozenset(initial)
+        super().__init__(universe, lambda element: element in within)
+
+    def __get__(self, spec: Any, owner: type | None = None) -> Any:
+        return self if spec is None else Subset(spec.view, *spec.layout[self.name])
+
+    def __set__(self, spec: Any, value: Iterable[Any]) -> None:
+        if not isinstance(value, Subset):
+            within = frozenset(value)
+            whole = self.__get__(spec)
+            for element in whole.universe:
+                whole.put(element, element in within)
+
+
+class Map(MutableMapping[K, V]):
+    """A map variable during a step: reading and writing touch the slot of that key only. Its keys are fixed."""
+
+    __slots__ = ("_family", "_keys", "_view")
+
+    def __init__(self, view: Execution, family: int, keys: tuple[K, ...]) -> None:
+        self._view = view
+        self._family = family
+        self._keys = keys
+
+    def __getitem__(self, key: K) -> V:
+        value: V = self._view.read(self._view.key_ref(self._family, key))
+        return value
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self._view.write(self._view.key_ref(self._family, key), value)
+
+    def __delitem__(self, key: K) -> NoReturn:
+        raise MutationError(f"{author_line()}: the keys of a map variable are fixed; write None for `{key!r}` instead")
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+
+class Subset(MutableSet[K]):
+    """A set variable during a step: ``in``, ``add`` and ``discard`` touch the slot of that element only."""
+
+    __slots__ = ("_family", "_view", "universe")
+
+    def __init__(self, view: Execution, family: int, universe: tuple[K, ...]) -> None:
+        self._view = view
+        self._family = family
+        self.universe = universe
+
+    def __contains__(self, element: object) -> bool:
+        return bool(self._view.read(self._view.key_ref(self._family, element)))
+
+    def put(self, element: K, present: bool) -> None:
+        """Set whether ``element`` is in the set."""
+        self._view.write(self._view.key_ref(self._family, element), present)
+
+    def add(self, value: K) -> None:
+        """Put ``value`` in."""
+        self.put(value, present=True)
+
+    def discard(self, value: K) -> None:
+        """Take ``value`` out, if it is in."""
+        self.put(value, present=False)
+
+    def __iter__(self) -> Iterator[K]:
+        return (element for element in self.universe if element in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @classmethod
+    def _from_iterable(cls, it: Iterable[Any]) -> Any:
+        return frozenset(it)
+
+
+class Declared(Named, Generic[Function]):
+    """A decorated function of the specification, with the finite sets that its parameters range over."""
+
+    def __init__(self, function: Function, over: Mapping[str, Any]) -> None:
+        self.function = function
+        self.over = dict(over)
+        self.__doc__ = function.__doc__
+        self.name = getattr(function, "__name__", "")
+        if self.name == "<lambda>":
+            self.name = ""
+
+    def remade(self, function: Any) -> Declared[Any]:
+        """The same declaration around another function: what a subclass's plain override means."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__, function=function)
+        return other
+
+    def __get__(self, spec: Any, owner: type | None = None) -> Any:
+        return self if spec is None else self.function.__get__(spec)
+
+
+class Action(Declared[Function]):
+    """A step that the system can take."""
+
+    fair: Fair | None = None
+
+
+class Predicate(Declared[Function]):
+    """A remembered truth about a state: calling it inside a step reads one yes or no, not everything behind it."""
+
+    def __get__(self, spec: Any, owner: type | None = None) -> Any:
+        return self if spec is None else lambda *arguments: spec.recall(self, arguments)
+
+
+class Initial(Declared[Function]):
+    """A function that sets the variables of an initial state, with choices if there are several."""
+
+
+class Constraint(Declared[Function]):
+    """A bound: states where it is false are not part of the model."""
+
+
+class Terminal(Declared[Function]):
+    """States where it is true may have no further step without being a deadlock."""
+
+
+class SafetyProperty(Declared[Function]):
+    """``always``, ``sometimes`` or ``always_step``."""
+
+    kind: str = "always"
+    actions: tuple[str, ...] = ()
+
+
+class Henceforth:
+    """``henceforth(p)`` as the premise of ``leads_to``: from here on always p (TLA+'s ``[]p``)."""
+
+    def __init__(self, predicate: Any) -> None:
+        self.predicate = predicate
+
+
+class LivenessProperty(Named):
+    """A promise about whole runs, built from state predicates."""
+
+    def __init__(self, kind: str, operands: tuple[Any, ...], over: Mapping[str, Any]) -> None:
+        self.kind = kind
+        self.operands = operands
+        self.over = dict(over)
+
+
+class SymmetryDeclaration(Named):
+    """The elements of a finite set are interchangeable."""
+
+    def __init__(self, over: Any) -> None:
+        self.over = over
+
+
+class FairnessDeclaration(Named):
+    """Fairness of a group of actions, one condition for each value of the parameters in ``per``."""
+
+    def __init__(self, actions: tuple[Any, ...], per: tuple[str, ...], *, strong: bool) -> None:
+        self.actions = actions
+        self.per = per
+        self.strong = strong
+
+
+def _decorator(declaration: type[Any], over: Mapping[str, Any], **settings: Any) -> Callable[[Any], Any]:
+    def decorate(function: Any) -> Any:
+        declared = declaration(function, over)
+        declared.__dict__.update(settings)
+        return declared
+
+    return decorate
+
+
+def constant(default: Any) -> Any:
+    """Declare a constant; ``Spec(name=value)`` and ``--const name=value`` set it."""
+    return Constant(default)
+
+
+def var(initial: Any) -> Any:
+    """Declare a variable and its initial value (or a function of the spec that gives it)."""
+    return Variable(initial)
+
+
+def each(keys: Any, initial: Any) -> Any:
+    """Declare a map: ``keys`` is a finite set, ``initial`` a value or a function of the key."""
+    return MapVariable(keys, initial)
+
+
+def subset(universe: Any, initial: Iterable[Any] = ()) -> Any:
+    """Declare a set of elements out of ``universe``."""
+    return SetVariable(universe, initial)
+
+
+@overload
+def action(function: Function, /) -> Function: ...
+@overload
+def action(*, fair: Fair | None = None, **over: Any) -> Callable[[Function], Function]: ...
+def action(function: Any = None, /, *, fair: Fair | None = None, **over: Any) -> Any:
+    """Declare an action; each keyword names a parameter and the finite set it ranges over.
+
+    ``fair="weak"``: an instance that stays enabled is taken at last; ``fair="strong"``: one that is enabled again and
+    again is. Without it the system may leave the action out for ever, which is right for users and faults.
+    """
+    return Action(function, {}) if function else _decorator(Action, over, fair=fair)
+
+
+@overload
+def predicate(function: Function, /) -> Function: ...
+@overload
+def predicate(**over: Any) -> Callable[[Function], Function]: ...
+def predicate(function: Any = None, /, **over: Any) -> Any:
+    """Declare a truth about a state that is remembered on its own."""
+    return Predicate(function, {}) if function else _decorator(Predicate, over)
+
+
+def initial(function: Function) -> Function:
+    """Declare how the initial states are made: assign variables, use ``self.choose`` for several."""
+    return Initial(function, {})  # type: ignore[return-value]
+
+
+def constraint(function: Function) -> Function:
+    """Declare a bound: states where it is false are left out, and the verdict says so."""
+    return Constraint(function, {})  # type: ignore[return-value]
+
+
+def terminal(function: Function) -> Function:
+    """Declare where it is right to stop: such a state is not a deadlock."""
+    return Terminal(function, {})  # type: ignore[return-value]
+
+
+@overload
+def always(function: Function, /) -> Function: ...
+@overload
+def always(**over: Any) -> Callable[[Function], Function]: ...
+def always(function: Any = None, /, **over: Any) -> Any:
+    """Declare an invariant: true in every reachable state, for all values of the parameters."""
+    return SafetyProperty(function, {}) if function else _decorator(SafetyProperty, over, kind="always")
+
+
+@overload
+def sometimes(function: Function, /) -> Function: ...
+@overload
+def sometimes(**over: Any) -> Callable[[Function], Function]: ...
+def sometimes(function: Any = None, /, **over: Any) -> Any:
+    """Declare that some reachable state makes it true (for some values of the parameters)."""
+    return _decorator(SafetyProperty, over, kind="sometimes")(function) if function else _sometimes(over)
+
+
+def _sometimes(over: Mapping[str, Any]) -> Callable[[Any], Any]:
+    return _decorator(SafetyProperty, over, kind="sometimes")
+
+
+@overload
+def always_step(function: Function, /) -> Function: ...
+@overload
+def always_step(*, actions: Iterable[str] = ()) -> Callable[[Function], Function]: ...
+def always_step(function: Any = None, /, *, actions: Iterable[str] = ()) -> Any:
+    """Declare a property of steps: ``self`` is the state before, ``step.after`` the state after, ``step.action`` the name."""
+    decorate = _decorator(SafetyProperty, {}, kind="always_step", actions=tuple(actions))
+    return decorate(function) if function else decorate
+
+
+def eventually(promise: Any, /, **over: Any) -> LivenessProperty:
+    """Every fair run reaches a state where ``promise`` is true."""
+    return LivenessProperty("eventually", (promise,), over)
+
+
+def leads_to(premise: Any, promise: Any, /, **over: Any) -> LivenessProperty:
+    """Whenever ``premise`` is true, ``promise`` is true then or later."""
+    return LivenessProperty("leads_to", (premise, promise), over)
+
+
+def henceforth(premise: Any, /) -> Henceforth:
+    """From here on always ``premise``: for the left side of ``leads_to``."""
+    return Henceforth(premise)
+
+
+def eventually_always(promise: Any, /, **over: Any) -> LivenessProperty:
+    """Every fair run reaches a point after which ``promise`` stays true."""
+    return LivenessProperty("eventually_always", (promise,), over)
+
+
+def always_eventually(promise: Any, /, **over: Any) -> LivenessProperty:
+    """``promise`` is true again and again, for ever."""
+    return LivenessProperty("always_eventually", (promise,), over)
+
+
+def until(hold: Any, promise: Any, /, **over: Any) -> LivenessProperty:
+    """``promise`` comes true at last, and ``hold`` is true until then."""
+    return LivenessProperty("until", (hold, promise), over)
+
+
+def weak(*actions: Any, per: Iterable[str] = ()) -> FairnessDeclaration:
+    """Weak fairness of a group of actions: if one or other of them stays enabled, one of them is taken at last."""
+    return FairnessDeclaration(actions, tuple(per), strong=False)
+
+
+def strong(*actions: Any, per: Iterable[str] = ()) -> FairnessDeclaration:
+    """Strong fairness of a group of actions: if they are enabled again and again, one of them is taken at last."""
+    return FairnessDeclaration(actions, tuple(per), strong=True)
+
+
+def interchangeable(over: Any) -> SymmetryDeclaration:
+    """Declare that the elements of a finite set differ in name only; safety may then be decided on fewer states."""
+    return SymmetryDeclaration(over)

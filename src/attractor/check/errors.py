@@ -1,0 +1,53 @@
+"""How a specification is refused: every message names the place and the way out.
+
+    SpecError                 the specification cannot be checked as written
+    ├── MutationError         a value was changed in place; values are immutable
+    ├── ValueNotHashable      a value that cannot be part of a state
+    └── ImpureStep            the same reads gave two different results
+
+``Disabled`` and ``SharingLost`` are signals between a running action and the engine, not errors; they derive from
+``BaseException`` so that an action's own ``except`` cannot swallow them.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+class SpecError(Exception):
+    """The specification cannot be checked as written."""
+
+
+class MutationError(SpecError):
+    """A value was changed in place."""
+
+
+class ValueNotHashable(SpecError):
+    """A value that has no hash cannot be part of a state."""
+
+
+class ImpureStep(SpecError):
+    """A step gave two results for the same reads."""
+
+
+class Disabled(BaseException):
+    """Raised by ``require``: the action cannot be taken in this state."""
+
+
+class SharingLost(BaseException):
+    """Raised when a step looks at who it is; its instances then stop sharing what they remember."""
+
+
+def author_line() -> str:
+    """Return ``file.py:line`` of the innermost frame outside this package: the author's own line."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        filename = frame.f_code.co_filename
+        own = filename.startswith(_PACKAGE) and not filename.startswith(str(Path(_PACKAGE) / "specs"))
+        if not own and not filename.startswith("<"):
+            return f"{Path(filename).name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return "unknown line"

@@ -1,0 +1,230 @@
+"""Running a routine once, under tracking: what it read, what it chose, what it wrote.
+
+``execute`` runs a routine in a state for every way its choices can go and returns one ``Outcome`` for each: the *path*
+(reads and choices in order, as pairs of integers) and the *leaf* (an action's writes, ``None`` where it is disabled, a
+predicate's value). A step is a function of what it reads, so the path is all that needs to be remembered.
+
+Worked example: ``require(self.lock is None); self.lock = self.choose((1, 2))`` in a state where slot 0 holds value 0
+gives the outcomes ``((0, 0), (CHOICE|2, 0)) -> ((0, 1),)`` and ``((0, 0), (CHOICE|2, 1)) -> ((0, 2),)``; where slot 0
+holds value 1 it gives ``((0, 1),) -> None``.
+
+Parameters of shared routines are opaque ``Token``s. A token can be a key of a map and can be compared with another
+token; everything else raises ``SharingLost``, after which the routine runs with real values, once for each instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar
+
+from attractor.check.errors import Disabled, SharingLost, SpecError, author_line
+from attractor.check.model import AFTER, CHOICE, DERIVED, Instance, Model, State
+
+T = TypeVar("T")
+Path = tuple[tuple[int, int], ...]
+Writes = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One way a routine can go: its path, its leaf, and the values that it chose."""
+
+    path: Path
+    leaf: Writes | int | None
+    chosen: tuple[Any, ...] = ()
+
+
+def _lose(*_: object) -> NoReturn:
+    raise SharingLost
+
+
+class Token:
+    """A parameter whose identity the routine must not look at, so that one execution speaks for every instance."""
+
+    __slots__ = ("number",)
+    __class__ = property(_lose)  # type: ignore[assignment]  # isinstance() must not see through a token
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is Token:
+            return self.number == other.number
+        raise SharingLost
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
+for _operation in (
+    "hash repr str format bool int index float len iter contains getitem call getattr lt le gt ge add radd sub rsub "
+    "mul rmul mod rmod floordiv rfloordiv truediv rtruediv pow rpow and rand or ror xor rxor neg pos abs invert "
+    "lshift rlshift rshift rrshift divmod rdivmod round reduce_ex"
+).split():
+    setattr(Token, f"__{_operation}__", _lose)
+
+
+class Execution:
+    """The view that a routine runs against: reads are recorded, writes are held back, choices follow a script."""
+
+    __slots__ = ("_instance", "_model", "_script", "_state", "_values", "chosen", "path", "writes")
+
+    def __init__(self, model: Model, instance: Instance, state: State, script: Sequence[int] = ()) -> None:
+        self._model = model
+        self._instance = instance
+        self._state = state
+        self._script = script
+        self._values: dict[int, Any] = {}
+        self.path: list[tuple[int, int]] = []
+        self.chosen: list[Any] = []
+        self.writes: dict[int, int] = {}
+
+    def read(self, ref: int) -> Any:
+        """The value behind ``ref``: this step's own write if there was one, otherwise the state's."""
+        if ref in self._values:
+            return self._values[ref]
+        routine = self._instance.routine
+        real = ref
+        if ref < 0:
+            real = self._instance.binding[-1 - ref]
+        elif routine.shared and ref in routine.bound:
+            raise SharingLost
+        if real & DERIVED:
+            number = int(truth(self._model, self._model.predicates[real ^ DERIVED], self._state))
+            value: Any = bool(number)
+        else:
+            slot = self._model.slots[real & ~AFTER]
+            number = self._state[slot.index + len(self._model.slots) if real & AFTER else slot.index]
+            value = slot.domain.values[number]
+        self.path.append((ref, number))
+        self._values[ref] = value
+        return value
+
+    def write(self, ref: int, value: Any) -> None:
+        """Set ``ref`` in the state after this step."""
+        routine = self._instance.routine
+        if ref < 0:
+            real = self._instance.binding[-1 - ref]
+        elif routine.shared and ref in routine.bound:
+            raise SharingLost
+        else:
+            real = ref
+        if real >= AFTER:
+            raise SpecError(f"{author_line()}: {self._instance.name} may only look at the state, not change it")
+        self.writes[ref] = self._model.slots[real].domain.intern(value)
+        self._values[ref] = value
+
+    def has_written(self) -> bool:
+        """Whether this step wrote anything so far."""
+        return bool(self.writes)
+
+    def choose(self, options: Iterable[T]) -> T:
+        """Pick one of ``options``; every pick is explored. With no option the action is disabled."""
+        ordered = tuple(sorted(options, key=repr)) if isinstance(options, set | frozenset) else tuple(options)
+        if not ordered:
+            raise Disabled
+        position = len(self.chosen)
+        pick = self._script[position] if position < len(self._script) else 0
+        self.path.append((CHOICE | len(ordered), pick))
+        self.chosen.append(ordered[pick])
+        return ordered[pick]
+
+    def key_ref(self, family: int, key: Any) -> int:
+        """The reference of ``key`` in a map: virtual where the key is one of a shared routine's own parameters."""
+        if type(key) is Token:
+            number = self._instance.routine.virtual.get((family, key.number))
+            if number is None:
+                raise SharingLost
+            return -1 - number
+        refs = self._model.families[family].refs
+        if key not in refs:
+            raise SpecError(f"{author_line()}: `{self._model.families[family].name}` has no key {key!r}")
+        return refs[key]
+
+    def parameters(self) -> tuple[Any, ...]:
+        """The instance's arguments: tokens where the routine is shared, otherwise the values."""
+        values = [value for _, value in self._instance.arguments]
+        if self._instance.routine.shared:
+            return tuple(Token(values.index(value)) for value in values)
+        return tuple(values)
+
+
+def execute(model: Model, instance: Instance, state: State, leaf_of: Callable[[Execution, Any], Any]) -> list[Outcome]:
+    """Run ``instance`` in ``state`` for every sequence of choices.
+
+    A routine that looks at its own parameters loses sharing here, for good, and is run again with real values: callers
+    must notice that ``instance.routine.shared`` fell and forget what they remembered under the shared routine.
+    """
+    try:
+        return _execute(model, instance, state, leaf_of)
+    except SharingLost:
+        unshare(model, instance)
+        return _execute(model, instance, state, leaf_of)
+
+
+def unshare(model: Model, instance: Instance) -> None:
+    """Let every instance of this routine run and remember on its own."""
+    instance.routine.shared = False
+    instance.routine.bound = frozenset()
+
+
+def _execute(model: Model, instance: Instance, state: State, leaf_of: Callable[[Execution, Any], Any]) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    script: list[int] | None = []
+    while script is not None:
+        run = Execution(model, instance, state, script)
+        try:
+            result = instance.routine.function(run, *run.parameters())
+        except Disabled:
+            leaf = None
+        else:
+            leaf = leaf_of(run, result)
+        outcomes.append(Outcome(tuple(run.path), leaf, tuple(run.chosen)))
+        script = _next_script(run.path)
+    return outcomes
+
+
+def _next_script(path: Sequence[tuple[int, int]]) -> list[int] | None:
+    """The choices of the next run, in lexicographic order; None after the last."""
+    choices = [(ref ^ CHOICE, pick) for ref, pick in path if ref >= CHOICE]
+    while choices:
+        count, pick = choices.pop()
+        if pick + 1 < count:
+            return [*(earlier for _, earlier in choices), pick + 1]
+    return None
+
+
+def _writes(run: Execution, result: Any) -> Writes | None:
+    if result is False:
+        return None
+    return tuple(run.writes.items())
+
+
+def _truth(run: Execution, result: Any) -> int:
+    if run.writes:
+        raise SpecError(f"{run._instance.name} may only look at the state, not change it")  # noqa: SLF001
+    return int(bool(result))
+
+
+def steps(model: Model, action: Instance, state: State) -> list[Outcome]:
+    """Every way ``action`` can be taken (or not) in ``state``; a leaf is the writes, or None where it is disabled."""
+    return execute(model, action, state, _writes)
+
+
+def evaluations(model: Model, predicate: Instance, state: State) -> list[Outcome]:
+    """The value of ``predicate`` in ``state`` (with a choice: one for each pick); a leaf is 0, 1, or None for 0."""
+    return execute(model, predicate, state, _truth)
+
+
+def truth(model: Model, predicate: Instance, state: State) -> bool:
+    """Whether ``predicate`` is true in ``state``, by running it; with a choice, whether some pick makes it true."""
+    return any(outcome.leaf for outcome in evaluations(model, predicate, state))
+
+
+def apply(writes: Writes, binding: Sequence[int], state: State) -> State:
+    """The state after ``writes``."""
+    after = list(state)
+    for ref, value in writes:
+        after[binding[-1 - ref] if ref < 0 else ref] = value
+    return tuple(after)

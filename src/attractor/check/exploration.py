@@ -1,0 +1,117 @@
+"""The contract of the engines: what to explore within which limits, and what an exploration knows afterwards.
+
+Counts are TLC's: *generated* is the number of initial states plus one for each way an enabled action instance can be
+taken in a reached state, steps that change nothing included; *distinct* is the number of different states; *depth* is
+the number of levels of a breadth-first search, the initial states being level 1. Every engine gives the same three.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from attractor.check.memory import Tally
+    from attractor.check.model import Model, State
+
+DEADLOCK = -1
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an exploration has come."""
+
+    distinct: int
+    generated: int
+    depth: int
+    frontier: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an exploration may use and must look for."""
+
+    threads: int = 1
+    max_depth: int | None = None
+    max_states: int | None = None
+    max_seconds: float | None = None
+    memory_bytes: int | None = None
+    symmetry: bool = False
+    deadlock: bool = True
+    stop_at_first: bool = False
+    properties: frozenset[int] | None = None
+    on_progress: Callable[[Progress], None] | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A state that decides a property: a violation, or the witness of a ``sometimes``.
+
+    ``state`` is an index of the exploration. Where ``after`` is given, the decision falls with one more step, by
+    ``action`` (an instance's index), to the state ``after``, which need not be part of the model.
+    """
+
+    state: int
+    action: int | None = None
+    after: State | None = None
+
+
+@dataclass
+class Graph:
+    """The edges of an explored graph: those of state ``i`` are ``offsets[i]`` to ``offsets[i + 1]``.
+
+    Steps that leave the constraint have target ``OUTSIDE``.
+    """
+
+    offsets: array[int]
+    targets: array[int]
+    actions: array[int]
+
+
+OUTSIDE = 0xFFFFFFFF
+
+
+@dataclass
+class Counts:
+    """What was counted; ``taken`` and ``fresh`` are per action instance (ways taken, and new states found by them)."""
+
+    distinct: int = 0
+    generated: int = 0
+    depth: int = 0
+    taken: list[int] = field(default_factory=list)
+    levels: list[int] = field(default_factory=list)
+
+
+class Exploration(Protocol):
+    """A finished (or stopped) exploration."""
+
+    model: Model
+    counts: Counts
+    bound: str | None
+    findings: dict[tuple[int, int], Finding]
+    reduced: bool
+    tallies: dict[str, Tally]
+
+    def key(self, state: State) -> State:
+        """The state under which ``state`` is known: itself, or its representative if keys are interchangeable."""
+
+    def state(self, index: int) -> State:
+        """The state with that index, in the order of discovery."""
+
+    def parent(self, index: int) -> int | None:
+        """The state from which it was first reached; None for an initial state."""
+
+    def initial(self) -> list[int]:
+        """The indices of the initial states."""
+
+    def successors(self, index: int) -> list[tuple[int, State]]:
+        """The remembered steps out of a state: (action instance, state)."""
+
+    def graph(self) -> Graph:
+        """Every step between explored states."""
+
+    def mask(self, predicate: int) -> bytearray:
+        """For each state, one byte: whether the predicate is true there."""

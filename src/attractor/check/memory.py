@@ -1,0 +1,161 @@
+"""What was learnt of each routine, as a decision trie: read this slot, branch on its value, ..., then this leaf.
+
+A trie is filled by executing the routine where it has no answer yet. A routine's first read is always the same, its
+second depends on the first value only, and so on; so the paths of its executions form a trie, and a path from root to
+leaf is a proof that the leaf is right for every state with those values.
+
+Worked example: ``require(self.worker[w].idle); require(self.queue); ...`` becomes: read ``worker[own]``; 0 (busy) ->
+disabled; 1 (idle) -> read ``queue``; 0 (empty) -> disabled; 7 -> write ``queue`` := 3, ``worker[own]`` := 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from attractor.check.errors import ImpureStep
+from attractor.check.execution import Outcome, evaluations, steps
+from attractor.check.model import AFTER, CHOICE, DERIVED, Instance, Model, State
+
+
+class Read:
+    """A node that branches on the value behind ``ref``."""
+
+    __slots__ = ("children", "ref")
+
+    def __init__(self, ref: int) -> None:
+        self.ref = ref
+        self.children: dict[int, Any] = {}
+
+
+class Fork:
+    """A node all of whose children are taken: a choice."""
+
+    __slots__ = ("children", "count")
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.children: dict[int, Any] = {}
+
+
+class Leaf:
+    """The end of a path: an action's writes, a predicate's value, None where an action is disabled."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@dataclass
+class Tally:
+    """How well a routine is remembered: executions of its Python code, and the most slots one of them read."""
+
+    executed: int = 0
+    widest: int = 0
+
+
+class Memory:
+    """The tries of all actions and predicates of one model, filled on demand."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.tallies: dict[str, Tally] = {}
+        self._tries: dict[Any, Any] = {}
+
+    def leaves(self, instance: Instance, state: State, run: Callable[..., list[Outcome]]) -> list[Any]:
+        """The leaves that ``instance`` has in ``state``; ``run`` executes it where nothing is known."""
+        found: list[Any] = []
+        routine = instance.routine
+        root = self._tries.get(routine if routine.shared else instance)
+        if root is None or not self._walk(root, instance, state, found):
+            self._learn(instance, state, run)
+            return self.leaves(instance, state, run)
+        return found
+
+    def steps(self, action: Instance, state: State) -> list[Any]:
+        """The writes of each way ``action`` can be taken in ``state``."""
+        return [writes for writes in self.leaves(action, state, steps) if writes is not None]
+
+    def holds(self, predicate: Instance, state: State) -> bool:
+        """Whether ``predicate`` is true in ``state``."""
+        return any(self.leaves(predicate, state, evaluations))
+
+    def first_read(self, instance: Instance) -> int | None:
+        """The slot that every execution of ``instance`` reads first, once known; None if it has no such slot."""
+        routine = instance.routine
+        root = self._tries.get(routine if routine.shared else instance)
+        if not isinstance(root, Read):
+            return None
+        ref = instance.binding[-1 - root.ref] if root.ref < 0 else root.ref
+        return ref if ref < AFTER else None
+
+    def never_enabled(self, instance: Instance, value: int) -> bool:
+        """Whether ``instance`` is known to be disabled wherever its first read gives ``value``."""
+        routine = instance.routine
+        root = self._tries.get(routine if routine.shared else instance)
+        child = root.children.get(value) if isinstance(root, Read) else None
+        return isinstance(child, Leaf) and child.value is None
+
+    def _walk(self, node: Any, instance: Instance, state: State, found: list[Any]) -> bool:
+        while True:
+            if type(node) is Read:
+                node = node.children.get(self._number(node.ref, instance, state))
+            elif type(node) is Leaf:
+                found.append(node.value)
+                return True
+            elif node is None:
+                return False
+            else:
+                return len(node.children) == node.count and all(
+                    self._walk(node.children[pick], instance, state, found) for pick in range(node.count)
+                )
+
+    def _number(self, ref: int, instance: Instance, state: State) -> int:
+        if ref < 0:
+            ref = instance.binding[-1 - ref]
+        if ref < AFTER:
+            return state[ref]
+        if ref & DERIVED:
+            return int(self.holds(self.model.predicates[ref ^ DERIVED], state))
+        return state[(ref ^ AFTER) + len(self.model.slots)]
+
+    def _learn(self, instance: Instance, state: State, run: Callable[..., list[Outcome]]) -> None:
+        routine = instance.routine
+        outcomes = run(self.model, instance, state)
+        if not routine.shared:
+            self._tries.pop(routine, None)
+        key = routine if routine.shared else instance
+        tally = self.tallies.setdefault(instance.name, Tally())
+        tally.executed += len(outcomes)
+        for outcome in outcomes:
+            tally.widest = max(tally.widest, sum(1 for ref, _ in outcome.path if ref < CHOICE))
+            self._tries[key] = insert(self._tries.get(key), outcome, instance)
+
+
+def insert(root: Any, outcome: Outcome, instance: Instance) -> Any:
+    """Add one path to a trie and return its root; a path that contradicts what is there means an impure routine."""
+    top: dict[int, Any] = {0: root}
+    holder, at = top, 0
+    for ref, number in outcome.path:
+        node = holder.get(at)
+        if node is None:
+            node = holder[at] = Fork(ref ^ CHOICE) if ref >= CHOICE else Read(ref)
+        elif not (type(node) is Fork and ref == CHOICE | node.count or type(node) is Read and node.ref == ref):
+            raise impure(instance)
+        holder, at = node.children, number
+    present = holder.get(at)
+    if present is None:
+        holder[at] = Leaf(outcome.leaf)
+    elif type(present) is not Leaf or present.value != outcome.leaf:
+        raise impure(instance)
+    return top[0]
+
+
+def impure(instance: Instance) -> ImpureStep:
+    """The error for a routine that behaved differently after the same reads."""
+    return ImpureStep(
+        f"{instance.label} gave two different results for the same values read; a step may depend on variables, "
+        f"constants and its parameters only: look for hidden state, random, time, or the order of a set"
+    )

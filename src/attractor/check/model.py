@@ -1,0 +1,235 @@
+"""What the engines see: slots, action instances and predicates, with nothing of the vocabulary above it.
+
+A state is a vector of small integers, one for each *slot*. A slot's *domain* gives each value that was ever seen there
+a number. An *instance* is an action or predicate with its parameters filled in; it runs a *routine*, an ordinary
+function of a view. Instances of one routine may share what is remembered of it: the routine then reads "my own slot"
+through a *virtual* reference, which each instance binds to a real one.
+
+References are integers: a slot's index, possibly with ``AFTER`` (the slot in the state after a step), or ``DERIVED``
+and the index of a predicate whose value is read as if it were a slot; a negative reference ``-1 - i`` is the
+instance's ``binding[i]``.
+
+Programs that are not written in the vocabulary build a ``Model`` directly; ``add_slot`` may be called at any time, also
+while the model is being explored: states found earlier hold the new slot's default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from attractor.check.errors import SpecError, ValueNotHashable, author_line
+
+if TYPE_CHECKING:
+    from attractor.check.properties import Property
+
+AFTER = 1 << 24
+DERIVED = 1 << 25
+CHOICE = 1 << 26
+
+State = tuple[int, ...]
+Arguments = tuple[tuple[str, Any], ...]
+
+
+class Domain:
+    """The values seen in a slot (or in several slots of one kind), numbered in the order of their appearance."""
+
+    __slots__ = ("ids", "name", "values")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.values: list[Any] = []
+        self.ids: dict[Hashable, int] = {}
+
+    def intern(self, value: Any) -> int:
+        """Return the number of ``value``; a new value gets the next one."""
+        try:
+            known = self.ids.get(value)
+        except TypeError as problem:
+            raise ValueNotHashable(
+                f"{author_line()}: `{self.name}` was given {value!r}, which cannot be part of a state ({problem}); "
+                f"use a tuple for a list, a frozenset for a set, a FrozenMap for a dict, a Record for a class"
+            ) from None
+        if known is None:
+            known = self.ids[value] = len(self.values)
+            self.values.append(value)
+        return known
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One variable of the state vector; ``variable`` and ``key`` say how to print it (``variable[key]``)."""
+
+    index: int
+    variable: str
+    key: Any
+    keyed: bool
+    domain: Domain
+    default: int
+
+    @property
+    def name(self) -> str:
+        """The slot as an author would write it."""
+        return f"{self.variable}[{self.key!r}]" if self.keyed else self.variable
+
+
+@dataclass(eq=False)
+class Family:
+    """The slots of one map: which reference each key has."""
+
+    name: str
+    refs: dict[Any, int]
+
+
+@dataclass(eq=False)
+class Routine:
+    """A function of a view, and whether its instances share what is remembered of it.
+
+    ``virtual`` names the virtual references: (family, number of the parameter) -> i. ``bound`` holds every reference
+    that some instance binds; a shared routine must not reach those under their real names.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    shared: bool = False
+    virtual: dict[tuple[int, int], int] = field(default_factory=dict)
+    bound: frozenset[int] = frozenset()
+
+
+@dataclass(eq=False)
+class Instance:
+    """A routine with its parameters: an action instance or a predicate instance."""
+
+    name: str
+    arguments: Arguments
+    routine: Routine
+    binding: tuple[int, ...] = ()
+    index: int = -1
+
+    @property
+    def label(self) -> str:
+        """``name(value, ...)`` as it is printed in traces and tables."""
+        return f"{self.name}({', '.join(str(value) for _, value in self.arguments)})" if self.arguments else self.name
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """One condition: if the group stays (weak) or keeps being (strong) enabled, one of its instances is taken."""
+
+    name: str
+    instances: tuple[int, ...]
+    strong: bool = False
+
+
+@dataclass(frozen=True)
+class Symmetry:
+    """Interchangeable keys: ``columns[k]`` lists the slots that belong to key ``k``, in the same order for each key."""
+
+    name: str
+    columns: tuple[tuple[int, ...], ...]
+
+
+class Model:
+    """Slots, initial states, action instances, predicates, fairness: one explorable system."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.slots: list[Slot] = []
+        self.families: list[Family] = []
+        self.initial: list[State] = []
+        self.actions: list[Instance] = []
+        self.predicates: list[Instance] = []
+        self.constraints: list[int] = []
+        self.terminal: list[int] = []
+        self.fairness: list[Fairness] = []
+        self.symmetries: list[Symmetry] = []
+        self.properties: list[Property] = []
+        self.applied: set[str] = set()
+
+    def add_slot(
+        self, variable: str, default: Any, *, key: Any = None, keyed: bool = False, domain: Domain | None = None
+    ) -> int:
+        """Add a slot and return its reference; every state known so far holds ``default`` there."""
+        domain = domain or Domain(variable)
+        slot = Slot(len(self.slots), variable, key, keyed, domain, domain.intern(default))
+        if slot.index >= AFTER:
+            raise SpecError(f"{self.name}: more than {AFTER} slots")
+        self.slots.append(slot)
+        self.initial = [(*state, slot.default) for state in self.initial]
+        return slot.index
+
+    def add_family(self, name: str, refs: Mapping[Any, int]) -> int:
+        """Declare that ``refs`` are the slots of one map, so that instances can share by key; return its number."""
+        self.families.append(Family(name, dict(refs)))
+        return len(self.families) - 1
+
+    def add_initial(self, values: Mapping[int, Any]) -> None:
+        """Add an initial state: the given slots, and the default elsewhere."""
+        state = [slot.default for slot in self.slots]
+        for index, value in values.items():
+            state[index] = self.slots[index].domain.intern(value)
+        if tuple(state) not in self.initial:
+            self.initial.append(tuple(state))
+
+    def add_actions(self, name: str, function: Callable[..., Any], arguments: Iterable[Arguments] = ((),)) -> list[int]:
+        """Add one action instance for each tuple of arguments; ``function(view, *values)`` is one step."""
+        return self._add(self.actions, name, function, arguments)
+
+    def add_predicates(
+        self, name: str, function: Callable[..., Any], arguments: Iterable[Arguments] = ((),)
+    ) -> list[int]:
+        """Add one predicate instance for each tuple of arguments; ``function(view, *values)`` is true or false."""
+        return self._add(self.predicates, name, function, arguments)
+
+    def _add(
+        self, table: list[Instance], name: str, function: Callable[..., Any], arguments: Iterable[Arguments]
+    ) -> list[int]:
+        """Group instances by which of their arguments are equal; each group may share one memory."""
+        patterns: dict[tuple[int, ...], list[Instance]] = {}
+        added = []
+        for each in arguments:
+            values = [value for _, value in each]
+            instance = Instance(name, each, Routine(name, function), index=len(table))
+            patterns.setdefault(tuple(values.index(value) for value in values), []).append(instance)
+            table.append(instance)
+            added.append(instance.index)
+        for group in patterns.values():
+            self._share(group)
+        return added
+
+    def _share(self, group: Sequence[Instance]) -> None:
+        """Give the instances one routine, and a virtual reference for each map that a parameter is a key of."""
+        if len(group) < 2:
+            return
+        virtual: dict[tuple[int, int], int] = {}
+        bindings: list[list[int]] = [[] for _ in group]
+        for number in range(len(group[0].arguments)):
+            for family, known in enumerate(self.families):
+                keys = [instance.arguments[number][1] for instance in group]
+                if all(key in known.refs for key in keys):
+                    virtual[family, number] = len(virtual)
+                    for binding, key in zip(bindings, keys, strict=True):
+                        binding.append(known.refs[key])
+        routine = group[0].routine
+        routine.shared = True
+        routine.virtual = virtual
+        routine.bound = frozenset(ref for binding in bindings for ref in binding)
+        for instance, binding in zip(group, bindings, strict=True):
+            instance.routine = routine
+            instance.binding = tuple(binding)
+
+    def value(self, state: State, ref: int) -> Any:
+        """The value that ``state`` holds in slot ``ref``."""
+        return self.slots[ref].domain.values[state[ref]]
+
+    def show(self, state: State) -> dict[str, Any]:
+        """The state as an author would print it: variables, maps as dictionaries."""
+        shown: dict[str, Any] = {}
+        for slot, number in zip(self.slots, state, strict=True):
+            value = slot.domain.values[number]
+            if slot.keyed:
+                shown.setdefault(slot.variable, {})[slot.key] = value
+            else:
+                shown[slot.variable] = value
+        return shown

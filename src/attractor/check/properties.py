@@ -1,0 +1,52 @@
+"""What is claimed of a model: safety properties on states and steps, liveness properties on whole runs.
+
+A property has one *case* for each value of its parameters; it holds if every case holds (``sometimes``: if one does).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from attractor.check.model import Arguments
+
+Kind = Literal[
+    "always",
+    "sometimes",
+    "always_step",
+    "deadlock",
+    "eventually",
+    "leads_to",
+    "eventually_always",
+    "always_eventually",
+    "until",
+]
+LIVENESS: frozenset[str] = frozenset({"eventually", "leads_to", "eventually_always", "always_eventually", "until"})
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case: the predicates (by index in the model) that the property is made of.
+
+    ``steps`` is for ``always_step`` only: the predicate that judges each action instance. ``henceforth`` says that the
+    first operand of ``leads_to`` stands for "from here on always".
+    """
+
+    arguments: Arguments = ()
+    operands: tuple[int, ...] = ()
+    henceforth: bool = False
+    steps: dict[int, int] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class Property:
+    """A named claim."""
+
+    name: str
+    kind: Kind
+    cases: tuple[Case, ...]
+
+    @property
+    def is_liveness(self) -> bool:
+        """Whether it is about whole runs, so that it needs the graph and fairness."""
+        return self.kind in LIVENESS

@@ -1,0 +1,209 @@
+"""The Python engine: breadth-first search over interned states. It is the oracle of the native engine's tests, and the
+engine where no compiler was at hand.
+
+Action instances are grouped by the slot that they read first, so that in a state only those are walked which that
+slot's value does not already rule out.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+from attractor.check.execution import apply
+from attractor.check.exploration import DEADLOCK, OUTSIDE, Counts, Finding, Graph, Progress, Settings
+from attractor.check.memory import Memory
+from attractor.check.model import Instance, Model, State
+from attractor.check.symmetry import canonical_form
+
+
+class Search:
+    """One exploration by the Python engine."""
+
+    def __init__(self, model: Model, settings: Settings | None = None) -> None:
+        self.model = model
+        self.settings = settings or Settings()
+        self.memory = Memory(model)
+        self.tallies = self.memory.tallies
+        self.counts = Counts(taken=[0] * len(model.actions))
+        self.bound: str | None = None
+        self.findings: dict[tuple[int, int], Finding] = {}
+        self.reduced = self.settings.symmetry
+        self._index: dict[State, int] = {}
+        self._states: list[State] = []
+        self._parents = array("q")
+        self._canonical: Callable[[State], State] | None = canonical_form(model) if self.settings.symmetry else None
+        self._candidates: dict[tuple[int, int], list[Instance]] = {}
+        self._groups: dict[int, list[Instance]] = {}
+        self._ungrouped: list[Instance] = list(model.actions)
+        wanted = self.settings.properties
+        chosen = [(n, p) for n, p in enumerate(model.properties) if wanted is None or n in wanted]
+        self._invariants = [
+            (n, c, case.operands[0], p.kind == "always")
+            for n, p in chosen
+            if p.kind in {"always", "sometimes"}
+            for c, case in enumerate(p.cases)
+        ]
+        self._judges = [(n, case.steps) for n, p in chosen if p.kind == "always_step" for case in p.cases]
+
+    # What the contract promises
+
+    def state(self, index: int) -> State:
+        """The state with that index."""
+        return self._padded(self._states[index])
+
+    def parent(self, index: int) -> int | None:
+        """The state from which it was first reached."""
+        parent = self._parents[index]
+        return None if parent < 0 else parent
+
+    def initial(self) -> list[int]:
+        """The indices of the initial states."""
+        return [index for index, parent in enumerate(self._parents) if parent < 0]
+
+    def successors(self, index: int) -> list[tuple[int, State]]:
+        """The remembered steps out of a state: (action instance, state)."""
+        return [(action.index, self.key(after)) for action, after in self._successors(self.state(index))]
+
+    def graph(self) -> Graph:
+        """Every step between explored states."""
+        offsets, targets, actions = array("Q", [0]), array("L"), array("L")
+        for index in range(len(self._states)):
+            for action, after in self._successors(self.state(index)):
+                actions.append(action.index)
+                targets.append(self._index.get(self.key(after), OUTSIDE))
+            offsets.append(len(targets))
+        return Graph(offsets, targets, actions)
+
+    def mask(self, predicate: int) -> bytearray:
+        """For each state, whether the predicate is true there."""
+        instance = self.model.predicates[predicate]
+        return bytearray(self.memory.holds(instance, self.state(index)) for index in range(len(self._states)))
+
+    # The search
+
+    def run(self) -> Search:
+        """Explore until nothing is new or a limit is reached."""
+        started = time.monotonic()
+        for state in self.model.initial:
+            self.counts.generated += 1
+            self._meet(state, -1, None)
+        low = 0
+        try:
+            while low < len(self._states) and not self.bound:
+                self.counts.depth += 1
+                high = len(self._states)
+                self.counts.levels.append(high - low)
+                last = self.counts.depth == self.settings.max_depth
+                for index in range(low, high):
+                    self._visit(index, expand=not last)
+                if last and any(self._successors(s) for s in self._states[low:high]):
+                    self.bound = f"depth {self.counts.depth}"
+                low = high
+                self._check_limits(started, len(self._states) - low)
+        except KeyboardInterrupt:
+            self.bound = "interrupted"
+        self.counts.distinct = len(self._states)
+        return self
+
+    def _check_limits(self, started: float, frontier: int) -> None:
+        seconds = time.monotonic() - started
+        counts, settings = self.counts, self.settings
+        counts.distinct = len(self._states)
+        if settings.on_progress:
+            settings.on_progress(Progress(counts.distinct, counts.generated, counts.depth, frontier, seconds))
+        if self.bound is not None or not frontier:
+            return
+        if settings.max_states is not None and counts.distinct >= settings.max_states:
+            self.bound = f"{settings.max_states} states"
+        elif settings.max_seconds is not None and seconds >= settings.max_seconds:
+            self.bound = f"{settings.max_seconds:g} seconds"
+        elif settings.memory_bytes is not None and counts.distinct * self._bytes_per_state() > settings.memory_bytes:
+            self.bound = f"{settings.memory_bytes} bytes of memory"
+        elif settings.stop_at_first and self._violated():
+            self.bound = "first violation"
+
+    def _bytes_per_state(self) -> int:
+        return 8 * len(self.model.slots) + 160
+
+    def _violated(self) -> bool:
+        kinds = [p.kind for p in self.model.properties]
+        return any(prop == DEADLOCK or kinds[prop] != "sometimes" for prop, _ in self.findings)
+
+    def _visit(self, index: int, *, expand: bool) -> None:
+        state = self.state(index)
+        self._judge_state(state, Finding(index))
+        if not expand:
+            return
+        successors = self._successors(state)
+        for action, after in successors:
+            self.counts.generated += 1
+            self.counts.taken[action.index] += 1
+            for prop, judges in self._judges:
+                judge = judges.get(action.index)
+                if judge is not None and (prop, 0) not in self.findings:
+                    if not self.memory.holds(self.model.predicates[judge], self._padded(state) + after):
+                        self.findings[prop, 0] = Finding(index, action.index, after)
+            self._meet(after, index, action)
+        if not successors and self.settings.deadlock and (DEADLOCK, 0) not in self.findings:
+            if not any(self.memory.holds(self.model.predicates[each], state) for each in self.model.terminal):
+                self.findings[DEADLOCK, 0] = Finding(index)
+
+    def _judge_state(self, state: State, finding: Finding) -> None:
+        for prop, case, predicate, expected_always in self._invariants:
+            if (prop, case) not in self.findings:
+                if self.memory.holds(self.model.predicates[predicate], state) is not expected_always:
+                    self.findings[prop, case] = finding
+
+    def _meet(self, state: State, parent: int, action: Instance | None) -> None:
+        if not all(self.memory.holds(self.model.predicates[each], state) for each in self.model.constraints):
+            if parent >= 0 and action is not None:
+                self._judge_state(state, Finding(parent, action.index, state))
+            return
+        key = self.key(state)
+        if key not in self._index:
+            self._index[key] = len(self._states)
+            self._states.append(key)
+            self._parents.append(parent)
+
+    def key(self, state: State) -> State:
+        """The representative under which ``state`` is known."""
+        return self._canonical(state) if self._canonical else state
+
+    def _padded(self, state: State) -> State:
+        missing = self.model.slots[len(state) :]
+        return state + tuple(slot.default for slot in missing) if missing else state
+
+    def _successors(self, state: State) -> list[tuple[Instance, State]]:
+        found: list[tuple[Instance, Any]] = []
+        for instance in self._relevant(state):
+            for writes in self.memory.steps(instance, state):
+                found.append((instance, writes))
+        if len(self.model.slots) > len(state):
+            return self._successors(self._padded(state))
+        found.sort(key=lambda pair: pair[0].index)
+        return [(instance, apply(writes, instance.binding, state)) for instance, writes in found]
+
+    def _relevant(self, state: State) -> list[Instance]:
+        """The instances that the first-read slots do not rule out in ``state``."""
+        relevant = []
+        for instance in list(self._ungrouped):
+            self.memory.steps(instance, state)
+            slot = self.memory.first_read(instance)
+            if slot is None:
+                relevant.append(instance)
+            else:
+                self._ungrouped.remove(instance)
+                self._groups.setdefault(slot, []).append(instance)
+                self._candidates = {key: value for key, value in self._candidates.items() if key[0] != slot}
+        for slot, group in self._groups.items():
+            known = self._candidates.get((slot, state[slot]))
+            if known is None:
+                for instance in group:
+                    self.memory.steps(instance, state)
+                known = [each for each in group if not self.memory.never_enabled(each, state[slot])]
+                self._candidates[slot, state[slot]] = known
+            relevant += known
+        return relevant

@@ -1,0 +1,1 @@
+"""Specifications that ship with the checker, each with a test that pins its counts."""

@@ -1,0 +1,210 @@
+"""A counterexample (or a witness) as an artefact: steps with action, parameters and what changed; a loop for a lasso.
+
+A trace is data: it goes to JSON and back without the specification at hand, and prints step by step with only what
+changed. ``loop`` is the number of the state (0 is the initial one) that the last step returns to; where it equals the
+number of steps, the run stays in its last state for ever.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from attractor.check.errors import SpecError
+from attractor.check.execution import apply, steps
+from attractor.check.values import Bag
+
+if TYPE_CHECKING:
+    from attractor.check.exploration import Exploration, Finding
+    from attractor.check.model import Instance, Model, State
+
+Plain = Any
+
+
+def plain(value: Any) -> Plain:
+    """The value as JSON can hold it: records and maps as objects, sets as sorted lists, other things by their text."""
+    if value is None or isinstance(value, bool | int | float | str) and not isinstance(value, Enum):
+        return value
+    if isinstance(value, Enum):
+        return value.name
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, set | frozenset):
+        return [plain(each) for each in sorted(value, key=repr)]
+    if isinstance(value, tuple | list | Bag):
+        return [plain(each) for each in value]
+    return repr(value)
+
+
+@dataclass(frozen=True)
+class TraceStep:
+    """One step: the action, its parameters, what it chose, and each changed variable's value after it."""
+
+    action: str
+    arguments: dict[str, Plain]
+    chosen: tuple[Plain, ...]
+    changed: dict[str, Plain]
+
+    @property
+    def label(self) -> str:
+        """``action(value, ...)``, with what was chosen after a colon."""
+        arguments = f"({', '.join(_short(each) for each in self.arguments.values())})" if self.arguments else ""
+        chosen = f": {', '.join(_short(each) for each in self.chosen)}" if self.chosen else ""
+        return f"{self.action}{arguments}{chosen}"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A finite run, or a run with a loop, that decides a property of a specification."""
+
+    spec: str
+    property: str
+    initial: dict[str, Plain]
+    steps: tuple[TraceStep, ...]
+    loop: int | None = None
+
+    def __len__(self) -> int:
+        """The number of steps."""
+        return len(self.steps)
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The labels of the steps."""
+        return tuple(step.label for step in self.steps)
+
+    def states(self) -> Iterator[dict[str, Plain]]:
+        """Every state along the run, whole."""
+        state = dict(self.initial)
+        yield dict(state)
+        for step in self.steps:
+            state.update(step.changed)
+            yield dict(state)
+
+    def to_json(self) -> dict[str, Any]:
+        """The trace as one JSON object."""
+        return {
+            "spec": self.spec,
+            "property": self.property,
+            "initial": self.initial,
+            "steps": [
+                {"action": s.action, "arguments": s.arguments, "chosen": list(s.chosen), "changed": s.changed}
+                for s in self.steps
+            ],
+            "loop": self.loop,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Trace:
+        """The trace that ``to_json`` wrote."""
+        try:
+            run = tuple(TraceStep(s["action"], s["arguments"], tuple(s["chosen"]), s["changed"]) for s in data["steps"])
+            return cls(data["spec"], data["property"], data["initial"], run, data["loop"])
+        except (KeyError, TypeError) as problem:
+            raise SpecError(f"this is not a trace: {problem!r}; write one with `attractor check --json`") from None
+
+    def text(self) -> str:
+        """The run for a terminal: each step with only what it changed."""
+        lines = [f"{self.property}: {len(self.steps)} steps of {self.spec}", "  0. initially"]
+        lines += [f"       {name} = {_short(value)}" for name, value in self.initial.items()]
+        state = dict(self.initial)
+        for number, step in enumerate(self.steps, 1):
+            lines.append(f"  {number}. {step.label}")
+            for name, value in step.changed.items():
+                lines += [f"       {line}" for line in _difference(name, state.get(name), value)]
+            state.update(step.changed)
+        if self.loop is not None:
+            lines.append(_loop_text(self.loop, len(self.steps)))
+        return "\n".join(lines)
+
+
+def _loop_text(loop: int, count: int) -> str:
+    if loop == count:
+        return "  and then nothing more happens, for ever"
+    return f"  and then again from the state after step {loop}, for ever"
+
+
+def _short(value: Plain) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _difference(name: str, before: Plain, after: Plain) -> Iterator[str]:
+    if isinstance(before, dict) and isinstance(after, dict) and before.keys() == after.keys():
+        for key in after:
+            if before[key] != after[key]:
+                yield from _difference(f"{name}.{key}", before[key], after[key])
+    else:
+        yield f"{name}: {_short(before)} -> {_short(after)}"
+
+
+class Tracer:
+    """Finds the steps between known states again, by running the actions in Python."""
+
+    def __init__(self, exploration: Exploration, spec: str) -> None:
+        self._exploration = exploration
+        self._model: Model = exploration.model
+        self._spec = spec
+
+    def to(self, finding: Finding, name: str) -> Trace:
+        """The shortest run to a finding."""
+        path = self.path(finding.state)
+        extra = [(finding.action, finding.after)] if finding.after is not None else []
+        return self.build(name, [(None, self._exploration.state(index)) for index in path] + extra)
+
+    def path(self, index: int) -> list[int]:
+        """The states from an initial one to ``index``, each found first by its predecessor."""
+        path = [index]
+        while (parent := self._exploration.parent(path[-1])) is not None:
+            path.append(parent)
+        return path[::-1]
+
+    def build(self, name: str, run: Sequence[tuple[int | None, State]], loop: int | None = None) -> Trace:
+        """A trace along ``run``: pairs of the action taken (None: any that fits) and the state it leads to."""
+        current = self._start(run[0][1])
+        initial = self._values(current)
+        found = []
+        for action, target in run[1:]:
+            step, current = self._step(current, action, target)
+            found.append(step)
+        return Trace(self._spec, name, initial, tuple(found), loop)
+
+    def _start(self, target: State) -> State:
+        for state in self._model.initial:
+            if self._exploration.key(state) == self._exploration.key(target):
+                return state
+        return target
+
+    def _step(self, state: State, wanted: int | None, target: State) -> tuple[TraceStep, State]:
+        goal = self._exploration.key(target)
+        candidates: Iterable[Instance] = (
+            self._model.actions if wanted is None or self._exploration.reduced else [self._model.actions[wanted]]
+        )
+        for action in candidates:
+            for outcome in steps(self._model, action, state):
+                if isinstance(outcome.leaf, tuple):
+                    after = apply(outcome.leaf, action.binding, state)
+                    if self._exploration.key(after) == goal:
+                        return self._describe(action, outcome.chosen, state, after), after
+        raise SpecError(
+            f"{self._spec}: a step of the trace cannot be found again; some action is not a function of what it reads"
+        )
+
+    def _describe(self, action: Instance, chosen: tuple[Any, ...], before: State, after: State) -> TraceStep:
+        changed = {
+            slot.name: plain(slot.domain.values[new])
+            for slot, old, new in zip(self._model.slots, before, after, strict=True)
+            if old != new
+        }
+        arguments = {name: plain(value) for name, value in action.arguments}
+        return TraceStep(action.name, arguments, tuple(plain(each) for each in chosen), changed)
+
+    def _values(self, state: State) -> dict[str, Plain]:
+        return {
+            slot.name: plain(slot.domain.values[number]) for slot, number in zip(self._model.slots, state, strict=True)
+        }

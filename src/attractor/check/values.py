@@ -1,0 +1,136 @@
+"""Values that may be part of a state: immutable, hashable, printed as an author would write them.
+
+``Record`` is a frozen record with ``but`` for "the same, except"; ``Bag`` is a multiset; ``FrozenMap`` is a map that
+is one value (use ``each`` for a map whose keys are known: it is faster). Numbers, strings, ``None``, enums, tuples
+and frozensets serve as they are. Two values are the same if Python's ``==`` says so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any, Generic, NoReturn, Self, TypeVar, dataclass_transform
+
+from attractor.check.errors import MutationError, author_line
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V", bound=Hashable)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class Record:
+    """A frozen record: fields with defaults, equality by content, ``but`` for a changed copy.
+
+    >>> class Worker(Record):
+    ...     idle: bool = True
+    ...     req: str | None = None
+    >>> Worker().but(req="irsa")
+    Worker(idle=True, req='irsa')
+    """
+
+    def __init_subclass__(cls) -> None:
+        """Make every subclass a frozen dataclass."""
+        dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+        setattr(cls, "__setattr__", _refuse_setattr)  # noqa: B010 - plain assignment does not type-check on a class
+
+    def but(self, **changes: Any) -> Self:
+        """Return the same record except for ``changes``."""
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+def _refuse_setattr(record: Record, name: str, value: object) -> NoReturn:
+    kind = type(record).__name__
+    raise MutationError(
+        f"{author_line()}: `.{name} = {value!r}` would change a {kind} in place; values are immutable, "
+        f"so assign a changed copy to the variable: `... = record.but({name}={value!r})`"
+    )
+
+
+class Bag(Generic[K]):
+    """A multiset: how many of each element, immutable; iteration repeats an element as often as it occurs."""
+
+    __slots__ = ("_counts", "_hash")
+
+    def __init__(self, elements: Iterable[K] = ()) -> None:
+        self._counts: dict[K, int] = dict(Counter(elements))
+        self._hash = hash(frozenset(self._counts.items()))
+
+    def add(self, element: K) -> Bag[K]:
+        """Return the bag with one more ``element``."""
+        return Bag((*self, element))
+
+    def remove(self, element: K) -> Bag[K]:
+        """Return the bag with one ``element`` fewer; KeyError if there is none."""
+        if element not in self._counts:
+            raise KeyError(element)
+        left = list(self)
+        left.remove(element)
+        return Bag(left)
+
+    def count(self, element: K) -> int:
+        """How often ``element`` occurs."""
+        return self._counts.get(element, 0)
+
+    def distinct(self) -> tuple[K, ...]:
+        """The elements without repetition, in a fixed order."""
+        return tuple(sorted(self._counts, key=repr))
+
+    def __contains__(self, element: object) -> bool:
+        return element in self._counts
+
+    def __iter__(self) -> Iterator[K]:
+        for element in self.distinct():
+            for _ in range(self._counts[element]):
+                yield element
+
+    def __len__(self) -> int:
+        return sum(self._counts.values())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bag) and self._counts == other._counts
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Bag({list(self)!r})"
+
+
+class FrozenMap(Mapping[K, V]):
+    """A map that is one value: ``with_`` and ``without`` return changed copies."""
+
+    __slots__ = ("_hash", "_items")
+
+    def __init__(self, items: Mapping[K, V] | Iterable[tuple[K, V]] = ()) -> None:
+        self._items: dict[K, V] = dict(items)
+        self._hash = hash(frozenset(self._items.items()))
+
+    def with_(self, key: K, value: V) -> FrozenMap[K, V]:
+        """Return the map with ``key`` bound to ``value``."""
+        return FrozenMap({**self._items, key: value})
+
+    def without(self, key: K) -> FrozenMap[K, V]:
+        """Return the map without ``key``."""
+        return FrozenMap({k: v for k, v in self._items.items() if k != key})
+
+    def __getitem__(self, key: K) -> V:
+        return self._items[key]
+
+    def __setitem__(self, key: K, value: V) -> NoReturn:
+        raise MutationError(f"{author_line()}: a FrozenMap is immutable; assign `map.with_({key!r}, {value!r})`")
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(sorted(self._items, key=repr))
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FrozenMap) and self._items == other._items
+
+    def __repr__(self) -> str:
+        return "{" + ", ".join(f"{k!r}: {self._items[k]!r}" for k in self) + "}"
