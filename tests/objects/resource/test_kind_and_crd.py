@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.objects.resource.widgets import Widget
 
 from attractor.objects import builtin
 from attractor.objects.builtin.core_v1 import ConfigMap
@@ -21,6 +20,7 @@ from attractor.objects.resource import (
     crd_for,
 )
 from attractor.objects.resource.kind import ResourceMeta, guess_plural
+from tests.objects.resource.widgets import Widget
 
 if TYPE_CHECKING:
     from attractor.objects.schema.node import Schema

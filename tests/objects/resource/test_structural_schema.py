@@ -12,8 +12,6 @@ import jsonschema_rs
 import msgspec
 import pytest
 from hypothesis import given
-from tests.objects.resource.test_round_trip import objects
-from tests.objects.resource.widgets import Port, Tree, Widget, WidgetSpec
 
 from attractor.objects.resource import (
     Checked,
@@ -33,6 +31,8 @@ from attractor.objects.resource import (
     schema_of,
 )
 from attractor.objects.resource.struct import StructMeta
+from tests.objects.resource.test_round_trip import objects
+from tests.objects.resource.widgets import Port, Tree, Widget, WidgetSpec
 
 
 def one_field(hint: Any, **default: Any) -> type[Struct]:
