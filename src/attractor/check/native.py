@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attractor.check._kernel import Kernel
 from attractor.check.errors import SpecError
@@ -19,6 +18,9 @@ from attractor.check.liveness import Lasso, Query
 from attractor.check.memory import Tally, impure
 from attractor.check.model import CHOICE, Instance, Model, Routine, State
 from attractor.check.symmetry import canonical_form
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MISSES, TIME, LEVEL, DONE = range(4)
 SLICE_SECONDS = 0.2
