@@ -169,7 +169,7 @@ def make_spec(program: Any) -> Spec:
 
         @always_step
         def judged(self, step: Step) -> bool:
-            return self.x <= step.after.x or holds(step.after, program["judge"], 0)
+            return bool(self.x <= step.after.x or holds(step.after, program["judge"], 0))
 
         reaches = eventually(promised)
         leads = leads_to(lambda self: holds(self, program["premise"], 0), promised)

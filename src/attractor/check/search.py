@@ -37,6 +37,7 @@ class Search:
         self._index: dict[State, int] = {}
         self._states: list[State] = []
         self._parents = array("q")
+        self._level_low = 0
         self._canonical: Callable[[State], State] | None = canonical_form(model) if self.settings.symmetry else None
         self._candidates: dict[tuple[int, int], list[Instance]] = {}
         self._groups: dict[int, list[Instance]] = {}
@@ -98,6 +99,7 @@ class Search:
             while low < len(self._states) and not self.bound:
                 self.counts.depth += 1
                 high = len(self._states)
+                self._level_low = low
                 self.counts.levels.append(high - low)
                 last = self.counts.depth == self.settings.max_depth
                 for index in range(low, high):
@@ -159,10 +161,15 @@ class Search:
 
     def _judge_state(self, state: State, finding: Finding) -> None:
         for prop, case, predicate, expected_always in self._invariants:
-            if (prop, case) in self.findings:
+            known = self.findings.get((prop, case))
+            if known is not None and not self._is_nearer(finding, known):
                 continue
             if self.memory.holds(self.model.predicates[predicate], state) is not expected_always:
                 self.findings[prop, case] = finding
+
+    def _is_nearer(self, finding: Finding, known: Finding) -> bool:
+        """In one level, a state that decides something is one step nearer than a step that does."""
+        return finding.after is None and known.after is not None and known.state >= self._level_low
 
     def _meet(self, state: State, parent: int, action: Instance | None) -> None:
         if not all(self.memory.holds(self.model.predicates[each], state) for each in self.model.constraints):

@@ -193,9 +193,15 @@ static void note_miss(Worker *worker, uint32_t instance, const uint32_t *before,
     missed->length += size;
 }
 
+/* In one level, a state that decides something is one step nearer than a step that does. */
+static bool is_better(const Found *known, uint32_t state, bool is_step) {
+    if (known->state == NO_STATE) return true;
+    return is_step == (known->after != NULL) ? state < known->state : !is_step;
+}
+
 static void note_found(Worker *worker, uint32_t finding, uint32_t action, const uint32_t *after) {
     Found *found = &worker->found[finding];
-    if (found->state <= worker->state) return;
+    if (!is_better(found, worker->state, after != NULL)) return;
     found->state = worker->state;
     found->action = action;
     free(found->after);
@@ -442,32 +448,12 @@ static void round_insert(Kernel *kernel, uint32_t owner) {
     }
 }
 
-/* Join what the workers found; true if something is missing. */
-static bool round_close(Kernel *kernel) {
-    bool missing = false, settled = false;
-    for (uint32_t f = 0; f < kernel->findings; f++) {
-        for (uint32_t t = 0; t < kernel->threads; t++) {
-            Found *mine = &kernel->workers[t].found[f], *best = &kernel->found[f];
-            if (mine->state == NO_STATE) continue;
-            if (!kernel->settled[f] && mine->state < best->state) {
-                free(best->after);
-                *best = *mine;
-                mine->after = NULL;
-            }
-            free(mine->after);
-            *mine = (Found){NO_STATE, NO_STATE, NULL};
-        }
-        if (kernel->found[f].state != NO_STATE && !kernel->settled[f]) {
-            kernel->settled[f] = 1;
-            settled = true;
-        }
-    }
-    if (settled && !dispatches_rebuild(kernel)) kernel->workers[0].failed = true;
+/* Collect the states to be done again; true if there are any. */
+static bool gather_redo(Kernel *kernel) {
     if (kernel->round_redoes) kernel->redo.length = 0;
     for (uint32_t t = 0; t < kernel->threads; t++) {
         Vector *redo = &kernel->workers[t].redo;
         if (redo->length == 0) continue;
-        missing = true;
         if (!vector_reserve(&kernel->redo, sizeof(uint32_t), kernel->redo.length + redo->length)) {
             kernel->workers[t].failed = true;
             return true;
@@ -476,7 +462,31 @@ static bool round_close(Kernel *kernel) {
         kernel->redo.length += redo->length;
         redo->length = 0;
     }
-    return missing;
+    return kernel->redo.length > 0;
+}
+
+/* Join what the workers found. A finding that is a step is final at the level's end: a state may come nearer till then. */
+static void gather_found(Kernel *kernel) {
+    bool settled = false, level_ends = kernel->level_done == kernel->level_size && kernel->redo.length == 0;
+    for (uint32_t f = 0; f < kernel->findings; f++) {
+        Found *best = &kernel->found[f];
+        for (uint32_t t = 0; t < kernel->threads; t++) {
+            Found *mine = &kernel->workers[t].found[f];
+            if (mine->state == NO_STATE) continue;
+            if (!kernel->settled[f] && is_better(best, mine->state, mine->after != NULL)) {
+                free(best->after);
+                *best = *mine;
+                mine->after = NULL;
+            }
+            free(mine->after);
+            *mine = (Found){NO_STATE, NO_STATE, NULL};
+        }
+        if (best->state != NO_STATE && !kernel->settled[f] && (best->after == NULL || level_ends)) {
+            kernel->settled[f] = 1;
+            settled = true;
+        }
+    }
+    if (settled && !dispatches_rebuild(kernel)) kernel->workers[0].failed = true;
 }
 
 static bool failed(const Kernel *kernel) {
@@ -542,7 +552,8 @@ static Advanced rounds(Kernel *kernel, double deadline, bool together) {
         kernel->round_end = from + count;
         round_run(kernel, together);
         if (!kernel->round_redoes) kernel->level_done += count;
-        bool missing = round_close(kernel);
+        bool missing = gather_redo(kernel);
+        gather_found(kernel);
         if (failed(kernel)) return ADVANCED_MEMORY;
         if (missing) {
             if (kernel->quota > QUOTA_FIRST) kernel->quota /= 2;
