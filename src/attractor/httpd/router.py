@@ -15,6 +15,7 @@ from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.watch import Watch
 from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.protobuf import request_as_json
+from attractor.httpd.impersonation import impersonated
 from attractor.httpd.jsonguard import check_json
 from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
 from attractor.httpd.pages import PAGES, Ask
@@ -89,6 +90,7 @@ class Router:
         """Answer one request; a refusal is an answer too."""
         try:
             user = self._authenticator.authenticate(request, peer)
+            user = impersonated(user, request.headers, self._authorizer, self._server.store.snapshot_nowait())
             query = parse_query(request.query)
             if MASTERS not in user.groups:
                 self._authorize(user, request, query)
