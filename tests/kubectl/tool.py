@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import textwrap
+import threading
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.serving import Serving
 
-PATIENCE_S = 60
+PATIENCE_S = 30
 
 
 class Ran(NamedTuple):
@@ -103,10 +104,15 @@ class Running:
         self._process = process
 
     def line(self) -> str:
-        """Its next line."""
+        """Its next line, which must come."""
         out: IO[str] | None = self._process.stdout
         assert out is not None
-        return out.readline().rstrip("\n")
+        watchdog = threading.Timer(PATIENCE_S, self._process.kill)
+        watchdog.start()
+        line = out.readline()
+        watchdog.cancel()
+        assert line, f"kubectl said nothing in {PATIENCE_S} s"
+        return line.rstrip("\n")
 
     def ended(self) -> Ran:
         """How it ended by itself."""
