@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import ssl
 import subprocess
@@ -74,7 +75,9 @@ class Serving:
 
     @property
     def trust(self) -> ssl.SSLContext:
-        return ssl.create_default_context(cafile=str(self._directory / "state" / "ca.crt"))
+        cluster = yaml.safe_load(self.kubeconfig.read_text())["clusters"][0]["cluster"]
+        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        return ssl.create_default_context(cadata=authority)
 
     @property
     def pid(self) -> int:
