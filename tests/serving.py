@@ -74,10 +74,14 @@ class Serving:
         return token
 
     @property
-    def trust(self) -> ssl.SSLContext:
+    def authority(self) -> str:
+        """The certificate authority to trust, PEM."""
         cluster = yaml.safe_load(self.kubeconfig.read_text())["clusters"][0]["cluster"]
-        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
-        return ssl.create_default_context(cadata=authority)
+        return base64.b64decode(cluster["certificate-authority-data"]).decode()
+
+    @property
+    def trust(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cadata=self.authority)
 
     @property
     def pid(self) -> int:

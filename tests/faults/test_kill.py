@@ -71,7 +71,7 @@ async def test_nothing_acknowledged_is_lost_and_watches_resume_without_a_gap(
         if watcher.lists == 1:
             missed = ledger.versions - watcher.seen
             assert not missed, f"the watcher was never told of {sorted(missed)[:10]}"
-        assert server.stop() == 0
+        assert await asyncio.to_thread(server.stop) == 0
         assert "Traceback" not in server.log, server.log
     finally:
         server.kill()
