@@ -27,9 +27,8 @@ import apsw
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.store.etcdserver import EtcdServer  # noqa: E402
-
 from attractor.store import MemoryStore, open_store  # noqa: E402
+from tests.store.etcdserver import EtcdServer  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
