@@ -238,7 +238,7 @@ class Connection(asyncio.Protocol):
     # From here on: one request after the other.
 
     def _note_phase(self) -> None:
-        """Remember since when a request is on its way in; ``_since`` of an idle connection is set by its last answer."""
+        """Remember since when a request is on its way in; while idle, ``_since`` is the last answer's time."""
         parser = self._parser
         if parser.in_head or parser.in_body:
             phase = (parser.begun, parser.in_head)
