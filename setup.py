@@ -12,7 +12,7 @@ setup(
             "attractor.check._kernel",
             sorted(str(path) for path in NATIVE.glob("*.c")),
             depends=sorted(str(path) for path in NATIVE.glob("*.h")),
-            extra_compile_args=["-O3", "-std=c11", "-pthread", "-Wall", "-Wextra"],
+            extra_compile_args=["-O3", "-std=c11", "-pthread", "-fvisibility=hidden", "-Wall", "-Wextra"],
             extra_link_args=["-pthread"],
             optional=True,
         )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
-from tests.store.etcdserver import EtcdServer, free_port
 
 from attractor.store.contract import (
     Compacted,
@@ -24,6 +23,7 @@ from attractor.store.contract import (
     TooLarge,
 )
 from attractor.store.etcd import EtcdOptions, EtcdStore
+from tests.store.etcdserver import EtcdServer, free_port
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

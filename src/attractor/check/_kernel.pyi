@@ -1,7 +1,7 @@
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-Masks = bytes | bytearray
+Masks: TypeAlias = bytes | bytearray
 
 class Kernel:
     def __init__(self, threads: int) -> None: ...

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from attractor.check.exploration import DEADLOCK, Exploration, Progress, Settings
 from attractor.check.engines import EngineName, Runs, explore, runs_of
+from attractor.check.errors import SpecError
+from attractor.check.exploration import DEADLOCK, Exploration, Progress, Settings
 from attractor.check.liveness import Lasso, Query
-from attractor.check.model import Model
-from attractor.check.properties import Case, Property
 from attractor.check.trace import Trace, Tracer
 from attractor.check.verdict import ActionCoverage, Answer, PropertyVerdict, Verdict
-from attractor.check.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from attractor.check.model import Model
+    from attractor.check.properties import Case, Property
 
 
 class Checkable(Protocol):
@@ -134,7 +137,9 @@ class Judgement:
             return PropertyVerdict(claim.name, claim.kind, "holds" if found else never, trace)
         vacuous = None
         if not found and claim.name not in self.model.applied and claim.name in self._guarded():
-            vacuous = "what it requires is true in no reached state" + (" or step" if claim.kind == "always_step" else "")
+            vacuous = "what it requires is true in no reached state" + (
+                " or step" if claim.kind == "always_step" else ""
+            )
         return PropertyVerdict(claim.name, claim.kind, "violated" if found else undecided, trace, vacuous)
 
     def _guarded(self) -> set[str]:
@@ -145,15 +150,15 @@ class Judgement:
             plain = Settings(**{**vars(self.settings), "symmetry": False, "properties": frozenset()})
             exploration, _ = explore(self.model, plain, self.engine)
         if exploration.bound:
-            return [
-                PropertyVerdict(p.name, p.kind, "inconclusive") for p in (self.model.properties[n] for n in live)
-            ]
+            return [PropertyVerdict(p.name, p.kind, "inconclusive") for p in (self.model.properties[n] for n in live)]
         runs = runs_of(exploration)
         idle = set(range(len(self.model.fairness))) - runs.ever_enabled()
         for number in sorted(idle):
             condition = self.model.fairness[number]
             kind = "strong" if condition.strong else "weak"
-            self.warnings.append(f"{kind} fairness of {condition.name} never matters: it never has a step that changes anything")
+            self.warnings.append(
+                f"{kind} fairness of {condition.name} never matters: it never has a step that changes anything"
+            )
         return [Promise(self.model.properties[n], exploration, runs, self.title).verdict() for n in live]
 
     def _warn_of_idle_actions(self, exploration: Exploration) -> None:
@@ -177,7 +182,8 @@ class Judgement:
             rows[action.name] = rows.get(action.name, 0) + count
         tallies = exploration.tallies
         return tuple(
-            ActionCoverage(name, count, tallies[name].executed, tallies[name].widest) if name in tallies
+            ActionCoverage(name, count, tallies[name].executed, tallies[name].widest)
+            if name in tallies
             else ActionCoverage(name, count, 0, 0)
             for name, count in rows.items()
         )

@@ -7,12 +7,13 @@ the number of levels of a breadth-first search, the initial states being level 1
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Callable
+
     from attractor.check.memory import Tally
     from attractor.check.model import Model, State
 

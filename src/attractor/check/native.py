@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attractor.check._kernel import Kernel
 from attractor.check.errors import SpecError
@@ -18,6 +18,9 @@ from attractor.check.liveness import Lasso, Query
 from attractor.check.memory import Tally, impure
 from attractor.check.model import CHOICE, Instance, Model, Routine, State
 from attractor.check.symmetry import canonical_form
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MISSES, TIME, LEVEL, DONE = range(4)
 SLICE_SECONDS = 0.2
@@ -213,9 +216,9 @@ class NativeSearch:
         """Repack if a domain outgrew its bits or a slot is new."""
         needed = [(len(slot.domain.values) - 1).bit_length() for slot in self.model.slots]
         known = self._bits + [0] * (len(needed) - len(self._bits))
-        if len(needed) == len(self._bits) and all(n <= k for n, k in zip(needed, known, strict=True)) and self._bits:
+        if self._bits and len(needed) == len(self._bits) and all(map(int.__le__, needed, known)):
             return
-        self._bits = [max(pair) for pair in zip(needed, known, strict=True)]
+        self._bits = with_room(needed, grown=[n > k > 0 for n, k in zip(needed, known, strict=True)])
         self._kernel.fit(bytes(self._bits), [slot.default for slot in self.model.slots])
 
     def _padded(self, state: State) -> State:
@@ -256,6 +259,24 @@ class NativeSearch:
     def _build_graph(self) -> None:
         while self._kernel.build_graph() == MISSES:
             self._resolve()
+
+
+def words_for(bits: Sequence[int]) -> int:
+    """The 64-bit words that fields of these widths take, as the kernel lays them out: widest first, first fit."""
+    words = [0]
+    for width in sorted(bits, reverse=True):
+        place = next((n for n, used in enumerate(words) if used + width <= 64), None)
+        if place is None:
+            words.append(width)
+        else:
+            words[place] += width
+    return len(words)
+
+
+def with_room(needed: Sequence[int], grown: Sequence[bool]) -> list[int]:
+    """Give fields that are growing one bit more than they need, where that costs no further word."""
+    roomy = [width + 1 if growing else width for width, growing in zip(needed, grown, strict=True)]
+    return roomy if words_for(roomy) == words_for(needed) else list(needed)
 
 
 class NativeFairGraph:

@@ -24,7 +24,7 @@ from attractor.objects.resource import MicroTime, ObjectMeta, Resource, codec
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-RECORDINGS = sorted((HERE / "golden").glob("*.json"))
+RECORDINGS = sorted((ROOT / "tests/golden/kube-apiserver-1.36").glob("*.json"))
 
 
 def test_objects_are_built_and_read_by_attribute() -> None:

@@ -12,8 +12,6 @@ import jsonschema_rs
 import msgspec
 import pytest
 from hypothesis import given
-from tests.objects.resource.test_round_trip import objects
-from tests.objects.resource.widgets import Port, Tree, Widget, WidgetSpec
 
 from attractor.objects.resource import (
     Checked,
@@ -33,6 +31,9 @@ from attractor.objects.resource import (
     schema_of,
 )
 from attractor.objects.resource.struct import StructMeta
+from attractor.objects.schema.structural import check_structural
+from tests.objects.resource.test_round_trip import objects
+from tests.objects.resource.widgets import Port, Tree, Widget, WidgetSpec
 
 
 def one_field(hint: Any, **default: Any) -> type[Struct]:
@@ -80,6 +81,7 @@ INT = {"type": "integer", "format": "int64"}
 )  # fmt: skip
 def test_a_type_becomes_its_schema(hint: Any, schema: dict[str, Any]) -> None:
     assert field_schema(hint) == schema
+    assert [str(error) for error in check_structural(schema_of(one_field(hint)))] == [], "the API server refuses it"
 
 
 def test_a_default_goes_to_the_schema_and_none_means_optional() -> None:

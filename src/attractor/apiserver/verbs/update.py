@@ -81,6 +81,8 @@ def update_object(
     if errors:
         raise Invalid.of(kind.group_kind, op.name, errors)
     call.admit_finally(obj, live)
+    if kind.allocate:
+        kind.allocate(txn, obj, live, claim=not op.write.dry_run)
     return _store(call, entry, live, obj, tuple(warnings))
 
 
@@ -103,11 +105,18 @@ def _store(call: Call, entry: Entry, live: JsonObject, obj: JsonObject, warnings
     value = kind.encode(obj)
     if is_finished(kind, obj):
         if not dry_run:
-            txn.delete(entry.key)
+            remove(call, entry, obj)
         return Response(200, ObjectBody(kind.served(value), entry.revision), warnings)
     if not dry_run:
         txn.put(entry.key, value)
     return Response(200, ObjectBody(kind.served(value), entry.revision if dry_run else None), warnings)
+
+
+def remove(call: Call, entry: Entry, obj: JsonObject) -> None:
+    """Delete an object and give up what it held."""
+    if call.kind.allocate:
+        call.kind.allocate(call.txn, None, obj, claim=True)
+    call.txn.delete(entry.key)
 
 
 def _differs_in_times_only(obj: JsonObject, live: JsonObject) -> bool:

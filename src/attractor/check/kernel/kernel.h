@@ -106,6 +106,7 @@ int32_t tries_add_leaf(Tries *tries, const Write *writes, uint32_t count);
 void tries_forget(Tries *tries, uint32_t trie);
 /* Walk from `child`, calling `visit` for each leaf of writes; YES if there was one. */
 Walked walk_action(const Tries *tries, uint32_t instance, int32_t child, View *view, LeafVisitor visit, void *context);
+Walked walk_truth(const Tries *tries, uint32_t instance, int32_t child, View *view);
 Walked walk_predicate(const Tries *tries, uint32_t instance, View *view);
 Walked evaluate(const Tries *tries, uint32_t predicate, View *view);
 
@@ -170,10 +171,13 @@ size_t shard_bytes(const Shard *shard, uint32_t words);
 
 /* ---- search.c -------------------------------------------------------------------------------------------------- */
 
-/* Instances grouped by the slot that they read first: for each value of the slot, those that it does not rule out. */
+/* Instances grouped by the slot that they read first: for each value of the slot, those that it does not rule out: an
+ * action that it disables, an invariant that it makes true. */
 typedef struct {
     uint32_t instance;
-    int32_t child;
+    int32_t child; /* where the walk begins */
+    uint32_t watch; /* for predicates: which watch asks */
+    int32_t idle;  /* the child that needs no look */
 } Candidate;
 
 typedef struct {
@@ -245,7 +249,8 @@ typedef enum { MODE_EXPLORE, MODE_LAST_LEVEL, MODE_GRAPH } Mode;
 typedef struct Kernel {
     Tries tries;
     Layout layout;
-    Dispatch dispatch;
+    Dispatch dispatch; /* of actions */
+    Dispatch lookout;  /* of watches that are not settled */
     uint32_t threads;
     Shard *shards;
     Worker *workers;
@@ -282,7 +287,7 @@ typedef struct Kernel {
 
 typedef enum { ADVANCED_MISSES, ADVANCED_TIME, ADVANCED_LEVEL, ADVANCED_DONE, ADVANCED_MEMORY } Advanced;
 
-bool dispatch_rebuild(Kernel *kernel);
+bool dispatches_rebuild(Kernel *kernel);
 void dispatch_free(Dispatch *dispatch);
 Advanced kernel_advance(Kernel *kernel, double seconds);
 bool kernel_add_initial(Kernel *kernel, const uint32_t *values, bool *added);

@@ -78,6 +78,7 @@ static void kernel_dealloc(PyObject *self) {
     kernel_free_graph(kernel);
     workers_free(kernel);
     dispatch_free(&kernel->dispatch);
+    dispatch_free(&kernel->lookout);
     for (uint32_t a = 0; kernel->judges && a < kernel->tries.actions; a++) vector_free(&kernel->judges[a]);
     free(kernel->judges);
     tries_free(&kernel->tries);
@@ -329,7 +330,7 @@ static PyObject *kernel_next_miss(PyObject *self, PyObject *unused) {
 static PyObject *kernel_learned(PyObject *self, PyObject *unused) {
     (void)unused;
     Kernel *kernel = KERNEL(self);
-    if (kernel->tries.roots_changed && !dispatch_rebuild(kernel)) return PyErr_NoMemory();
+    if (kernel->tries.roots_changed && !dispatches_rebuild(kernel)) return PyErr_NoMemory();
     Py_RETURN_NONE;
 }
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SMALL (1u << 20)
+
 /* First fit, widest first; a slot never straddles two words. */
 bool layout_make(Layout *layout, const uint8_t *bits, const uint32_t *defaults, uint32_t slots) {
     Field *fields = calloc(slots + 1, sizeof *fields);
@@ -126,7 +128,7 @@ bool shard_find(const Shard *shard, uint32_t words, const uint64_t *state, uint6
 
 int shard_insert(Shard *shard, uint32_t words, const uint64_t *state, uint64_t hash, uint32_t parent, uint32_t *local) {
     if ((shard->count + 1) * 8 > shard->buckets * 7) {
-        size_t buckets = shard->buckets ? shard->buckets + shard->buckets / 2 : 2048;
+        size_t buckets = shard->buckets == 0 ? 2048 : shard->buckets * (shard->buckets < SMALL ? 4 : 3) / 2;
         if (!shard_rehash(shard, words, buckets)) return -1;
     }
     uint64_t tag = hash << 32;

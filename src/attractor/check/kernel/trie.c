@@ -243,7 +243,7 @@ Walked walk_action(const Tries *tries, uint32_t number, int32_t child, View *vie
     return WALK_YES;
 }
 
-static Walked walk_truth(const Tries *tries, uint32_t number, int32_t child, View *view) {
+Walked walk_truth(const Tries *tries, uint32_t number, int32_t child, View *view) {
     const Instance *instance = &instances_of(tries)[number];
     while (child > 0) {
         const Node *node = &nodes_of(tries)[child];
