@@ -87,6 +87,14 @@ def test_volumes_are_filled_in(volume: JsonObject, expected: JsonObject) -> None
     assert written("v1/Pod", {"spec": pod_spec(volumes=[volume])})["spec"]["volumes"] == [expected]
 
 
+@pytest.mark.parametrize("field", ["serviceAccount", "serviceAccountName"])
+def test_the_service_account_stands_under_its_old_name_too(field: str) -> None:
+    spec = written("apps/v1/Deployment", workload(template={"spec": pod_spec(**{field: "s"})}))["spec"]["template"][
+        "spec"
+    ]
+    assert (spec["serviceAccount"], spec["serviceAccountName"]) == ("s", "s")
+
+
 def test_pods_on_the_host_network_have_the_host_ports() -> None:
     pod = written(
         "v1/Pod", {"spec": {"hostNetwork": True, "containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}}
