@@ -11,7 +11,7 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## Create .venv, install pinned dependencies, build the native kernel
-$(STAMP): pyproject.toml constraints.txt setup.py tools/setup $(wildcard src/attractor/check/*.c)
+$(STAMP): pyproject.toml constraints.txt setup.py tools/setup $(wildcard src/attractor/check/kernel/*.[ch])
 	@bash tools/setup
 	@touch $(STAMP)
 

@@ -4,14 +4,15 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-NATIVE = Path("src/attractor/check/_kernel.c")
+NATIVE = Path("src/attractor/check/kernel")
 
 setup(
     ext_modules=[
         Extension(
             "attractor.check._kernel",
-            [str(NATIVE)],
-            extra_compile_args=["-O3", "-std=c11", "-pthread"],
+            sorted(str(path) for path in NATIVE.glob("*.c")),
+            depends=sorted(str(path) for path in NATIVE.glob("*.h")),
+            extra_compile_args=["-O3", "-std=c11", "-pthread", "-fvisibility=hidden", "-Wall", "-Wextra"],
             extra_link_args=["-pthread"],
             optional=True,
         )

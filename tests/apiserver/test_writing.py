@@ -124,6 +124,16 @@ async def test_yaml_that_grows_through_aliases_is_refused(api: Api) -> None:
     assert "excessive aliasing" in answer.body["message"]
 
 
+@pytest.mark.parametrize("opening", ['{"a":', "["])
+@pytest.mark.parametrize("depth", [300, 600, 200_000])
+async def test_body_nested_too_deeply_is_refused(api: Api, opening: str, depth: int) -> None:
+    closing = "}" if opening[0] == "{" else "]"
+    body = '{"metadata":{"name":"a"},"data":' + opening * depth + "1" + closing * depth + "}"
+    assert (await api("POST", CONFIGMAPS, body.encode())).code == 400
+    patched = await api("PATCH", f"{CONFIGMAPS}/a", body.encode(), "application/merge-patch+json")
+    assert patched.code == 400
+
+
 async def test_write_that_loses_a_race_is_run_again_on_what_it_lost_to(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

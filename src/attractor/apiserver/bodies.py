@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from attractor.objects.jsontypes import Json, JsonObject
 
+MAX_DEPTH = 100
+"""How deep a body may nest: far more than any kind does, and far less than what a recursive reader can stand."""
+
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 
 
@@ -111,12 +114,12 @@ def _excerpt(data: bytes) -> str:
 
 
 def duplicate_fields(data: bytes, value: Json) -> tuple[str, ...]:
-    """Paths of fields that stand twice in a JSON text.
+    """Paths of fields that stand twice in a JSON text; raises ``BadRequest`` for one nested too deeply.
 
     Every key leaves a ``":`` in the text, so when the text has no more of them than the value has keys (and no space
     before a colon), nothing was lost. Only a text that fails this cheap test is read again, with care.
     """
-    if data.count(b'":') == _count_keys(value) and b'" :' not in data:
+    if data.count(b'":') == _count_keys(value, 0) and b'" :' not in data:
         return ()
     found: list[str] = []
     _find_duplicates(json.loads(data, object_pairs_hook=_Pairs), "", found)
@@ -127,15 +130,17 @@ class _Pairs(list[tuple[str, Any]]):
     """An object as its pairs, repeated ones included."""
 
 
-def _count_keys(value: Any) -> int:
+def _count_keys(value: Any, depth: int) -> int:
+    if depth > MAX_DEPTH:
+        raise BadRequest(f"the body is nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, dict):
         total = len(value)
         for item in value.values():
             if item.__class__ is dict or item.__class__ is list:
-                total += _count_keys(item)
+                total += _count_keys(item, depth + 1)
         return total
     if isinstance(value, list):
-        return sum(_count_keys(item) for item in value if item.__class__ is dict or item.__class__ is list)
+        return sum(_count_keys(item, depth + 1) for item in value if item.__class__ is dict or item.__class__ is list)
     return 0
 
 

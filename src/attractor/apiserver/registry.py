@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from attractor.apiserver.allocation import allocate_service
 from attractor.apiserver.builtin import strategy_for
 from attractor.apiserver.conversion import CONVERSIONS
 from attractor.apiserver.custom.definition import DefinitionStrategy
@@ -66,6 +67,7 @@ def builtin_kind(group: str, version: str, resource: str) -> Kind | None:
         empty=builtin.zero_object(info.definition),
         subresources=frozenset(info.subresources),
         verbs=frozenset(info.verbs),
+        allocate=allocate_service if (group, resource) == ("", "services") else None,
         scale=_REPLICAS if "scale" in info.subresources else None,
         returns_deleted=(group, resource) in _RETURN_DELETED,
         selectable=strategy.selectable,

@@ -53,16 +53,17 @@ class ListBody(NamedTuple):
     revision: int
     items: Sequence[bytes]
     """Encoded items, versions already put in."""
-    continue_token: str = ""
+    continue_token: str | None = None
+    """Empty on the last page of a custom kind, None on that of a built-in one: so Kubernetes has it."""
     remaining: int | None = None
 
     def encode(self) -> bytes:
         """The list as JSON."""
         metadata: JsonObject = {"resourceVersion": str(self.revision)}
-        if self.continue_token:
+        if self.continue_token is not None:
             metadata["continue"] = self.continue_token
-            if self.remaining is not None:
-                metadata["remainingItemCount"] = self.remaining
+        if self.remaining is not None:
+            metadata["remainingItemCount"] = self.remaining
         head = orjson.dumps({"kind": self.kind, "apiVersion": self.api_version, "metadata": metadata})
         return b"".join((head[:-1], b',"items":[', b",".join(self.items), b"]}"))
 

@@ -42,7 +42,9 @@ def parse_path(path: str) -> Target | None:
     >>> parse_path("/api/v1/namespaces/a")
     Target(group='', version='v1', resource='namespaces', namespace='', name='a', subresource='')
     """
-    parts = [unquote(part) for part in path.split("/")[1:]]
+    parts = path.split("/")[1:]
+    if "%" in path:
+        parts = [unquote(part) for part in parts]
     match parts:
         case ["api", version, *rest] if rest:
             group = ""

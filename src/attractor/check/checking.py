@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from attractor.check.exploration import DEADLOCK, Exploration, Finding, Progress, Settings
-from attractor.check.engines import EngineName, explore, fair_graph
-from attractor.check.liveness import FairGraph, Lasso, Query
-from attractor.check.model import Model
-from attractor.check.properties import Case, Property
+from attractor.check.engines import EngineName, Runs, explore, runs_of
+from attractor.check.errors import SpecError
+from attractor.check.exploration import DEADLOCK, Exploration, Progress, Settings
+from attractor.check.liveness import Lasso, Query
 from attractor.check.trace import Trace, Tracer
 from attractor.check.verdict import ActionCoverage, Answer, PropertyVerdict, Verdict
-from attractor.check.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from attractor.check.model import Model
+    from attractor.check.properties import Case, Property
 
 
 class Checkable(Protocol):
@@ -126,7 +129,7 @@ class Judgement:
     def _safety(self, number: int, exploration: Exploration, tracer: Tracer) -> PropertyVerdict:
         claim = self.model.properties[number]
         found = [finding for (each, _), finding in exploration.findings.items() if each == number]
-        shortest = min(found, key=lambda finding: (finding.state, finding.after is not None), default=None)
+        shortest = min(found, key=lambda each: len(tracer.path(each.state)) + (each.after is not None), default=None)
         trace = tracer.to(shortest, claim.name) if shortest else None
         undecided: Answer = "inconclusive" if exploration.bound else "holds"
         if claim.kind == "sometimes":
@@ -134,7 +137,9 @@ class Judgement:
             return PropertyVerdict(claim.name, claim.kind, "holds" if found else never, trace)
         vacuous = None
         if not found and claim.name not in self.model.applied and claim.name in self._guarded():
-            vacuous = "what it requires is true in no reached state" + (" or step" if claim.kind == "always_step" else "")
+            vacuous = "what it requires is true in no reached state" + (
+                " or step" if claim.kind == "always_step" else ""
+            )
         return PropertyVerdict(claim.name, claim.kind, "violated" if found else undecided, trace, vacuous)
 
     def _guarded(self) -> set[str]:
@@ -145,15 +150,15 @@ class Judgement:
             plain = Settings(**{**vars(self.settings), "symmetry": False, "properties": frozenset()})
             exploration, _ = explore(self.model, plain, self.engine)
         if exploration.bound:
-            return [
-                PropertyVerdict(p.name, p.kind, "inconclusive") for p in (self.model.properties[n] for n in live)
-            ]
-        runs = fair_graph(exploration)
+            return [PropertyVerdict(p.name, p.kind, "inconclusive") for p in (self.model.properties[n] for n in live)]
+        runs = runs_of(exploration)
         idle = set(range(len(self.model.fairness))) - runs.ever_enabled()
         for number in sorted(idle):
             condition = self.model.fairness[number]
             kind = "strong" if condition.strong else "weak"
-            self.warnings.append(f"{kind} fairness of {condition.name} never matters: it never has a step that changes anything")
+            self.warnings.append(
+                f"{kind} fairness of {condition.name} never matters: it never has a step that changes anything"
+            )
         return [Promise(self.model.properties[n], exploration, runs, self.title).verdict() for n in live]
 
     def _warn_of_idle_actions(self, exploration: Exploration) -> None:
@@ -175,9 +180,10 @@ class Judgement:
         rows: dict[str, int] = {}
         for action, count in zip(self.model.actions, exploration.counts.taken, strict=True):
             rows[action.name] = rows.get(action.name, 0) + count
-        tallies = exploration.memory.tallies
+        tallies = exploration.tallies
         return tuple(
-            ActionCoverage(name, count, tallies[name].executed, tallies[name].widest) if name in tallies
+            ActionCoverage(name, count, tallies[name].executed, tallies[name].widest)
+            if name in tallies
             else ActionCoverage(name, count, 0, 0)
             for name, count in rows.items()
         )
@@ -186,7 +192,7 @@ class Judgement:
 class Promise:
     """One promise about whole runs: as a search for a fair run that breaks it."""
 
-    def __init__(self, claim: Property, exploration: Exploration, runs: FairGraph, title: str) -> None:
+    def __init__(self, claim: Property, exploration: Exploration, runs: Runs, title: str) -> None:
         self.claim = claim
         self.exploration = exploration
         self.runs = runs
@@ -235,19 +241,18 @@ class Promise:
         if self.claim.kind != "until":
             return None
         hold, promise = (self.exploration.mask(operand) for operand in case.operands)
-        for index in range(len(hold)):
-            path = self.tracer.path(index)
-            if not hold[index] and not promise[index] and not any(promise[each] for each in path):
-                return self.tracer.to(Finding(index), self.claim.name)
-        return None
+        missing = inverted(promise)
+        query = Query(missing, both(missing, self._initially(len(missing))))
+        path = self.runs.shortest(query, both(missing, inverted(hold)))
+        return self._trace(Lasso(path, ()), loops=False) if path else None
 
-    def _trace(self, lasso: Lasso | None) -> Trace | None:
+    def _trace(self, lasso: Lasso | None, *, loops: bool = True) -> Trace | None:
         if lasso is None:
             return None
         state = self.exploration.state
         run: list[tuple[int | None, Any]] = [(None, state(index)) for index in lasso.prefix]
         run += [(action, state(index)) for action, index in lasso.cycle]
-        return self.tracer.build(self.claim.name, run, loop=len(lasso.prefix) - 1)
+        return self.tracer.build(self.claim.name, run, loop=len(lasso.prefix) - 1 if loops else None)
 
     def _vacuous(self, case: Case) -> str | None:
         if self.claim.kind != "leads_to":

@@ -30,7 +30,7 @@ def require(condition: object) -> None:
 
 
 def elements(source: Any, spec: Spec) -> tuple[Any, ...]:
-    """A finite set as authors write it: a constant (a number n means 0..n-1), a function of the spec, or a collection."""
+    """A finite set as authors write it: a constant (n means 0 to n-1), a function of the spec, or a collection."""
     if isinstance(source, Constant):
         source = source.__get__(spec)
     elif callable(source):
@@ -367,7 +367,7 @@ def always_step(function: Function, /) -> Function: ...
 @overload
 def always_step(*, actions: Iterable[str] = ()) -> Callable[[Function], Function]: ...
 def always_step(function: Any = None, /, *, actions: Iterable[str] = ()) -> Any:
-    """Declare a property of steps: ``self`` is the state before, ``step.after`` the state after, ``step.action`` the name."""
+    """Declare a property of steps: ``self`` is the state before; ``step`` has ``after``, ``action``, ``arguments``."""
     decorate = _decorator(SafetyProperty, {}, kind="always_step", actions=tuple(actions))
     return decorate(function) if function else decorate
 

@@ -2,25 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from attractor.check.errors import SpecError
-from attractor.check.exploration import Exploration, Settings
-from attractor.check.liveness import FairGraph
-from attractor.check.model import Model
+from attractor.check.liveness import FairGraph, Lasso, Query
 from attractor.check.search import Search
 
+try:
+    from attractor.check.native import NativeFairGraph, NativeSearch
+
+    HAS_KERNEL = True
+except ImportError:
+    HAS_KERNEL = False
+
+if TYPE_CHECKING:
+    from attractor.check.exploration import Exploration, Settings
+    from attractor.check.model import Model
+
 EngineName = Literal["auto", "native", "python"]
+
+
+class Runs(Protocol):
+    """An explored graph with fairness: where whole runs are searched."""
+
+    initial: list[int]
+    size: int
+
+    def find(self, query: Query) -> Lasso | None:
+        """A fair run that answers the query; None if there is none."""
+
+    def fair_from(self, allowed: bytearray) -> bytearray:
+        """The states from which some fair run stays among ``allowed``."""
+
+    def shortest(self, query: Query, goal: bytearray) -> tuple[int, ...] | None:
+        """The shortest run that goes from a start through allowed states to ``goal``."""
+
+    def ever_enabled(self) -> set[int]:
+        """The fairness conditions that are enabled anywhere."""
 
 
 def explore(model: Model, settings: Settings, engine: EngineName = "auto") -> tuple[Exploration, str]:
     """Explore ``model`` and return what was found, with the name of the engine that found it."""
     if engine not in {"auto", "native", "python"}:
         raise SpecError(f"there is no engine {engine!r}; choose auto, native or python")
-    return Search(model, settings).run(), "python"
+    if engine == "native" and not HAS_KERNEL:
+        raise SpecError("the native engine was not built; install a C compiler and run `pip install .` again")
+    if engine == "python" or not HAS_KERNEL:
+        return Search(model, settings).run(), "python"
+    return NativeSearch(model, settings).run(), "native"
 
 
-def fair_graph(exploration: Exploration) -> FairGraph:
+def runs_of(exploration: Exploration) -> Runs:
     """The explored graph with the model's fairness, ready for queries."""
-    initial = [index for index in range(len(exploration.model.initial)) if exploration.parent(index) is None]
-    return FairGraph(exploration.graph(), initial, exploration.model.fairness)
+    if HAS_KERNEL and isinstance(exploration, NativeSearch):
+        return NativeFairGraph(exploration)
+    return FairGraph(exploration.graph(), exploration.initial(), exploration.model.fairness)

@@ -7,13 +7,14 @@ the number of levels of a breadth-first search, the initial states being level 1
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from attractor.check.memory import Memory
+    from array import array
+    from collections.abc import Callable
+
+    from attractor.check.memory import Tally
     from attractor.check.model import Model, State
 
 DEADLOCK = -1
@@ -93,7 +94,7 @@ class Exploration(Protocol):
     bound: str | None
     findings: dict[tuple[int, int], Finding]
     reduced: bool
-    memory: Memory
+    tallies: dict[str, Tally]
 
     def key(self, state: State) -> State:
         """The state under which ``state`` is known: itself, or its representative if keys are interchangeable."""
@@ -103,6 +104,12 @@ class Exploration(Protocol):
 
     def parent(self, index: int) -> int | None:
         """The state from which it was first reached; None for an initial state."""
+
+    def initial(self) -> list[int]:
+        """The indices of the initial states."""
+
+    def successors(self, index: int) -> list[tuple[int, State]]:
+        """The remembered steps out of a state: (action instance, state)."""
 
     def graph(self) -> Graph:
         """Every step between explored states."""

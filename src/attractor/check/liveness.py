@@ -13,11 +13,15 @@ is searched again without the states where the group is enabled. Only steps that
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from attractor.check.exploration import OUTSIDE, Graph
-from attractor.check.model import Fairness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from attractor.check.model import Fairness
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class Lasso:
 class FairGraph:
     """A graph with fairness conditions, ready for queries."""
 
-    def __init__(self, graph: Graph, initial: Sequence[int], fairness: Sequence[Fairness]) -> None:
+    def __init__(self, graph: Graph, initial: list[int], fairness: Sequence[Fairness]) -> None:
         self.offsets, self.targets, self.actions = graph.offsets, graph.targets, graph.actions
         self.size = len(graph.offsets) - 1
         self.initial = initial
@@ -121,7 +125,8 @@ class FairGraph:
 
     def _judge(self, component: set[int]) -> set[int] | None:
         """None if the component is fair; the states to search without (strong fairness); empty if it is hopeless."""
-        taken, count = set(), [0] * len(self.fairness)
+        taken: set[int] = set()
+        count = [0] * len(self.fairness)
         for state in component:
             for number in self.enabled(state):
                 count[number] += 1
@@ -178,6 +183,11 @@ class FairGraph:
     def _within(self, state: int, mask: bytearray) -> list[int]:
         return [target for _, target in self.edges(state) if target != OUTSIDE and mask[target]]
 
+    def shortest(self, query: Query, goal: bytearray) -> tuple[int, ...] | None:
+        """The shortest run that goes from a start through allowed states to ``goal``."""
+        path = self._shortest(query, lambda state: bool(goal[state]))
+        return None if path is None else tuple(path)
+
     def _shortest(self, query: Query, is_goal: Callable[[int], bool]) -> list[int] | None:
         """Breadth-first: anywhere at first, then from a start among allowed states only, to the first goal."""
         parents: dict[tuple[int, int], tuple[int, int] | None] = {}
@@ -214,7 +224,12 @@ class FairGraph:
         cycle: list[tuple[int, int]] = []
         current = entry
         while owed:
-            leg = self._leg(current, component, lambda action, state: bool(owed & self._paid_by(action, state, visits)))
+            open_debts = frozenset(owed)
+            leg = self._leg(
+                current,
+                component,
+                lambda action, state, owing=open_debts: not owing.isdisjoint(self._paid_by(action, state, visits)),  # type: ignore[misc]
+            )
             for action, state in leg:
                 owed -= self._paid_by(action, state, visits)
             cycle += leg
@@ -242,9 +257,8 @@ class FairGraph:
                 if ends(action, target):
                     leg = [(action, target)]
                     while state != start:
-                        action, previous = came[state]
-                        leg.append((action, state))
-                        state = previous
+                        leg.append((came[state][0], state))
+                        state = came[state][1]
                     return leg[::-1]
                 if target not in came and target != start:
                     came[target] = (action, state)

@@ -10,13 +10,15 @@ disabled; 1 (idle) -> read ``queue``; 0 (empty) -> disabled; 7 -> write ``queue`
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import ImpureStep
 from attractor.check.execution import Outcome, evaluations, steps
 from attractor.check.model import AFTER, CHOICE, DERIVED, Instance, Model, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Read:
@@ -142,7 +144,7 @@ def insert(root: Any, outcome: Outcome, instance: Instance) -> Any:
         node = holder.get(at)
         if node is None:
             node = holder[at] = Fork(ref ^ CHOICE) if ref >= CHOICE else Read(ref)
-        elif not (type(node) is Fork and ref == CHOICE | node.count or type(node) is Read and node.ref == ref):
+        elif not ((type(node) is Fork and ref == CHOICE | node.count) or (type(node) is Read and node.ref == ref)):
             raise impure(instance)
         holder, at = node.children, number
     present = holder.get(at)

@@ -15,13 +15,14 @@ while the model is being explored: states found earlier hold the new slot's defa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import SpecError, ValueNotHashable, author_line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+
     from attractor.check.properties import Property
 
 AFTER = 1 << 24

@@ -6,9 +6,10 @@ A property has one *case* for each value of its parameters; it holds if every ca
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from attractor.check.model import Arguments
+if TYPE_CHECKING:
+    from attractor.check.model import Arguments
 
 Kind = Literal[
     "always",

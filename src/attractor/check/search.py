@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attractor.check.execution import apply
 from attractor.check.exploration import DEADLOCK, OUTSIDE, Counts, Finding, Graph, Progress, Settings
 from attractor.check.memory import Memory
-from attractor.check.model import Instance, Model, State
 from attractor.check.symmetry import canonical_form
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from attractor.check.model import Instance, Model, State
 
 
 class Search:
@@ -26,6 +29,7 @@ class Search:
         self.model = model
         self.settings = settings or Settings()
         self.memory = Memory(model)
+        self.tallies = self.memory.tallies
         self.counts = Counts(taken=[0] * len(model.actions))
         self.bound: str | None = None
         self.findings: dict[tuple[int, int], Finding] = {}
@@ -33,6 +37,7 @@ class Search:
         self._index: dict[State, int] = {}
         self._states: list[State] = []
         self._parents = array("q")
+        self._level_low = 0
         self._canonical: Callable[[State], State] | None = canonical_form(model) if self.settings.symmetry else None
         self._candidates: dict[tuple[int, int], list[Instance]] = {}
         self._groups: dict[int, list[Instance]] = {}
@@ -57,6 +62,14 @@ class Search:
         """The state from which it was first reached."""
         parent = self._parents[index]
         return None if parent < 0 else parent
+
+    def initial(self) -> list[int]:
+        """The indices of the initial states."""
+        return [index for index, parent in enumerate(self._parents) if parent < 0]
+
+    def successors(self, index: int) -> list[tuple[int, State]]:
+        """The remembered steps out of a state: (action instance, state)."""
+        return [(action.index, self.key(after)) for action, after in self._successors(self.state(index))]
 
     def graph(self) -> Graph:
         """Every step between explored states."""
@@ -86,6 +99,7 @@ class Search:
             while low < len(self._states) and not self.bound:
                 self.counts.depth += 1
                 high = len(self._states)
+                self._level_low = low
                 self.counts.levels.append(high - low)
                 last = self.counts.depth == self.settings.max_depth
                 for index in range(low, high):
@@ -134,19 +148,28 @@ class Search:
             self.counts.taken[action.index] += 1
             for prop, judges in self._judges:
                 judge = judges.get(action.index)
-                if judge is not None and (prop, 0) not in self.findings:
-                    if not self.memory.holds(self.model.predicates[judge], self._padded(state) + after):
-                        self.findings[prop, 0] = Finding(index, action.index, after)
+                if judge is None or (prop, 0) in self.findings:
+                    continue
+                if not self.memory.holds(self.model.predicates[judge], self._padded(state) + after):
+                    self.findings[prop, 0] = Finding(index, action.index, after)
             self._meet(after, index, action)
-        if not successors and self.settings.deadlock and (DEADLOCK, 0) not in self.findings:
-            if not any(self.memory.holds(self.model.predicates[each], state) for each in self.model.terminal):
-                self.findings[DEADLOCK, 0] = Finding(index)
+        if not successors and self.settings.deadlock and not self._may_stop(state):
+            self.findings.setdefault((DEADLOCK, 0), Finding(index))
+
+    def _may_stop(self, state: State) -> bool:
+        return any(self.memory.holds(self.model.predicates[each], state) for each in self.model.terminal)
 
     def _judge_state(self, state: State, finding: Finding) -> None:
         for prop, case, predicate, expected_always in self._invariants:
-            if (prop, case) not in self.findings:
-                if self.memory.holds(self.model.predicates[predicate], state) is not expected_always:
-                    self.findings[prop, case] = finding
+            known = self.findings.get((prop, case))
+            if known is not None and not self._is_nearer(finding, known):
+                continue
+            if self.memory.holds(self.model.predicates[predicate], state) is not expected_always:
+                self.findings[prop, case] = finding
+
+    def _is_nearer(self, finding: Finding, known: Finding) -> bool:
+        """In one level, a state that decides something is one step nearer than a step that does."""
+        return finding.after is None and known.after is not None and known.state >= self._level_low
 
     def _meet(self, state: State, parent: int, action: Instance | None) -> None:
         if not all(self.memory.holds(self.model.predicates[each], state) for each in self.model.constraints):
@@ -170,8 +193,7 @@ class Search:
     def _successors(self, state: State) -> list[tuple[Instance, State]]:
         found: list[tuple[Instance, Any]] = []
         for instance in self._relevant(state):
-            for writes in self.memory.steps(instance, state):
-                found.append((instance, writes))
+            found += [(instance, writes) for writes in self.memory.steps(instance, state)]
         if len(self.model.slots) > len(state):
             return self._successors(self._padded(state))
         found.sort(key=lambda pair: pair[0].index)

@@ -25,16 +25,18 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from types import FunctionType
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from attractor.check import declarations as words
 from attractor.check.errors import Disabled, MutationError, SpecError, author_line
 from attractor.check.execution import Execution, Token, apply, steps
 from attractor.check.model import AFTER, DERIVED, Arguments, Fairness, Instance, Model, Routine, Symmetry
 from attractor.check.properties import Case, Property
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
 
 T = TypeVar("T")
 
@@ -91,9 +93,9 @@ class Spec:
         for name, value in list(vars(cls).items()):
             inherited = merged.get(name)
             if isinstance(value, FunctionType) and isinstance(inherited, words.Declared):
-                value = inherited.remade(value)
-                setattr(cls, name, value)
-            if isinstance(value, words.Named):
+                merged[name] = inherited.remade(value)
+                setattr(cls, name, merged[name])
+            elif isinstance(value, words.Named):
                 merged[name] = value
         cls.declared = merged
 
@@ -138,7 +140,7 @@ class Spec:
         return picked
 
     def enabled(self, action: Any, *arguments: Any) -> bool:
-        """Whether ``action`` (its name, or the declaration) can be taken; without arguments: whether any instance can."""
+        """Whether ``action`` (its name or declaration) can be taken; without arguments: whether any instance can."""
         name = action if isinstance(action, str) else getattr(action, "name", None) or action.__name__
         if not isinstance(self.declared.get(name), words.Action):
             raise SpecError(f"{author_line()}: {type(self).__name__} has no action {name!r}")
@@ -328,7 +330,7 @@ class Compiler:
             cases = tuple(
                 Case(each, tuple(operand[n] for operand in operands), henceforth) for n, each in enumerate(arguments)
             )
-            self.model.properties.append(Property(name, declared.kind, cases))  # type: ignore[arg-type]
+            self.model.properties.append(Property(name, declared.kind, cases))
 
     def _operand(self, part: Spec, name: str, operand: Any, arguments: list[Arguments]) -> list[int]:
         if isinstance(operand, words.Henceforth):

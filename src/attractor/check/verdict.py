@@ -7,11 +7,12 @@ never taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from attractor.check.trace import Trace
 
 Answer = Literal["holds", "violated", "inconclusive"]

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import attractor
+from attractor.cli import serve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +19,8 @@ def build_parser() -> argparse.ArgumentParser:
         prog="attractor", description="Write, run and prove Kubernetes-style controllers in Python."
     )
     parser.add_argument("--version", action="version", version=f"attractor {attractor.__version__}")
-    parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    serve.add_parser(commands)
     return parser
 
 

@@ -14,7 +14,7 @@ _SPACE = re.compile(rb"[ \t\r\n]*")
 _PLAIN = re.compile(rb'[^"\\\x00-\x1f]*')
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _END = "unexpected end of JSON input"
-MAX_DEPTH = 10_000
+MAX_DEPTH = 200
 
 
 class _Bad(Exception):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import Json
 
 MAX_NODES = 500_000
-MAX_DEPTH = 1_000
+MAX_DEPTH = 100
 
 
 class YamlError(ValueError):

@@ -30,8 +30,8 @@ APPLICATION_ID = 0x41545452
 """``ATTR``: how we know our own files."""
 FORMAT = 1
 
-FOLD_BYTES = 1 << 20
-"""How much of the log one step of folding moves: some milliseconds in which no writer is served."""
+FOLD_BYTES = 1 << 18
+"""How much of the log one step of folding moves: a few milliseconds in which no writer is served."""
 
 _HEADER = struct.Struct(">16s44xi4xi28x")
 """Of an SQLite file: the magic text, ``user_version`` at byte 60, ``application_id`` at byte 68."""
@@ -112,13 +112,18 @@ class SqliteLog:
     def append(self, commits: Sequence[Commit], compacted: int | None = None) -> None:
         """Make some transactions durable, and the floor of the history if it was raised: all or nothing."""
         try:
+            if compacted is None:
+                self._append(commits)  # one statement is a transaction by itself
+                return
             with _Transaction(self._db):
-                if commits:
-                    self._db.execute("INSERT INTO log VALUES (?, ?)", (commits[-1].revision, _encode(_record(commits))))
-                if compacted is not None:
-                    self._db.execute("UPDATE meta SET value = max(value, ?) WHERE name = 'compacted'", (compacted,))
+                self._append(commits)
+                self._db.execute("UPDATE meta SET value = max(value, ?) WHERE name = 'compacted'", (compacted,))
         except apsw.Error as error:
             raise self._failed(error) from error
+
+    def _append(self, commits: Sequence[Commit]) -> None:
+        if commits:
+            self._db.execute("INSERT INTO log VALUES (?, ?)", (commits[-1].revision, _encode(_record(commits))))
 
     def fold(self, floor: int) -> bool:
         """Move one piece of the log, up to a revision at most, into the state; answers whether there is more."""

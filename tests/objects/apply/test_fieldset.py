@@ -69,9 +69,41 @@ def test_union_with_a_subset_gives_the_very_same_set(paths: frozenset[Path]) -> 
 def test_a_lone_dot_means_the_same_as_nothing() -> None:
     assert fieldset.decode({"f:data": {".": {}}}) == {"f:data": {}}
     assert fieldset.decode({"f:data": {".": {}, "f:a": {".": {}}}}) == {"f:data": {".": {}, "f:a": {}}}
+    assert fieldset.decode({".": {}, "f:data": {}}) == {"f:data": {}}
+    assert fieldset.decode({".": {}}) == fieldset.decode(None) == {}
 
 
-@pytest.mark.parametrize("bad", [{"data": {}}, {"x:a": {}}, {"f:a": {"b": {}}}, {"f:a": 1}, ["f:a"]])
+def test_keys_are_brought_into_one_spelling() -> None:
+    assert fieldset.decode({'k:{"b": 1, "a": "x"}': {}, 'v: "s"': {}}) == {'k:{"a":"x","b":1}': {}, 'v:"s"': {}}
+
+
+@given(path_sets)
+def test_a_set_in_normal_form_is_decoded_to_itself(paths: frozenset[Path]) -> None:
+    fields = fieldset.from_paths(paths)
+    assert not fields or fieldset.decode(fields) is fields
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"data": {}},
+        {"x:a": {}},
+        {"f:a": {"b": {}}},
+        {"f:a": 1},
+        {"f:a": None},
+        {"f:a": []},
+        ["f:a"],
+        {"k:{broken": {}},
+        {"k:[1]": {}},
+        {"k:{}": {}},
+        {'k:{"a":{}}': {}},
+        {"v:": {}},
+        {"v:{}": {}},
+        {"i:x": {}},
+        {"i:true": {}},
+        {"": {}},
+    ],
+)
 def test_what_is_not_fields_v1_is_refused(bad: Any) -> None:
     with pytest.raises(BadFieldSet):
         fieldset.decode(bad)

@@ -306,3 +306,51 @@ def test_a_kind_without_schema_merges_by_the_shape_of_its_values() -> None:
     live = {**obj, "metadata": {**obj["metadata"], "managedFields": entries}}
     merged, _ = fields.on_apply(live, thing(any={"a": {"c": 1}}), manager="two", force=False, now=now(1))
     assert merged["any"] == {"a": {"b": [1], "c": 1}}
+
+
+def test_an_apply_to_the_main_resource_does_not_own_or_take_the_status() -> None:
+    live = created(status={"x": "1"})
+    applied = thing(spec={"size": "1"}, status={"x": "2"})
+    merged, entries = FIELDS.on_apply(live, applied, manager="two", force=False, now=now(1), reset=RESET_STATUS)
+    assert owners(entries) == {"one": {"f:status": {".": {}, "f:x": {}}}, "two": {"f:spec": {"f:size": {}}}}
+    assert merged["status"] == {"x": "2"}  # the kind's strategy puts the live status back
+
+
+def test_an_apply_onto_items_that_cannot_be_told_apart_says_so() -> None:
+    items = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": {}}
+    fields = FieldManager(Schema({"type": "object", "properties": {"items": items}}), EMPTY)
+    live = thing(items=[{"nokey": "a"}])
+    with pytest.raises(ApiError, match=r"failed to create typed live object \(n/t; /v1, Kind=Thing\): associative"):
+        fields.on_apply(live, thing(items=[{"k": "a"}]), manager="one", force=False, now=now(1))
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        "{broken",
+        "[]",
+        json.dumps({**EMPTY, "apiVersion": "v0", "data": {"a": "1"}}),
+        json.dumps({**EMPTY, "data": {"a": 1}}),
+    ],
+)
+def test_an_annotation_that_is_no_configuration_allows_nothing(annotation: str) -> None:
+    live = thing(annotations={LAST_APPLIED: annotation}, data={"a": "1"})
+    live["metadata"]["managedFields"] = FIELDS.on_update(None, live, manager="other", now=now(0))
+    with pytest.raises(Conflict):
+        FIELDS.on_apply(live, thing(data={"a": "2"}), manager="kubectl", force=False, now=now(1))
+
+
+def test_an_annotation_that_would_grow_too_long_is_dropped() -> None:
+    live = thing(annotations={LAST_APPLIED: "{}", "keep": "1"}, data={"a": "1"})
+    live["metadata"]["managedFields"] = FIELDS.on_update(None, live, manager="other", now=now(0))
+    large = thing(annotations={"more": "2"}, data={"b": "x" * 300_000})
+    merged, _ = FIELDS.on_apply(live, large, manager="kubectl", force=False, now=now(1))
+    assert merged["metadata"]["annotations"] == {"keep": "1", "more": "2"}
+
+
+def test_the_annotation_never_contains_itself() -> None:
+    live = thing(annotations={LAST_APPLIED: "{}"}, data={"a": "1"})
+    live["metadata"]["managedFields"] = FIELDS.on_update(None, live, manager="other", now=now(0))
+    applied = thing(annotations={LAST_APPLIED: "old"}, data={"b": "1"})
+    merged, _ = FIELDS.on_apply(live, applied, manager="kubectl", force=True, now=now(1))
+    assert json.loads(merged["metadata"]["annotations"][LAST_APPLIED])["metadata"]["annotations"] == {}

@@ -61,6 +61,8 @@ ITEM_FIELDS: dict[str, Any] = {".": {}, "f:k": {}, "f:v": {}}
         ({"set": ["x", "y"]}, {"f:set": {'v:"x"': {}, 'v:"y"': {}}}),
         ({"set": []}, {}),
         ({"set": None}, {"f:set": {}}),
+        ({"free": {}}, {"f:free": {}}),
+        ({"labels": {"x": None}}, {"f:labels": {"f:x": {}}}),
         ({"map": [A]}, {"f:map": {KEY_A: ITEM_FIELDS}}),
         ({"patched": [A]}, {"f:patched": {KEY_A: ITEM_FIELDS}}),
         ({"defaulted": [{"k": "a"}]}, {"f:defaulted": {'k:{"k":"a","p":"TCP"}': {".": {}, "f:k": {}}}}),
@@ -137,6 +139,8 @@ def test_an_applied_object_that_does_not_fit_is_refused_in_kubernetes_words(
         ({"map": [A, B]}, {"map": [B, A]}, {}, {}, {}),
         ({"map": [A]}, {"map": [{"k": "a"}]}, {}, {}, {"f:map": {KEY_A: {"f:v": {}}}}),
         ({"map": [A, A]}, {"map": [A, {**A, "v": "2"}]}, {}, {"f:map": {KEY_A: {}}}, {}),
+        ({}, {"map": [A, A, B]}, {"f:map": {".": {}, KEY_A: {}, KEY_B: ITEM_FIELDS}}, {}, {}),
+        ({"map": [A, A]}, {"map": [A, A]}, {}, {}, {}),
         ({"map": [A, A]}, {"map": [A]}, {"f:map": {KEY_A: ITEM_FIELDS}}, {}, {"f:map": {KEY_A: {}}}),
         ({}, {"struct": {"a": "1"}}, {"f:struct": {".": {}, "f:a": {}}}, {}, {}),
         ({"struct": {}}, {"struct": {"a": "1"}}, {"f:struct": {"f:a": {}}}, {}, {}),
@@ -212,6 +216,10 @@ def test_applied_values_merge_as_the_schema_says(live: Any, applied: Any, merged
 )
 def test_removed_fields_are_gone_and_nothing_else(obj: Any, fields: Any, rest: Any) -> None:
     assert remove(ATOM, obj, fields) == rest
+
+
+def test_live_duplicates_are_named_once_as_a_whole() -> None:
+    assert fields_of(ATOM, {"map": [A, A, B]}) == {"f:map": {KEY_A: {}, KEY_B: ITEM_FIELDS}}
 
 
 def test_named_fields_on_the_way_become_members_but_keys_of_plain_maps_do_not() -> None:

@@ -160,6 +160,12 @@ def test_copies_cannot_blow_up_the_document() -> None:
         apply_json_patch({"text": "x" * 1000}, doubling)
 
 
+def test_nesting_without_end_is_refused() -> None:
+    deeper = [{"op": "add", "path": "/a" * depth, "value": {}} for depth in range(1, 400)]
+    with pytest.raises(PatchFailed, match="a value is nested too deeply"):
+        apply_json_patch({}, [*deeper, {"op": "copy", "from": "/a", "path": "/b"}])
+
+
 def test_a_copy_is_not_changed_through_its_original() -> None:
     patch = [
         {"op": "add", "path": "/a/x", "value": 1},

@@ -55,6 +55,8 @@ def create_object(
     call.admit_finally(obj, None)
     if txn.get(key) is not None:
         raise AlreadyExists.of(kind.group_resource, metadata["name"])
+    if kind.allocate:
+        kind.allocate(txn, obj, None, claim=not op.write.dry_run)
     value = kind.encode(obj)
     if not op.write.dry_run:
         txn.put(key, value)

@@ -105,7 +105,7 @@ def list_objects(call: Call) -> Response:
     else:
         entries = snapshot.range(prefix, after=after)
     items, last, more = _page(kind, entries, labels, fields, limit)
-    token, remaining = "", None
+    token, remaining = "" if kind.is_custom else None, None
     if more:
         token = Continue(snapshot.revision, last).encode()
         if labels is None and fields is None:

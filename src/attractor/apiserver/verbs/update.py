@@ -8,6 +8,7 @@ from attractor.apiserver import metadata as rules
 from attractor.apiserver.decoding import decode_object
 from attractor.apiserver.response import ObjectBody, Response
 from attractor.apiserver.verbs.create import create_object, set_managed_fields
+from attractor.objects.apply.entries import same_but_for_times
 from attractor.objects.apply.manager import RESET_SPEC, RESET_STATUS
 from attractor.objects.errors import Invalid, NotFound
 from attractor.objects.field import FieldError
@@ -80,6 +81,8 @@ def update_object(
     if errors:
         raise Invalid.of(kind.group_kind, op.name, errors)
     call.admit_finally(obj, live)
+    if kind.allocate:
+        kind.allocate(txn, obj, live, claim=not op.write.dry_run)
     return _store(call, entry, live, obj, tuple(warnings))
 
 
@@ -97,16 +100,31 @@ def _spec_changed(kind: Kind, obj: JsonObject, live: JsonObject) -> bool:
 def _store(call: Call, entry: Entry, live: JsonObject, obj: JsonObject, warnings: tuple[str, ...]) -> Response:
     """Write the object; remove it if this was the last finalizer of a deleted one; do nothing if nothing changed."""
     kind, txn, dry_run = call.kind, call.txn, call.op.write.dry_run
-    if obj == live:
+    if obj == live or _differs_in_times_only(obj, live):
         return Response(200, ObjectBody(kind.served(entry.value), entry.revision), warnings)
     value = kind.encode(obj)
     if is_finished(kind, obj):
         if not dry_run:
-            txn.delete(entry.key)
+            remove(call, entry, obj)
         return Response(200, ObjectBody(kind.served(value), entry.revision), warnings)
     if not dry_run:
         txn.put(entry.key, value)
     return Response(200, ObjectBody(kind.served(value), entry.revision if dry_run else None), warnings)
+
+
+def remove(call: Call, entry: Entry, obj: JsonObject) -> None:
+    """Delete an object and give up what it held."""
+    if call.kind.allocate:
+        call.kind.allocate(call.txn, None, obj, claim=True)
+    call.txn.delete(entry.key)
+
+
+def _differs_in_times_only(obj: JsonObject, live: JsonObject) -> bool:
+    """Whether all that is new is when someone wrote what was there already, which is not worth a write."""
+    before, now = live["metadata"].get("managedFields") or [], obj["metadata"].get("managedFields") or []
+    if not same_but_for_times(before, now):
+        return False
+    return {**obj, "metadata": {**obj["metadata"], "managedFields": before}} == live
 
 
 def is_finished(kind: Kind, obj: JsonObject) -> bool:

@@ -33,33 +33,49 @@ class BadFieldSet(ValueError):
 
 
 def decode(fields: Any) -> FieldSet:
-    """A set from FieldsV1, in normal form; raises ``BadFieldSet``."""
-    return _decoded(fields) if fields else LEAF
+    """A set from FieldsV1, in normal form, the same dict if it was; raises ``BadFieldSet``."""
+    normal = _decoded(fields) if fields else LEAF
+    return {element: below for element, below in normal.items() if element != "."} if "." in normal else normal
 
 
 def _decoded(fields: Any) -> FieldSet:
     if not isinstance(fields, dict):
         raise BadFieldSet(f"a field set must be an object, not {fields!r}")
+    result: FieldSet = fields
     for element, below in fields.items():
-        if element == ".":
+        name = element if element[:2] == "f:" or element == "." else _canonical(element)
+        if below == {} and name == element:
             continue
-        if element[:2] not in _KINDS:
-            raise BadFieldSet(f"{element!r} is not a path element; it must start with f:, k:, v: or i:")
-        if below:
-            _decoded(below)
-    if _is_normal(fields):
-        return fields
-    normal = {element: _decoded(below) for element, below in fields.items() if element != "."}
-    return {".": LEAF, **normal} if "." in fields and normal else normal
+        normal = _decoded(below) if below != {} and element != "." else LEAF
+        if normal is not below or name != element:
+            if result is fields:
+                result = dict(fields)
+            del result[element]
+            result[name] = normal
+    return LEAF if len(result) == 1 and "." in result else result
 
 
-_KINDS = frozenset({"f:", "k:", "v:", "i:"})
+def _canonical(element: str) -> str:
+    """A path element other than a field as this module spells it."""
+    kind, text = element[:2], element[2:]
+    try:
+        value: Any = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        value = _NOT_JSON
+    if kind == "k:" and isinstance(value, dict) and value and all(map(_is_scalar, value.values())):
+        return key_element(value)
+    if kind == "v:" and _is_scalar(value):
+        return value_element(value)
+    if kind == "i:" and isinstance(value, int) and not isinstance(value, bool):
+        return f"i:{value}"
+    raise BadFieldSet(f"{element!r} is not a path element: it must be f:NAME, k:{{KEYS}}, v:VALUE or i:INDEX")
 
 
-def _is_normal(fields: FieldSet) -> bool:
-    if len(fields) == 1 and "." in fields:
-        return False
-    return all(not below or _is_normal(below) for below in fields.values())
+_NOT_JSON: Any = object()
+
+
+def _is_scalar(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float)
 
 
 def encode(fields: FieldSet) -> FieldSet:

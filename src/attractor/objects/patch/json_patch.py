@@ -60,6 +60,8 @@ def apply_json_patch(document: Json, operations: Json) -> Json:
             copied_bytes += _apply(holder, owned, operation)
         except PatchFailed as failed:
             raise PatchFailed(f"operation {number} ({operation.get('op')}): {failed.why}") from None
+        except (RecursionError, orjson.JSONEncodeError):
+            raise PatchFailed(f"operation {number} ({operation.get('op')}): a value is nested too deeply") from None
         if copied_bytes > COPY_LIMIT_BYTES:
             raise PatchFailed(f"operation {number} (copy): copies add more than {COPY_LIMIT_BYTES} bytes")
     result: Json = holder[""]

@@ -18,7 +18,7 @@ to schema) and ``scheme`` (from kinds to classes).
 
 from msgspec import UNSET, Meta, UnsetType
 
-from attractor.objects.resource.codec import DecodeError
+from attractor.objects.resource.codec import DecodeError, convert, decode, deep_copy, encode, to_builtins
 from attractor.objects.resource.crd import crd_for
 from attractor.objects.resource.kind import KindError, PrinterColumn, Resource, Scale
 from attractor.objects.resource.markers import (
@@ -41,6 +41,7 @@ from attractor.objects.resource.metadata import (
     ManagedFieldsEntry,
     ObjectMeta,
     OwnerReference,
+    TypeMeta,
 )
 from attractor.objects.resource.scalars import Duration, IntOrString, MicroTime, Quantity
 from attractor.objects.resource.scheme import Scheme, SchemeError
@@ -80,8 +81,14 @@ __all__ = [
     "Scheme",
     "SchemeError",
     "Struct",
+    "TypeMeta",
     "UnsetType",
+    "convert",
     "crd_for",
+    "decode",
+    "deep_copy",
+    "encode",
     "field",
     "schema_of",
+    "to_builtins",
 ]

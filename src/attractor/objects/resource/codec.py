@@ -15,11 +15,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-import orjson
 
 from attractor.objects.resource.scalars import Duration, MicroTime
 from attractor.objects.resource.struct import Struct, Unknown
-from attractor.objects.resource.unknown import fold, unfold
+from attractor.objects.resource.unknown import fold_in_place, unfold_in_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,25 +79,30 @@ def _decoder(cls: type[S]) -> Callable[[bytes | str], S]:
 def decode(cls: type[S], data: bytes | str) -> S:
     """Read JSON text; DecodeError when it is no JSON or does not fit the class."""
     try:
-        made: S = _decoder(cls)(data)
-    except (msgspec.ValidationError, _HiddenNameUsed):
-        return _convert_folded(cls, orjson.loads(data))
+        try:
+            made: S = _decoder(cls)(data)
+        except (msgspec.ValidationError, _HiddenNameUsed):
+            made = _convert_folding(cls, msgspec.json.decode(data))
     except msgspec.DecodeError as error:
         raise DecodeError(cls.__name__, f"not JSON: {error}", "") from None
+    except RecursionError:
+        raise DecodeError(cls.__name__, "nested too deeply", "") from None
     return made
 
 
 def convert(cls: type[S], value: Any) -> S:
-    """Read a JSON value, which is not changed; lists and objects are copied, save free-form ones (``Any``)."""
+    """Read a JSON value; the result shares nothing with it, so that changing one never changes the other."""
+    try:
+        data = msgspec.json.encode(value)  # as fast as msgspec.convert, which shares free-form parts
+    except (TypeError, RecursionError) as error:
+        raise DecodeError(cls.__name__, f"not a JSON value: {error}", "") from None
+    return decode(cls, data)
+
+
+def _convert_folding(cls: type[S], value: Any) -> S:
+    fold_in_place(cls, value)
     try:
         return msgspec.convert(value, cls, dec_hook=_decode_hook)
-    except (msgspec.ValidationError, _HiddenNameUsed):
-        return _convert_folded(cls, value)
-
-
-def _convert_folded(cls: type[S], value: Any) -> S:
-    try:
-        return msgspec.convert(fold(cls, value), cls, dec_hook=_decode_hook)
     except msgspec.ValidationError as error:
         raise _explained(cls, error, value) from None
 
@@ -107,15 +111,19 @@ def encode(value: Struct) -> bytes:
     """Write JSON text."""
     encoder = _Encoder()
     data = msgspec.json.encode(value, enc_hook=encoder.hook)
-    return orjson.dumps(unfold(type(value), orjson.loads(data))) if encoder.met_unknown else data
+    if encoder.met_unknown:
+        plain = msgspec.json.decode(data)
+        unfold_in_place(type(value), plain)
+        data = msgspec.json.encode(plain)
+    return data
 
 
 def to_builtins(value: Struct) -> JsonObject:
-    """The JSON value of a typed object; what was unknown is shared with it, not copied."""
+    """The JSON value of a typed object; shares nothing with it."""
     encoder = _Encoder()
     plain: JsonObject = msgspec.to_builtins(value, enc_hook=encoder.hook)
     if encoder.met_unknown:
-        plain = unfold(type(value), plain)
+        unfold_in_place(type(value), plain)
     return plain
 
 
@@ -159,7 +167,7 @@ def _found_at(value: Any, path: str) -> Any:
 
 
 def _shown(value: Any) -> str:
-    text = orjson.dumps(value).decode()
+    text = msgspec.json.encode(value).decode()
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -67,7 +67,7 @@ class MicroTime(datetime):
         return cls(at.year, at.month, at.day, at.hour, at.minute, at.second, at.microsecond, tzinfo=UTC)
 
     def __str__(self) -> str:
-        return self.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return self.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 IntOrString: TypeAlias = Annotated[int | str, Meta(extra_json_schema={"x-kubernetes-int-or-string": True})]

@@ -10,7 +10,7 @@ rule cannot guess. Arguments are keyword-only.
 
 What is written: every field that is not ``None``. A default other than ``None`` is filled in when the wire leaves the
 field out, and written back. ``None`` means absent; a field for which ``null`` and absent differ is declared
-``T | None | UnsetType = UNSET``. With ``omitempty=True`` a field equal to its default is left out, as Go's tag does.
+``T | UnsetType | None = UNSET``. With ``omitempty=True`` a field equal to its default is left out, as Go's tag does.
 
 What the class does not declare is kept beside the declared fields, at every depth, and written back after them.
 """
@@ -18,6 +18,7 @@ What the class does not declare is kept beside the declared fields, at every dep
 from __future__ import annotations
 
 import copy
+import re
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 import msgspec
@@ -88,9 +89,13 @@ def _always_written(value: Any) -> Any:
     return msgspec.field(default_factory=written(value), name=name)
 
 
-def _own_annotations(namespace: Mapping[str, Any]) -> Mapping[str, Any]:
-    annotations: Mapping[str, Any] = namespace.get("__annotations__", {})
-    return annotations
+_CLASS_VAR = re.compile(r"(\w+\.)*ClassVar\b")
+
+
+def _field_names(namespace: Mapping[str, Any]) -> list[str]:
+    """The attributes that a class body declares as fields: annotated, and not for the class alone."""
+    declared = namespace.get("__annotations__", {}).items()
+    return [name for name, hint in declared if not _CLASS_VAR.match(hint if isinstance(hint, str) else repr(hint))]
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
@@ -110,8 +115,8 @@ class StructMeta(msgspec.StructMeta):
         inherited = any(getattr(base, "__omitempty__", False) for base in bases)
         dropping = inherited if omitempty is None else omitempty
         if not dropping:
-            for attribute in _own_annotations(namespace):
-                if attribute in namespace and not attribute.startswith("__"):
+            for attribute in _field_names(namespace):
+                if attribute in namespace:
                     namespace[attribute] = _always_written(namespace[attribute])
         made: Any = super().__new__(
             mcls, name, bases, namespace,

@@ -1,4 +1,8 @@
-"""YAML as Kubernetes tools read it: YAML 1.1 without timestamps, so that ``2026-01-31`` is a text."""
+"""YAML as Kubernetes tools read it: YAML 1.1 without timestamps, so that ``2026-01-31`` is a text.
+
+The keys of objects become texts, as JSON wants them: ``8080`` and ``on`` (which YAML 1.1 takes for true) are the keys
+``"8080"`` and ``"true"``.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +25,29 @@ class _Loader(_BaseLoader):  # type: ignore[misc]
 
 def load(text: str | bytes) -> Any:
     """Read one document; ``yaml.YAMLError`` says line and column of what is wrong."""
-    return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
+    return _with_text_keys(yaml.load(text, Loader=_Loader))  # noqa: S506 - a SafeLoader
 
 
 def load_all(text: str | bytes) -> list[Any]:
     """Read every document of a stream; empty documents are left out."""
-    return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
+    documents = yaml.load_all(text, Loader=_Loader)
+    return [_with_text_keys(document) for document in documents if document is not None]
+
+
+def _with_text_keys(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_text_keys(item) for item in value]
+    if isinstance(value, dict):
+        return {_key(name): _with_text_keys(item) for name, item in value.items()}
+    return value
+
+
+def _key(name: Any) -> str:
+    if isinstance(name, bool):
+        return "true" if name else "false"
+    if isinstance(name, str | int | float):
+        return str(name)
+    raise yaml.YAMLError(f"{name!r} cannot be the key of a JSON object")
 
 
 def dump(value: Any) -> str:

@@ -26,7 +26,8 @@ from attractor.objects.schema.cel.types import (
     list_of,
     map_of,
 )
-from attractor.objects.schema.cel.values import CelError, MapList, SetList, read_duration, read_timestamp
+from attractor.objects.schema.cel.values import CelError, Duration, MapList, SetList, read_duration, read_timestamp
+from attractor.objects.schema.formats import worded_duration_ns
 from attractor.objects.schema.node import Schema
 
 if TYPE_CHECKING:
@@ -106,10 +107,19 @@ class Declaration:
 
 _STRING_KEY = Declaration(STRING, max_elements=MAX_REQUEST_BYTES - 2)
 _FORMATTED: dict[str, tuple[Type, int, int, Callable[[Any], Any]]] = {
-    "duration": (DURATION, 32, 3, lambda text: _read(text, read_duration)),
+    "duration": (DURATION, 32, 3, lambda text: _read(text, _any_duration)),
     "date": (TIMESTAMP, 12, 12, lambda text: _read(text, read_timestamp)),
     "date-time": (TIMESTAMP, 32, 21, lambda text: _read(text, read_timestamp)),
 }
+
+
+def _any_duration(text: str) -> Duration:
+    try:
+        return read_duration(text)
+    except CelError:
+        if (ns := worded_duration_ns(text)) is None:
+            raise
+        return Duration(ns)
 
 
 def _read(given: Any, read: Callable[[str], Any]) -> Any:

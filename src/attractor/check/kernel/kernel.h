@@ -1,0 +1,344 @@
+/* The native engine: tries that remember steps, packed states in sharded tables, threads that walk the one over the
+ * other, and fair cycles on the resulting graph. Python fills the tries; the hot loops never call it.
+ *
+ * Reading order: trie.c (what a step does), table.c (which states are known), search.c (breadth-first rounds),
+ * graph.c (edges, components, lassos), module.c (what Python sees).
+ */
+#ifndef ATTRACTOR_KERNEL_H
+#define ATTRACTOR_KERNEL_H
+
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <pthread.h>
+
+#define REF_AFTER (1 << 24)
+#define REF_DERIVED (1 << 25)
+#define REF_CHOICE (1 << 26)
+
+/* A child of a trie node: a node's number, or one of these, or a leaf of writes (LEAF_OF). */
+#define CHILD_MISSING 0
+#define CHILD_FALSE (-1)
+#define CHILD_TRUE (-2)
+#define LEAF_FIRST (-3)
+#define LEAF_OF(child) ((uint32_t)(LEAF_FIRST - (child)))
+#define CHILD_OF_LEAF(leaf) (LEAF_FIRST - (int32_t)(leaf))
+
+#define NO_STATE 0xFFFFFFFFu
+
+/* A growable array of bytes with a length in elements; memory errors are reported by the caller's return value. */
+typedef struct {
+    void *data;
+    size_t length;
+    size_t capacity;
+} Vector;
+
+bool vector_reserve(Vector *vector, size_t element, size_t length);
+void vector_free(Vector *vector);
+
+/* ---- trie.c ---------------------------------------------------------------------------------------------------- */
+
+typedef enum { NODE_READ, NODE_FORK } NodeKind;
+
+/* A node branches on the value behind `ref` (NODE_READ), or takes all of `count` children (NODE_FORK). Children are a
+ * plain array indexed by value while that is dense enough (`keys` is NULL), otherwise an open-addressed table. */
+typedef struct {
+    NodeKind kind;
+    int32_t ref;
+    uint32_t count;
+    uint32_t capacity;
+    uint32_t *keys;
+    int32_t *children;
+} Node;
+
+typedef struct {
+    int32_t ref; /* a slot, or a virtual reference */
+    uint32_t value;
+} Write;
+
+typedef struct {
+    uint32_t first;
+    uint32_t count;
+} Leaf;
+
+/* An action or predicate instance: which trie it walks, and what its virtual references mean. */
+typedef struct {
+    uint32_t trie;
+    uint32_t bound;
+    int32_t *binding;
+} Instance;
+
+typedef struct {
+    Vector nodes;     /* Node; number 0 is not used */
+    Vector leaves;    /* Leaf */
+    Vector writes;    /* Write */
+    Vector roots;     /* int32_t child, one for each trie */
+    Vector instances; /* Instance: actions first, then predicates */
+    uint32_t actions;
+    size_t bytes;
+    bool roots_changed;
+} Tries;
+
+/* What a walk looks at: the state, the state after a step (or NULL), and remembered predicates of this state. */
+typedef struct {
+    const uint32_t *before;
+    const uint32_t *after;
+    uint64_t *recalled; /* stamp << 1 | value for each predicate; NULL where the vectors change between walks */
+    uint64_t stamp;
+    uint32_t missed; /* the instance that had no answer */
+} View;
+
+typedef enum { WALK_MISS = -1, WALK_NO = 0, WALK_YES = 1 } Walked;
+
+typedef bool (*LeafVisitor)(void *context, uint32_t leaf);
+
+bool tries_init(Tries *tries);
+void tries_free(Tries *tries);
+int32_t tries_child(const Tries *tries, int32_t child, uint32_t value);
+/* 0: learnt; 1: it contradicts what is known; -1: out of memory. */
+int tries_learn(Tries *tries, uint32_t trie, const int32_t *path, size_t steps, int32_t leaf);
+int32_t tries_add_leaf(Tries *tries, const Write *writes, uint32_t count);
+void tries_forget(Tries *tries, uint32_t trie);
+/* Walk from `child`, calling `visit` for each leaf of writes; YES if there was one. */
+Walked walk_action(const Tries *tries, uint32_t instance, int32_t child, View *view, LeafVisitor visit, void *context);
+Walked walk_truth(const Tries *tries, uint32_t instance, int32_t child, View *view);
+Walked walk_predicate(const Tries *tries, uint32_t instance, View *view);
+Walked evaluate(const Tries *tries, uint32_t predicate, View *view);
+
+/* ---- table.c --------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    uint16_t word;
+    uint8_t shift;
+    uint8_t bits;
+    uint64_t mask;
+} Field;
+
+/* Where each slot lies in a packed state of `words` 64-bit words. */
+typedef struct {
+    uint32_t slots;
+    uint32_t words;
+    Field *fields;
+    uint32_t *defaults;
+} Layout;
+
+/* One part of the table: states in the order of their discovery, their predecessors, and an index over them. */
+typedef struct {
+    uint64_t *states;
+    uint32_t *parents;
+    uint64_t *index; /* tag << 32 | local number + 1; 0 is free */
+    size_t count;
+    size_t reserved;
+    size_t buckets;
+    size_t low;  /* the level being explored is [low, high) */
+    size_t high;
+} Shard;
+
+bool layout_make(Layout *layout, const uint8_t *bits, const uint32_t *defaults, uint32_t slots);
+void layout_free(Layout *layout);
+void layout_unpack(const Layout *layout, const uint64_t *words, uint32_t *values);
+void layout_pack(const Layout *layout, const uint32_t *values, uint64_t *words);
+static inline void layout_put(const Layout *layout, uint64_t *words, uint32_t slot, uint32_t value) {
+    const Field *field = &layout->fields[slot];
+    words[field->word] = (words[field->word] & ~(field->mask << field->shift)) | ((uint64_t)value << field->shift);
+}
+
+uint64_t hash_words(const uint64_t *words, uint32_t count);
+/* A state's shard depends on its values, not on how they are packed, so that packing anew moves no state. */
+static inline uint64_t slot_weight(uint32_t slot) {
+    uint64_t weight = (slot + 1) * 0x9E3779B97F4A7C15ull;
+    return (weight ^ weight >> 31) * 0xBF58476D1CE4E5B9ull | 1;
+}
+static inline uint32_t shard_of(uint64_t sum, uint32_t shards) {
+    return (uint32_t)((sum ^ sum >> 33) * 0x94D049BB133111EBull >> 40) % shards;
+}
+uint64_t weighted_sum(const Layout *layout, const uint32_t *values);
+static inline size_t bucket_of(uint64_t hash, size_t buckets) {
+    return (size_t)(((unsigned __int128)hash * buckets) >> 64);
+}
+/* 1: new; 0: known; -1: out of memory. `*local` is its number in the shard. */
+int shard_insert(Shard *shard, uint32_t words, const uint64_t *state, uint64_t hash, uint32_t parent, uint32_t *local);
+bool shard_find(const Shard *shard, uint32_t words, const uint64_t *state, uint64_t hash, uint32_t *local);
+bool shard_reserve(Shard *shard, uint32_t words, size_t states);
+bool shard_rehash(Shard *shard, uint32_t words, size_t buckets);
+void shard_free(Shard *shard);
+size_t shard_bytes(const Shard *shard, uint32_t words);
+
+/* ---- search.c -------------------------------------------------------------------------------------------------- */
+
+/* Instances grouped by the slot that they read first: for each value of the slot, those that it does not rule out: an
+ * action that it disables, an invariant that it makes true. */
+typedef struct {
+    uint32_t instance;
+    int32_t child; /* where the walk begins */
+    uint32_t watch; /* for predicates: which watch asks */
+    int32_t idle;  /* the child that needs no look */
+} Candidate;
+
+typedef struct {
+    uint32_t slot;
+    uint32_t values;
+    uint32_t *offsets; /* values + 2: the last list is for values never seen: all of the group, with nothing known */
+    Candidate *candidates;
+} Group;
+
+typedef struct {
+    Vector groups;    /* Group */
+    Vector ungrouped; /* Candidate */
+} Dispatch;
+
+typedef struct {
+    uint32_t keys;
+    uint32_t width;
+    uint32_t *slots; /* keys * width */
+} Columns;
+
+/* What is looked for: numbers are predicate numbers; `finding` numbers name them to Python. */
+typedef struct {
+    uint32_t predicate;
+    uint32_t finding;
+    uint8_t wanted; /* the value that is a finding */
+} Watch;
+
+/* A state that decides something: `state` is interleaved; with `action` the decision falls one step later, in `after`. */
+typedef struct {
+    uint32_t state;
+    uint32_t action;
+    uint32_t *after;
+} Found;
+
+struct Kernel;
+
+/* What one thread works with; nothing here is shared while a round runs. */
+typedef struct {
+    struct Kernel *kernel;
+    uint32_t *before;
+    uint32_t *after;
+    uint32_t *scratch;
+    uint64_t *words;
+    uint64_t *recalled;
+    uint64_t stamp;
+    uint32_t state;  /* at hand, interleaved */
+    uint32_t action; /* being walked */
+    bool missed_here;
+    bool failed;      /* out of memory */
+    bool could_go_on; /* MODE_LAST_LEVEL: some state of the level has a step */
+    Vector steps;     /* uint64_t: the packed successors of the state at hand */
+    Vector labels;    /* uint32_t: their actions, with OUTSIDE_BIT where they leave the constraint */
+    uint64_t sum;     /* weighted_sum of the state at hand */
+    Vector owners;    /* uint32_t: the shards of the successors */
+    Vector *out;      /* for each shard, uint64_t records: hash, parent, words */
+    Vector missed;    /* uint32_t records: instance, has_after, slots values (twice with after) */
+    Vector redo;      /* uint32_t states whose steps are not all known */
+    Vector targets;   /* uint32_t: MODE_GRAPH */
+    Vector actions;   /* uint32_t: MODE_GRAPH */
+    Found *found;
+    uint64_t *taken;
+    uint64_t generated;
+} Worker;
+
+#define OUTSIDE_BIT 0x80000000u
+
+typedef enum { MODE_EXPLORE, MODE_LAST_LEVEL, MODE_GRAPH } Mode;
+
+typedef struct Kernel {
+    Tries tries;
+    Layout layout;
+    Dispatch dispatch; /* of actions */
+    Dispatch lookout;  /* of watches that are not settled */
+    uint32_t threads;
+    Shard *shards;
+    Worker *workers;
+    uint32_t predicates;
+    Vector watches;     /* Watch on states */
+    Vector *judges;     /* for each action: Watch on its steps */
+    Vector constraints; /* uint32_t predicate */
+    Vector terminal;    /* uint32_t predicate */
+    Vector symmetry;    /* Columns */
+    bool check_deadlock;
+    uint32_t findings; /* how many there can be; the last is the deadlock */
+    Found *found;
+    uint8_t *settled; /* findings that need no further look */
+    uint64_t generated_initially;
+    uint32_t depth;
+    Mode mode;
+    Vector redo; /* uint32_t states of this level to be done before anything else */
+    size_t level_size;
+    size_t level_done;
+    size_t quota;
+    size_t *dense_base;
+    /* a round: items [cursor, round_end) of the level, or of `redo` */
+    bool round_redoes;
+    atomic_size_t cursor;
+    size_t round_end;
+    bool stop;
+    pthread_mutex_t gate;
+    pthread_barrier_t barrier;
+    /* the graph */
+    uint64_t *edge_offsets;
+    uint32_t *edge_targets;
+    uint32_t *edge_actions;
+} Kernel;
+
+typedef enum { ADVANCED_MISSES, ADVANCED_TIME, ADVANCED_LEVEL, ADVANCED_DONE, ADVANCED_MEMORY } Advanced;
+
+bool dispatches_rebuild(Kernel *kernel);
+void dispatch_free(Dispatch *dispatch);
+Advanced kernel_advance(Kernel *kernel, double seconds);
+bool kernel_add_initial(Kernel *kernel, const uint32_t *values, bool *added);
+bool kernel_repack(Kernel *kernel, const uint8_t *bits, uint32_t slots, const uint32_t *defaults);
+bool workers_make(Kernel *kernel);
+void workers_free(Kernel *kernel);
+void kernel_canonical(const Kernel *kernel, uint32_t *values, uint32_t *scratch);
+size_t kernel_count(const Kernel *kernel);
+void dense_bases(Kernel *kernel);
+uint32_t interleaved_of(const Kernel *kernel, size_t dense);
+static inline const uint64_t *state_words(const Kernel *kernel, uint32_t number) {
+    return kernel->shards[number % kernel->threads].states + (size_t)(number / kernel->threads) * kernel->layout.words;
+}
+static inline size_t dense_of(const Kernel *kernel, uint32_t number) {
+    return kernel->dense_base[number % kernel->threads] + number / kernel->threads;
+}
+/* Walk every step of the state; false if something is not known yet (see worker->missed) or memory ran out. */
+bool expand(Worker *worker, uint32_t state);
+/* ADVANCED_DONE: the edges are there; ADVANCED_MISSES: learn, then build again. */
+Advanced kernel_build_graph(Kernel *kernel);
+void kernel_free_graph(Kernel *kernel);
+
+/* ---- graph.c --------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    uint32_t conditions;
+    const uint8_t *strong;
+    const uint32_t *offsets; /* for each action: its conditions */
+    const uint32_t *numbers;
+} FairnessTable;
+
+typedef struct {
+    Vector prefix; /* uint32_t states */
+    Vector cycle;  /* uint32_t pairs: action, state */
+    bool found;
+} LassoResult;
+
+typedef struct {
+    const uint8_t *allowed;
+    const uint8_t *starts;
+    const uint8_t **visits;
+    uint32_t visit_count;
+} FairQuery;
+
+/* Marks in `component` (one uint32_t for each state, 0 for none) the fair components; false: out of memory. */
+bool fair_components(const Kernel *kernel, const FairnessTable *fairness, const FairQuery *query, uint32_t *component);
+bool find_lasso(const Kernel *kernel, const FairnessTable *fairness, const FairQuery *query, const uint32_t *initial,
+                size_t initial_count, LassoResult *result);
+bool shortest_to(const Kernel *kernel, const FairQuery *query, const uint32_t *initial, size_t initial_count,
+                 const uint32_t *goal, Vector *prefix, bool *found);
+void conditions_ever_enabled(const Kernel *kernel, const FairnessTable *fairness, uint8_t *enabled);
+bool mark_backwards(const Kernel *kernel, const uint8_t *allowed, uint8_t *marked);
+
+#endif

@@ -1,0 +1,327 @@
+"""The native engine: the kernel walks tries and stores states in C; this side tells it what steps do.
+
+The kernel stops where its tries have no answer, Python executes the missing routines, the kernel goes on. Slots are
+packed into as few bits as their domains need; ``fit`` repacks when a domain outgrows its bits or a slot is added.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from typing import TYPE_CHECKING, Any
+
+from attractor.check._kernel import Kernel
+from attractor.check.errors import SpecError
+from attractor.check.execution import Outcome, evaluations, steps, truth
+from attractor.check.exploration import DEADLOCK, Counts, Finding, Graph, Progress, Settings
+from attractor.check.liveness import Lasso, Query
+from attractor.check.memory import Tally, impure
+from attractor.check.model import CHOICE, Instance, Model, Routine, State
+from attractor.check.symmetry import canonical_form
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MISSES, TIME, LEVEL, DONE = range(4)
+SLICE_SECONDS = 0.2
+
+
+class NativeSearch:
+    """One exploration by the native engine."""
+
+    def __init__(self, model: Model, settings: Settings | None = None) -> None:
+        self.model = model
+        self.settings = settings or Settings()
+        self.counts = Counts(taken=[0] * len(model.actions))
+        self.bound: str | None = None
+        self.findings: dict[tuple[int, int], Finding] = {}
+        self.reduced = self.settings.symmetry
+        self.tallies: dict[str, Tally] = {}
+        self._canonical = canonical_form(model) if self.settings.symmetry else None
+        self._kernel = Kernel(threads=self.settings.threads)
+        self._instances: list[Instance] = [*model.actions, *model.predicates]
+        self._sharers: dict[Routine, list[int]] = {}
+        self._bits: list[int] = []
+        self._finding_names: list[tuple[int, int]] = []
+        self._configure()
+        self._fit()
+
+    # What the contract promises
+
+    def state(self, index: int) -> State:
+        """The state with that index."""
+        return self._kernel.state(index)
+
+    def parent(self, index: int) -> int | None:
+        """The state from which it was first reached."""
+        return self._kernel.parent(index)
+
+    def key(self, state: State) -> State:
+        """The representative under which ``state`` is known."""
+        return self._canonical(state) if self._canonical else state
+
+    def initial(self) -> list[int]:
+        """The indices of the initial states."""
+        found = (self._kernel.find(self._padded(state)) for state in self.model.initial)
+        return sorted({index for index in found if index is not None})
+
+    def successors(self, index: int) -> list[tuple[int, State]]:
+        """The remembered steps out of a state: (action instance, state)."""
+        while (found := self._kernel.successors(index)) is None:
+            self._resolve()
+        return found
+
+    def graph(self) -> Graph:
+        """Every step between explored states."""
+        self._build_graph()
+        offsets, targets, actions = array("Q"), array("I"), array("I")
+        for each, data in zip((offsets, targets, actions), self._kernel.graph(), strict=True):
+            each.frombytes(data)
+        return Graph(offsets, targets, actions)
+
+    def mask(self, predicate: int) -> bytearray:
+        """For each state, whether the predicate is true there."""
+        size = self._kernel.counts()["distinct"]
+        mask, at = bytearray(size), 0
+        while (at := self._kernel.mask(predicate, mask, at)) < size:
+            self._resolve()
+        return mask
+
+    def bytes_used(self) -> int:
+        """The memory that states and tries take."""
+        counts = self._kernel.counts()
+        return counts["table_bytes"] + counts["trie_bytes"]
+
+    def table_bytes(self) -> int:
+        """The memory that states, predecessors and their index take."""
+        return self._kernel.counts()["table_bytes"]
+
+    # The search
+
+    def run(self) -> NativeSearch:
+        """Explore until nothing is new or a limit is reached."""
+        started = time.monotonic()
+        for state in self.model.initial:
+            self.counts.generated += 1
+            if all(truth(self.model, self.model.predicates[each], state) for each in self.model.constraints):
+                self._fit()
+                self._kernel.add_initial(self._padded(state))
+        self._kernel.learned()
+        try:
+            self._search(started)
+        except KeyboardInterrupt:
+            self.bound = "interrupted"
+        except MemoryError:
+            self.bound = "the memory of this machine"
+        self._note(self._kernel.counts())
+        self.counts.taken = self._kernel.taken()
+        for number, state_index, action, after in self._kernel.found():
+            self.findings[self._finding_names[number]] = Finding(state_index, action, after)
+        return self
+
+    def _search(self, started: float) -> None:
+        depth, whole = 0, True
+        limit = self.settings.max_depth
+        while self.bound is None:
+            last = (depth + whole) == limit
+            status = self._kernel.advance(SLICE_SECONDS, last)
+            counts = self._kernel.counts()
+            depth, whole = counts["depth"], status == LEVEL
+            if status == MISSES:
+                self._resolve()
+            elif status == DONE:
+                return
+            if whole:
+                self.counts.levels.append(counts["level"])
+                if last:
+                    self.bound = f"depth {depth}" if counts["could_go_on"] else None
+                    self._note(counts)
+                    return
+            self._note(counts)
+            self._check_limits(started, counts)
+
+    def _note(self, counts: dict[str, int]) -> None:
+        self.counts.distinct = counts["distinct"]
+        self.counts.generated = counts["generated"] + len(self.model.initial)
+        self.counts.depth = counts["depth"]
+
+    def _check_limits(self, started: float, counts: dict[str, int]) -> None:
+        seconds = time.monotonic() - started
+        settings = self.settings
+        frontier = counts["distinct"] - sum(self.counts.levels)
+        if settings.on_progress:
+            settings.on_progress(
+                Progress(self.counts.distinct, self.counts.generated, self.counts.depth, frontier, seconds)
+            )
+        if not frontier:
+            return
+        used = counts["table_bytes"] + counts["trie_bytes"]
+        if settings.max_states is not None and self.counts.distinct >= settings.max_states:
+            self.bound = f"{settings.max_states} states"
+        elif settings.max_seconds is not None and seconds >= settings.max_seconds:
+            self.bound = f"{settings.max_seconds:g} seconds"
+        elif settings.memory_bytes is not None and used > settings.memory_bytes:
+            self.bound = f"{settings.memory_bytes} bytes of memory"
+        elif settings.stop_at_first and self._violated():
+            self.bound = "first violation"
+
+    def _violated(self) -> bool:
+        names = [self._finding_names[number] for number, *_ in self._kernel.found()]
+        return any(prop == DEADLOCK or self.model.properties[prop].kind != "sometimes" for prop, _ in names)
+
+    # Teaching the kernel
+
+    def _configure(self) -> None:
+        tries: dict[Any, int] = {}
+        rows = []
+        for number, instance in enumerate(self._instances):
+            routine = instance.routine
+            key = routine if routine.shared else instance
+            rows.append((tries.setdefault(key, len(tries)), instance.binding))
+            self._sharers.setdefault(routine, []).append(number)
+        watches, judges = self._watches()
+        self._kernel.configure(
+            actions=rows[: len(self.model.actions)],
+            predicates=rows[len(self.model.actions) :],
+            watches=watches,
+            judges=judges,
+            constraints=self.model.constraints,
+            terminal=self.model.terminal,
+            symmetry=[
+                (len(each.columns), len(each.columns[0]), [slot for column in each.columns for slot in column])
+                for each in (self.model.symmetries if self.settings.symmetry else ())
+                if len(each.columns) > 1 and each.columns[0]
+            ],
+            deadlock=self.settings.deadlock,
+            findings=len(self._finding_names),
+        )
+
+    def _watches(self) -> tuple[list[tuple[int, int, bool]], list[tuple[int, int, int]]]:
+        watches, judges = [], []
+        wanted = self.settings.properties
+        for number, claim in enumerate(self.model.properties):
+            if claim.is_liveness or (wanted is not None and number not in wanted):
+                continue
+            for place, case in enumerate(claim.cases):
+                finding = len(self._finding_names)
+                self._finding_names.append((number, place))
+                if claim.kind == "always_step":
+                    judges += [(action, predicate, finding) for action, predicate in case.steps.items()]
+                else:
+                    watches.append((case.operands[0], finding, claim.kind == "sometimes"))
+        self._finding_names.append((DEADLOCK, 0))
+        return watches, judges
+
+    def _fit(self) -> None:
+        """Repack if a domain outgrew its bits or a slot is new."""
+        needed = [(len(slot.domain.values) - 1).bit_length() for slot in self.model.slots]
+        known = self._bits + [0] * (len(needed) - len(self._bits))
+        if self._bits and len(needed) == len(self._bits) and all(map(int.__le__, needed, known)):
+            return
+        self._bits = with_room(needed, grown=[n > k > 0 for n, k in zip(needed, known, strict=True)])
+        self._kernel.fit(bytes(self._bits), [slot.default for slot in self.model.slots])
+
+    def _padded(self, state: State) -> State:
+        missing = self.model.slots[len(state) :]
+        return state + tuple(slot.default for slot in missing) if missing else state
+
+    def _resolve(self) -> None:
+        """Execute what the kernel misses, and tell it."""
+        while (miss := self._kernel.next_miss()) is not None:
+            number, before, after = miss
+            instance = self._instances[number]
+            shared = instance.routine.shared
+            state = self._padded(before) + (self._padded(after) if after is not None else ())
+            if number < len(self.model.actions):
+                outcomes = steps(self.model, instance, state)
+            else:
+                outcomes = evaluations(self.model, instance, state)
+            if shared and not instance.routine.shared:
+                for each in self._sharers[instance.routine]:
+                    self._kernel.separate(each)
+            self._teach(number, instance, outcomes)
+        self._fit()
+        self._kernel.learned()
+
+    def _teach(self, number: int, instance: Instance, outcomes: list[Outcome]) -> None:
+        tally = self.tallies.setdefault(instance.name, Tally())
+        tally.executed += len(outcomes)
+        for outcome in outcomes:
+            tally.widest = max(tally.widest, sum(1 for ref, _ in outcome.path if ref < CHOICE))
+            path = [part for pair in outcome.path for part in pair]
+            leaf = outcome.leaf
+            flat = [part for pair in leaf for part in pair] if isinstance(leaf, tuple) else leaf
+            if not self._kernel.learn(number, path, flat):
+                raise impure(instance)
+
+    # Runs
+
+    def _build_graph(self) -> None:
+        while self._kernel.build_graph() == MISSES:
+            self._resolve()
+
+
+def words_for(bits: Sequence[int]) -> int:
+    """The 64-bit words that fields of these widths take, as the kernel lays them out: widest first, first fit."""
+    words = [0]
+    for width in sorted(bits, reverse=True):
+        place = next((n for n, used in enumerate(words) if used + width <= 64), None)
+        if place is None:
+            words.append(width)
+        else:
+            words[place] += width
+    return len(words)
+
+
+def with_room(needed: Sequence[int], grown: Sequence[bool]) -> list[int]:
+    """Give fields that are growing one bit more than they need, where that costs no further word."""
+    roomy = [width + 1 if growing else width for width, growing in zip(needed, grown, strict=True)]
+    return roomy if words_for(roomy) == words_for(needed) else list(needed)
+
+
+class NativeFairGraph:
+    """The explored graph with fairness, searched by the kernel; the same contract as ``FairGraph``."""
+
+    def __init__(self, search: NativeSearch) -> None:
+        search._build_graph()  # noqa: SLF001 - the two halves of one engine
+        self._kernel = search._kernel  # noqa: SLF001
+        self.size = search.counts.distinct
+        self.initial = search.initial()
+        model = search.model
+        if not self.initial and self.size:
+            raise SpecError(f"{model.name}: no initial state was explored")
+        numbers: list[list[int]] = [[] for _ in model.actions]
+        for number, condition in enumerate(model.fairness):
+            for instance in condition.instances:
+                numbers[instance].append(number)
+        offsets = array("I", [0])
+        for each in numbers:
+            offsets.append(offsets[-1] + len(each))
+        flat = array("I", [number for each in numbers for number in each])
+        self._fairness = (
+            bytes(condition.strong for condition in model.fairness),
+            offsets.tobytes(),
+            flat.tobytes(),
+        )
+
+    def find(self, query: Query) -> Lasso | None:
+        """A fair run that answers the query, with the shortest prefix; None if there is none."""
+        found = self._kernel.lasso(query.allowed, query.starts, query.visits, self.initial, self._fairness)
+        if found is None:
+            return None
+        prefix, flat = found
+        return Lasso(prefix, tuple(zip(flat[::2], flat[1::2], strict=True)))
+
+    def fair_from(self, allowed: bytearray) -> bytearray:
+        """The states from which some fair run stays among ``allowed``."""
+        return self._kernel.fair_from(allowed, allowed, (), self.initial, self._fairness)
+
+    def shortest(self, query: Query, goal: bytearray) -> tuple[int, ...] | None:
+        """The shortest run that goes from a start through allowed states to ``goal``."""
+        return self._kernel.shortest(query.allowed, query.starts, (goal,), self.initial, self._fairness)
+
+    def ever_enabled(self) -> set[int]:
+        """The fairness conditions that are enabled anywhere."""
+        everywhere = bytes(self.size)
+        mask = self._kernel.ever_enabled(everywhere, everywhere, (), self.initial, self._fairness)
+        return {number for number, enabled in enumerate(mask) if enabled}
