@@ -13,8 +13,8 @@ from attractor.apiserver.authorization import MASTERS, attributes_of, forbidden
 from attractor.apiserver.core import Request
 from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.watch import Watch
+from attractor.httpd.bodyguard import check_body
 from attractor.httpd.formats.catalog import catalog
-from attractor.httpd.jsonguard import check_json
 from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
 from attractor.httpd.pages import PAGES, Ask
 from attractor.httpd.presentation import present, shape_of, watch_encoder
@@ -132,7 +132,7 @@ class Router:
             if page is not None:
                 return page
         if request.body:
-            check_json(request.body, self._limits)
+            check_body(request.headers.get(b"content-type", b""), request.body, self._limits)
         shape = shape_of(request, query)
         asked = Request(
             method=request.method,
