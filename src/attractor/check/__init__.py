@@ -9,7 +9,7 @@ Guarantees: engines agree on distinct, generated and depth, and count as TLC cou
 "holds"; a step that is not a function of what it reads is reported, not remembered.
 """
 
-from attractor.check.checking import check
+from attractor.check.checking import check, simulate
 from attractor.check.declarations import (
     Map,
     Subset,
@@ -80,6 +80,7 @@ __all__ = [
     "predicate",
     "refines",
     "require",
+    "simulate",
     "sometimes",
     "strong",
     "subset",
