@@ -60,6 +60,7 @@ _SUBRESOURCES: dict[str, Callable[[Call], Response]] = {"scale": scale}
 _STATE_SUBRESOURCES = frozenset({"status", "finalize"})
 """Subresources that read and write the object itself."""
 
+_NOBODY = User()
 _PATCH_TYPES: tuple[PatchType, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
@@ -72,7 +73,7 @@ class Request:
     query: Mapping[str, Sequence[str]] = field(default_factory=dict)
     body: bytes = b""
     content_type: str = ""
-    user: User = field(default_factory=User)
+    user: User = _NOBODY
     user_agent: str = ""
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from attractor.objects.jsontypes import Json
+import msgspec
 
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 
@@ -77,8 +76,7 @@ class ListOptions:
     timeout_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True):
     """One request that has been understood: the core's input."""
 
     verb: Verb
@@ -88,7 +86,7 @@ class Operation:
     namespace: str = ""
     name: str = ""
     subresource: str = ""
-    body: Json = None
+    body: Any = None
     """The decoded body of a write: an object, or the operations of a JSON patch."""
     duplicates: tuple[str, ...] = ()
     """Fields that stood twice in the body; the last one counted."""
@@ -96,7 +94,7 @@ class Operation:
     write: WriteOptions = WriteOptions()
     delete: DeleteOptions = DeleteOptions()
     list: ListOptions = ListOptions()
-    user: User = field(default_factory=User)
+    user: User = User()
     user_agent: str = ""
 
     @property

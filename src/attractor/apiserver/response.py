@@ -6,7 +6,7 @@ resourceVersion, and a list is a join.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
@@ -92,10 +92,10 @@ class Response:
     def committed(self, revision: int) -> Response:
         """This response once its transaction is committed at that revision."""
         if isinstance(self.body, ObjectBody) and self.body.revision is None:
-            return replace(self, body=ObjectBody(self.body.value, revision))
+            return Response(self.code, ObjectBody(self.body.value, revision), self.warnings)
         if isinstance(self.body, JsonBody) and self.body.value.get("metadata", {}).get("resourceVersion") == "":
             metadata = {**self.body.value["metadata"], "resourceVersion": str(revision)}
-            return replace(self, body=JsonBody({**self.body.value, "metadata": metadata}))
+            return Response(self.code, JsonBody({**self.body.value, "metadata": metadata}), self.warnings)
         return self
 
     def encode(self) -> bytes:

@@ -48,7 +48,7 @@ def patch(call: Call) -> Response:
     live = kind.decode(entry.value)
     current = {**live, "metadata": {**live["metadata"], "resourceVersion": str(entry.revision)}}
     patched = patched_document(op, current, kind)
-    obj, warnings = decode_patched(kind, patched, op)
+    obj, warnings = decode_patched(kind, current, patched, op)
     check_name(obj, op)
     kind.strategy.default(obj)
     return update_object(call, entry, live, obj, warnings)
@@ -69,14 +69,21 @@ def _not_a_map(value: Any) -> str:
     return f"json: cannot unmarshal {go_kind(value)} into Go value of type map[string]interface {{}}"
 
 
-def decode_patched(kind: Kind, patched: Any, op: Operation) -> tuple[JsonObject, list[str]]:
+def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation) -> tuple[JsonObject, list[str]]:
     """The patched document in its kind's shape; what cannot be decoded is the patch's fault."""
     if not isinstance(patched, dict):
         raise _bad_patch(kind, patched, _not_a_map(patched))
+    document = {"kind": kind.gvk.kind, "apiVersion": kind.gvk.api_version, **patched}
+    # Patches share what they leave alone, and stored metadata is in shape: it need not be decoded again.
+    kept = current["metadata"] if document.get("metadata") is current["metadata"] else None
+    if kept is not None:
+        document["metadata"] = {}
     try:
-        decoded = _decode_as_said(kind, {"kind": kind.gvk.kind, "apiVersion": kind.gvk.api_version, **patched})
+        decoded = _decode_as_said(kind, document)
     except DecodeError as error:
         raise _bad_patch(kind, patched, str(error)) from None
+    if kept is not None:
+        decoded.obj["metadata"] = {**kept}
     complaints = strict_errors(op.duplicates, decoded.unknown)
     if op.write.field_validation == "Strict" and complaints:
         raise _bad_patch(kind, patched, strict_error(complaints))
