@@ -279,12 +279,12 @@ class NativeSearch:
             if shared and not instance.routine.shared:
                 for each in self._sharers[instance.routine]:
                     self._kernel.separate(each)
+            self.tallies.setdefault(instance.name, Tally()).note(self.model, instance, state, outcomes)
             self._teach(number, instance, outcomes)
         self._fit()
         self._kernel.learned()
 
     def _teach(self, number: int, instance: Instance, outcomes: list[Outcome]) -> None:
-        self.tallies.setdefault(instance.name, Tally()).note(self.model, instance, outcomes)
         for outcome in outcomes:
             path = [part for pair in outcome.path for part in pair]
             leaf = outcome.leaf
