@@ -73,6 +73,7 @@ class EmbeddedCluster:
         authenticator: Authenticator | None = None,
         authorizer: Authorizer | None = None,
         anonymous_read: bool = False,
+        root_ca: str = "",
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._given = store
@@ -83,6 +84,7 @@ class EmbeddedCluster:
         if anonymous_read:
             self._authorizer = AnonymousRead(self._authorizer)
         self._limits = limits
+        self._root_ca = root_ca
         self.metrics = Metrics()
         self._stack = AsyncExitStack()
         self._listeners: list[Listener] = []
@@ -120,7 +122,7 @@ class EmbeddedCluster:
             if is_fresh:
                 # What the cluster begins with is no history: a watch from before it is told to list first.
                 await store.compact(store.revision)
-            controllers = Controllers(server, self._controllers)
+            controllers = Controllers(server, self._controllers, root_ca=self._root_ca)
             await self._stack.enter_async_context(controllers)
             hub = WatchHub(store, self.metrics)
             self._router = Router(
