@@ -322,7 +322,7 @@ def action(function: Any = None, /, *, fair: Fair | None = None, when: Any = Tru
 
     ``fair="weak"``: an instance that stays enabled is taken at last; ``fair="strong"``: one that is enabled again and
     again is. Without it the system may leave the action out for ever, which is right for users and faults.
-    ``when`` names a constant (or a function of the spec) that switches the action on: without it there is no such action.
+    ``when`` is a constant (or a function of the spec) that switches the action on; where it is false there is none.
     """
     return Action(function, {}) if function else _decorator(Action, over, fair=fair, when=when)
 
