@@ -11,6 +11,8 @@ While the upgrade lasts, nobody may modify apps and clusters; and never do both 
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from attractor.check import (
     Map,
     Spec,
@@ -64,11 +66,12 @@ HEARD_BY_V2 = {
     (STARTING, READY): READY,
     (UPGRADE_DONE, UPDATE_DONE): READY,
 }
-HEARD = {V1: HEARD_BY_V1, V2: HEARD_BY_V2}
 
 
 class CloudletUpgrade(Spec):
     """One upgrade from v1 to v2, with a user who modifies apps before and after it."""
+
+    HEARD: ClassVar[dict[str, dict[tuple[str, str], str]]] = {V1: HEARD_BY_V1, V2: HEARD_BY_V2}
 
     disconnects: int = constant(0)
     crm_crashes: int = constant(0)
@@ -155,7 +158,7 @@ class CloudletUpgrade(Spec):
         """News of the tracked state arrives."""
         require(self.connected and (v, state) in self.news)
         self.news.discard((v, state))
-        after = HEARD[v].get((self.crm[v], state))
+        after = self.HEARD[v].get((self.crm[v], state))
         if after is not None:
             self.become(v, after)
         if v == V1 and state == UPDATING and self.crm[V1] == UPGRADE_INIT:
