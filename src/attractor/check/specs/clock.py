@@ -37,7 +37,14 @@ from attractor.check import (
 CR, CM1, CM2 = OBJECTS = ("cr", "cm1", "cm2")
 
 IDLE, DONE, RETRY = "idle", "done", "retry"
-INIT, GET_CR, GET_CM1, CREATE_CM1, GET_CM2, CREATE_CM2 = "init", "get cr", "get cm1", "create cm1", "get cm2", "create cm2"
+INIT, GET_CR, GET_CM1, CREATE_CM1, GET_CM2, CREATE_CM2 = (
+    "init",
+    "get cr",
+    "get cm1",
+    "create cm1",
+    "get cm2",
+    "create cm2",
+)
 REQUESTS = {GET_CR: CR, GET_CM1: CM1, CREATE_CM1: CM1, GET_CM2: CM2, CREATE_CM2: CM2}
 QUERIES, UPDATES = (GET_CR, GET_CM1, GET_CM2), (CREATE_CM1, CREATE_CM2)
 

@@ -356,5 +356,7 @@ class ClusterInst(Spec):
         return all(self.tracked[i].state in STABLE for i in self.INSTANCES)
 
     settles = leads_to(
-        lambda self, i: self.tracked[i].state not in STABLE, lambda self, i: self.tracked[i].state in STABLE, i=instances
+        lambda self, i: self.tracked[i].state not in STABLE,
+        lambda self, i: self.tracked[i].state in STABLE,
+        i=instances,
     )

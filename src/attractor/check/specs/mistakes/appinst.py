@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from attractor.check import require
 from attractor.check.specs.appinst import APP, CLUSTER, AppInst
-from attractor.check.specs.clusterinst import DELETE_PREPARE, NOT_PRESENT, READY, STABLE, ClusterInst
+from attractor.check.specs.clusterinst import (
+    CREATE_REQUESTED,
+    CREATING,
+    DELETE_PREPARE,
+    DELETE_REQUESTED,
+    DELETING,
+    NOT_PRESENT,
+    READY,
+)
 
 
 class ChecksTheClusterTooEarly(AppInst):
@@ -13,8 +21,8 @@ class ChecksTheClusterTooEarly(AppInst):
 
     def user_creates(self, i: str) -> None:
         """Look whether the cluster was ever there."""
-        require(i == CLUSTER or self.tracked[CLUSTER].state not in (NOT_PRESENT, "CreateRequested", "Creating"))
-        ClusterInst.user_creates(self, i)
+        require(i == CLUSTER or self.tracked[CLUSTER].state not in (NOT_PRESENT, CREATE_REQUESTED, CREATING))
+        super(AppInst, self).user_creates(i)
 
 
 class DeletesTheClusterFirst(AppInst):
@@ -22,7 +30,7 @@ class DeletesTheClusterFirst(AppInst):
 
     def prepared(self, i: str) -> None:
         """Do not wait for the app."""
-        ClusterInst.prepared(self, i)
+        super(AppInst, self).prepared(i)
 
 
 class UpdatesClusterUnderApp(AppInst):
@@ -30,7 +38,7 @@ class UpdatesClusterUnderApp(AppInst):
 
     def user_updates(self, i: str) -> None:
         """Each instance is looked at alone."""
-        ClusterInst.user_updates(self, i)
+        super(AppInst, self).user_updates(i)
 
 
 class WaitsForTheAppForEver(AppInst):
@@ -59,9 +67,9 @@ class RetriesTheAppForEver(AppInst):
         require(False)
 
 
-class UndoesOverDependents(AppInst):
+class DyingClustersAreReady(AppInst):
     """A cluster that is being deleted counts as usable until it is gone."""
 
     def cluster_is_ready(self) -> bool:
         """It has been ready, and is still there."""
-        return self.tracked[CLUSTER].state in (*STABLE[:1], DELETE_PREPARE, "DeleteRequested", "Deleting")
+        return self.tracked[CLUSTER].state in (READY, DELETE_PREPARE, DELETE_REQUESTED, DELETING)

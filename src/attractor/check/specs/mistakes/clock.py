@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from attractor.check import action, constant, require
 from attractor.check.specs.clock import (
-    CM1,
     CREATE_CM1,
     CREATE_CM2,
     DONE,
     GET_CM1,
     GET_CM2,
+    OBJECTS,
     REQUESTS,
     RETRY,
     UPDATES,
@@ -56,7 +56,7 @@ class DropsFailedReconciles(Clock):
         super().receive_update(c, key)
         self.notice.discard((c, key))
 
-    @action(c=Clock.declared["controllers"], key=(CM1,), when=False)
+    @action(c=Clock.controllers, key=OBJECTS, when=False)
     def lose_update(self, c: int, key: str) -> None:
         """No updates are lost."""
 
@@ -84,7 +84,7 @@ class WatchesFromNowOn(Clock):
 class DatabaseMayIgnoreUpdates(Clock):
     """Nobody promised that the database ever handles an update."""
 
-    @action(c=Clock.declared["controllers"], update=UPDATES)
+    @action(c=Clock.controllers, update=UPDATES)
     def apply_update(self, c: int, update: str) -> None:
         """As before, without fairness."""
         super().apply_update(c, update)
@@ -108,12 +108,9 @@ class AlreadyExistsIsAFailure(Clock):
         return RETRY if step in UPDATES and found is False else super().reconcile(step, found)
 
 
-class ChecksCm2Only(Clock):
-    """The shortcut "if cm2 exists, all is done, otherwise create both" trusts a stale read: cm1 may be created twice,
-    but never is cm2 without it. The mistake is the other half: it creates cm2 at once if the read of cm1 was stale."""
-
-    stale_reads: bool = constant(True)
+class SkipsMissingCm1(Clock):
+    """A missing cm1 is taken for one that somebody has deleted on purpose, and the controller goes on to cm2."""
 
     def reconcile(self, step: str, found: bool | None) -> str:
-        """Take a missing cm1 for a deleted one, which is somebody else's work."""
+        """Whether cm1 was found makes no difference."""
         return GET_CM2 if step == GET_CM1 else super().reconcile(step, found)
