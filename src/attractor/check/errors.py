@@ -43,7 +43,7 @@ class SharingLost(BaseException):
 
 def author_line() -> str:
     """Return ``file.py:line`` of the innermost frame outside this package: the author's own line."""
-    frame = sys._getframe(1)
+    frame = sys._getframe(1)  # noqa: SLF001 - the only way to the caller's line
     while frame.f_back is not None:
         filename = frame.f_code.co_filename
         own = filename.startswith(_PACKAGE) and not filename.startswith(str(Path(_PACKAGE) / "specs"))

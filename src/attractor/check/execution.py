@@ -14,12 +14,14 @@ token; everything else raises ``SharingLost``, after which the routine runs with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from attractor.check.errors import Disabled, SharingLost, SpecError, author_line
 from attractor.check.model import AFTER, CHOICE, DERIVED, Instance, Model, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
 
 T = TypeVar("T")
 Path = tuple[tuple[int, int], ...]
@@ -39,11 +41,11 @@ def _lose(*_: object) -> NoReturn:
     raise SharingLost
 
 
-class Token:
+class Token:  # noqa: PLW1641 - hashing is one of the ways to look
     """A parameter whose identity the routine must not look at, so that one execution speaks for every instance."""
 
     __slots__ = ("number",)
-    __class__ = property(_lose)  # type: ignore[assignment]  # isinstance() must not see through a token
+    __class__ = property(_lose)  # isinstance() must not see through a token
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -57,11 +59,13 @@ class Token:
         return not self == other
 
 
-for _operation in (
-    "hash repr str format bool int index float len iter contains getitem call getattr lt le gt ge add radd sub rsub "
-    "mul rmul mod rmod floordiv rfloordiv truediv rtruediv pow rpow and rand or ror xor rxor neg pos abs invert "
-    "lshift rlshift rshift rrshift divmod rdivmod round reduce_ex"
-).split():
+_WAYS_TO_LOOK = (
+    *("hash", "repr", "str", "format", "bool", "int", "index", "float", "len", "iter", "contains", "getitem", "call"),
+    *("getattr", "lt", "le", "gt", "ge", "add", "radd", "sub", "rsub", "mul", "rmul", "mod", "rmod", "floordiv"),
+    *("rfloordiv", "truediv", "rtruediv", "pow", "rpow", "and", "rand", "or", "ror", "xor", "rxor", "neg", "pos"),
+    *("abs", "invert", "lshift", "rlshift", "rshift", "rrshift", "divmod", "rdivmod", "round", "reduce_ex"),
+)
+for _operation in _WAYS_TO_LOOK:
     setattr(Token, f"__{_operation}__", _lose)
 
 
@@ -159,11 +163,11 @@ def execute(model: Model, instance: Instance, state: State, leaf_of: Callable[[E
     try:
         return _execute(model, instance, state, leaf_of)
     except SharingLost:
-        unshare(model, instance)
+        unshare(instance)
         return _execute(model, instance, state, leaf_of)
 
 
-def unshare(model: Model, instance: Instance) -> None:
+def unshare(instance: Instance) -> None:
     """Let every instance of this routine run and remember on its own."""
     instance.routine.shared = False
     instance.routine.bound = frozenset()

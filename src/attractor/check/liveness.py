@@ -13,11 +13,15 @@ is searched again without the states where the group is enabled. Only steps that
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from attractor.check.exploration import OUTSIDE, Graph
-from attractor.check.model import Fairness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from attractor.check.model import Fairness
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,8 @@ class FairGraph:
 
     def _judge(self, component: set[int]) -> set[int] | None:
         """None if the component is fair; the states to search without (strong fairness); empty if it is hopeless."""
-        taken, count = set(), [0] * len(self.fairness)
+        taken: set[int] = set()
+        count = [0] * len(self.fairness)
         for state in component:
             for number in self.enabled(state):
                 count[number] += 1
@@ -219,7 +224,12 @@ class FairGraph:
         cycle: list[tuple[int, int]] = []
         current = entry
         while owed:
-            leg = self._leg(current, component, lambda action, state: bool(owed & self._paid_by(action, state, visits)))
+            open_debts = frozenset(owed)
+            leg = self._leg(
+                current,
+                component,
+                lambda action, state, owing=open_debts: not owing.isdisjoint(self._paid_by(action, state, visits)),  # type: ignore[misc]
+            )
             for action, state in leg:
                 owed -= self._paid_by(action, state, visits)
             cycle += leg
@@ -247,9 +257,8 @@ class FairGraph:
                 if ends(action, target):
                     leg = [(action, target)]
                     while state != start:
-                        action, previous = came[state]
-                        leg.append((action, state))
-                        state = previous
+                        leg.append((came[state][0], state))
+                        state = came[state][1]
                     return leg[::-1]
                 if target not in came and target != start:
                     came[target] = (action, state)

@@ -10,13 +10,15 @@ disabled; 1 (idle) -> read ``queue``; 0 (empty) -> disabled; 7 -> write ``queue`
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import ImpureStep
 from attractor.check.execution import Outcome, evaluations, steps
 from attractor.check.model import AFTER, CHOICE, DERIVED, Instance, Model, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Read:
@@ -48,12 +50,40 @@ class Leaf:
         self.value = value
 
 
+SAMPLES_PER_ROUTINE = 4
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One remembered execution: where it happened and how it went."""
+
+    instance: Instance
+    state: State
+    outcomes: list[Outcome]
+
+
 @dataclass
 class Tally:
-    """How well a routine is remembered: executions of its Python code, and the most slots one of them read."""
+    """How well a routine is remembered: executions of its Python code, and what the widest of them read."""
 
     executed: int = 0
     widest: int = 0
+    slots: tuple[str, ...] = ()
+    samples: list[Sample] = field(default_factory=list)
+
+    def note(self, model: Model, instance: Instance, state: State, outcomes: list[Outcome]) -> None:
+        """Count these executions, and keep a few of them to be run again by the audit."""
+        self.executed += len(outcomes)
+        if any(outcome.leaf for outcome in outcomes):
+            if len(self.samples) < SAMPLES_PER_ROUTINE:
+                self.samples.append(Sample(instance, state, outcomes))
+            else:
+                self.samples[self.executed % SAMPLES_PER_ROUTINE] = Sample(instance, state, outcomes)
+        for outcome in outcomes:
+            reads = [ref for ref, _ in outcome.path if ref < CHOICE]
+            if len(reads) > self.widest:
+                self.widest = len(reads)
+                self.slots = tuple(model.name_of(instance.binding[-1 - ref] if ref < 0 else ref) for ref in reads)
 
 
 class Memory:
@@ -127,10 +157,8 @@ class Memory:
         if not routine.shared:
             self._tries.pop(routine, None)
         key = routine if routine.shared else instance
-        tally = self.tallies.setdefault(instance.name, Tally())
-        tally.executed += len(outcomes)
+        self.tallies.setdefault(instance.name, Tally()).note(self.model, instance, state, outcomes)
         for outcome in outcomes:
-            tally.widest = max(tally.widest, sum(1 for ref, _ in outcome.path if ref < CHOICE))
             self._tries[key] = insert(self._tries.get(key), outcome, instance)
 
 
@@ -142,7 +170,7 @@ def insert(root: Any, outcome: Outcome, instance: Instance) -> Any:
         node = holder.get(at)
         if node is None:
             node = holder[at] = Fork(ref ^ CHOICE) if ref >= CHOICE else Read(ref)
-        elif not (type(node) is Fork and ref == CHOICE | node.count or type(node) is Read and node.ref == ref):
+        elif not ((type(node) is Fork and ref == CHOICE | node.count) or (type(node) is Read and node.ref == ref)):
             raise impure(instance)
         holder, at = node.children, number
     present = holder.get(at)

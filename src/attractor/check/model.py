@@ -15,13 +15,14 @@ while the model is being explored: states found earlier hold the new slot's defa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import SpecError, ValueNotHashable, author_line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+
     from attractor.check.properties import Property
 
 AFTER = 1 << 24
@@ -218,6 +219,12 @@ class Model:
         for instance, binding in zip(group, bindings, strict=True):
             instance.routine = routine
             instance.binding = tuple(binding)
+
+    def name_of(self, ref: int) -> str:
+        """What a reference is called by the author."""
+        if ref & DERIVED:
+            return self.predicates[ref ^ DERIVED].label
+        return f"{self.slots[ref ^ AFTER].name} after" if ref & AFTER else self.slots[ref].name
 
     def value(self, state: State, ref: int) -> Any:
         """The value that ``state`` holds in slot ``ref``."""

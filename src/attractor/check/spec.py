@@ -25,17 +25,20 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from types import FunctionType
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from attractor.check import declarations as words
 from attractor.check.errors import Disabled, MutationError, SpecError, author_line
 from attractor.check.execution import Execution, Token, apply, steps
-from attractor.check.model import AFTER, DERIVED, Arguments, Fairness, Instance, Model, Routine, Symmetry
+from attractor.check.memory import Memory
+from attractor.check.model import AFTER, DERIVED, Arguments, Fairness, Instance, Model, Routine, State, Symmetry
 from attractor.check.properties import Case, Property
-from attractor.check.refinement import Refinement
+from attractor.check.splitting import conjuncts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 T = TypeVar("T")
 
@@ -92,9 +95,9 @@ class Spec:
         for name, value in list(vars(cls).items()):
             inherited = merged.get(name)
             if isinstance(value, FunctionType) and isinstance(inherited, words.Declared):
-                value = inherited.remade(value)
-                setattr(cls, name, value)
-            if isinstance(value, words.Named):
+                merged[name] = inherited.remade(value)
+                setattr(cls, name, merged[name])
+            elif isinstance(value, words.Named):
                 merged[name] = value
         cls.declared = merged
 
@@ -139,7 +142,7 @@ class Spec:
         return picked
 
     def enabled(self, action: Any, *arguments: Any) -> bool:
-        """Whether ``action`` (its name, or the declaration) can be taken; without arguments: whether any instance can."""
+        """Whether ``action`` (its name or declaration) can be taken; without arguments: whether any instance can."""
         name = action if isinstance(action, str) else getattr(action, "name", None) or action.__name__
         if not isinstance(self.declared.get(name), words.Action):
             raise SpecError(f"{author_line()}: {type(self).__name__} has no action {name!r}")
@@ -227,6 +230,7 @@ class Compiler:
             self._enabledness(part)
             self._bounds(part)
             self._safety(part)
+            self._refinements(part)
             self._liveness(part)
             self._fairness(part)
             self._symmetry(part)
@@ -304,22 +308,22 @@ class Compiler:
 
     def _safety(self, part: Spec) -> None:
         for name, declared in part.of(words.SafetyProperty):
-            if isinstance(declared, Refinement):
-                self._refinement(part, declared)
             if declared.kind == "always_step":
                 cases: tuple[Case, ...] = (Case(steps=self._judges(part, name, declared)),)
             else:
                 arguments = self.product(part, declared.over)
-                judged = _where_it_applies(self.bind(part, declared.function), self.model.applied, name)
-                function = judged if declared.kind == "always" else self.bind(part, declared.function)
-                indices = self.model.add_predicates(name, function, arguments)
-                cases = tuple(Case(each, (index,)) for each, index in zip(arguments, indices, strict=True))
+                parts = conjuncts(declared.function) if declared.kind == "always" else [declared.function]
+                cases = tuple(case for each in parts for case in self._cases(part, declared, each, arguments))
             self.model.properties.append(Property(name, declared.kind, cases))
 
-    def _refinement(self, part: Spec, declared: Refinement) -> None:
-        look = Instance(declared.name, (), Routine(declared.name, self.bind(part, declared.require_initial)))
-        for state in self.model.initial:
-            steps(self.model, look, state)
+    def _cases(
+        self, part: Spec, declared: words.SafetyProperty[Any], function: Callable[..., Any], arguments: list[Arguments]
+    ) -> Iterator[Case]:
+        judge = self.bind(part, function)
+        if declared.kind == "always":
+            judge = _where_it_applies(judge, self.model.applied, declared.name)
+        indices = self.model.add_predicates(declared.name, judge, arguments)
+        return (Case(each, (index,)) for each, index in zip(arguments, indices, strict=True))
 
     def _judges(self, part: Spec, name: str, declared: words.SafetyProperty[Any]) -> dict[int, int]:
         judges = {}
@@ -330,6 +334,17 @@ class Compiler:
                 (judges[action.index],) = self.model.add_predicates(f"{name} of {action.label}", function)
         return judges
 
+    def _refinements(self, part: Spec) -> None:
+        for name, declared in part.of(words.Refinement):
+            abstract = declared.abstract
+            abstraction = Abstraction(abstract if isinstance(abstract, Spec) else abstract(part), declared.function)
+            starts = self.model.add_predicates(f"{name} initially", self.bind(part, abstraction.starts))
+            judges = {}
+            for action in self.model.actions:
+                function = self.bind(part, _judge(part, abstraction.permits, action))
+                (judges[action.index],) = self.model.add_predicates(f"{name} of {action.label}", function)
+            self.model.properties.append(Property(name, "refines", (Case(operands=tuple(starts), steps=judges),)))
+
     def _liveness(self, part: Spec) -> None:
         for name, declared in part.of(words.LivenessProperty):
             arguments = self.product(part, declared.over)
@@ -338,7 +353,7 @@ class Compiler:
             cases = tuple(
                 Case(each, tuple(operand[n] for operand in operands), henceforth) for n, each in enumerate(arguments)
             )
-            self.model.properties.append(Property(name, declared.kind, cases))  # type: ignore[arg-type]
+            self.model.properties.append(Property(name, declared.kind, cases))
 
     def _operand(self, part: Spec, name: str, operand: Any, arguments: list[Arguments]) -> list[int]:
         if isinstance(operand, words.Henceforth):
@@ -371,6 +386,45 @@ class Compiler:
             slots = [family for family in maps if all(ref < AFTER for ref in family.refs.values())]
             columns = tuple(tuple(family.refs[key] for family in slots) for key in keys)
             self.model.symmetries.append(Symmetry(name, columns))
+
+
+class Abstraction:
+    """A function from concrete states to states of an abstract specification."""
+
+    def __init__(self, abstract: Spec, function: Callable[..., Mapping[str, Any]]) -> None:
+        self._name = abstract.name
+        self._model = abstract.compile()
+        self._memory = Memory(self._model)
+        self._function = function
+
+    def starts(self, concrete: Spec) -> bool:
+        """Whether an initial state maps to an initial state."""
+        return self.of(concrete) in self._model.initial
+
+    def permits(self, before: Spec, step: Step) -> bool:
+        """Whether a concrete step maps to an abstract step or to none."""
+        one, other = self.of(before), self.of(step.after)
+        return one == other or any(
+            apply(writes, action.binding, one) == other
+            for action in self._model.actions
+            for writes in self._memory.steps(action, one)
+        )
+
+    def of(self, concrete: Spec) -> State:
+        """The abstract state of a concrete one."""
+        values = dict(self._function(concrete))
+        state = []
+        for slot in self._model.slots:
+            if slot.variable not in values:
+                raise SpecError(f"the abstraction to {self._name} gives no value for its variable `{slot.variable}`")
+            value = values[slot.variable]
+            state.append(slot.domain.intern(_part(value, slot.key) if slot.keyed else value))
+        return tuple(state)
+
+
+def _part(whole: Any, key: Any) -> Any:
+    """One key's part of a map's value, or whether a set has it."""
+    return key in whole if isinstance(whole, set | frozenset) else whole[key]
 
 
 def _where_it_applies(function: Callable[..., Any], applied: set[str], name: str) -> Callable[..., bool]:

@@ -6,9 +6,12 @@ only if no value names a key and no step looks at which key it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from attractor.check.model import Model, State
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from attractor.check.model import Model, State
 
 
 def canonical_form(model: Model) -> Callable[[State], State] | None:

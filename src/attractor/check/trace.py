@@ -26,7 +26,7 @@ Plain = Any
 
 def plain(value: Any) -> Plain:
     """The value as JSON can hold it: records and maps as objects, sets as sorted lists, other things by their text."""
-    if value is None or isinstance(value, bool | int | float | str) and not isinstance(value, Enum):
+    if value is None or (isinstance(value, bool | int | float | str) and not isinstance(value, Enum)):
         return value
     if isinstance(value, Enum):
         return value.name
@@ -60,10 +60,10 @@ class TraceStep:
 
 @dataclass(frozen=True)
 class Trace:
-    """A finite run, or a run with a loop, that decides a property of a specification."""
+    """A finite run, or a run with a loop, that decides a claim (the name of a property) about a specification."""
 
     spec: str
-    property: str
+    claim: str
     initial: dict[str, Plain]
     steps: tuple[TraceStep, ...]
     loop: int | None = None
@@ -71,6 +71,10 @@ class Trace:
     def __len__(self) -> int:
         """The number of steps."""
         return len(self.steps)
+
+    def __bool__(self) -> bool:
+        """A trace is there even if it has no step."""
+        return True
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -89,7 +93,7 @@ class Trace:
         """The trace as one JSON object."""
         return {
             "spec": self.spec,
-            "property": self.property,
+            "property": self.claim,
             "initial": self.initial,
             "steps": [
                 {"action": s.action, "arguments": s.arguments, "chosen": list(s.chosen), "changed": s.changed}
@@ -109,7 +113,7 @@ class Trace:
 
     def text(self) -> str:
         """The run for a terminal: each step with only what it changed."""
-        lines = [f"{self.property}: {len(self.steps)} steps of {self.spec}", "  0. initially"]
+        lines = [f"{self.claim}: {len(self.steps)} steps of {self.spec}", "  0. initially"]
         lines += [f"       {name} = {_short(value)}" for name, value in self.initial.items()]
         state = dict(self.initial)
         for number, step in enumerate(self.steps, 1):

@@ -7,11 +7,12 @@ never taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from attractor.check.trace import Trace
 
 Answer = Literal["holds", "violated", "inconclusive"]
@@ -66,7 +67,9 @@ class Verdict:
     bound: str | None = None
     engine: str = "python"
     threads: int = 1
+    table_bytes: int = 0
     warnings: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
     coverage: tuple[ActionCoverage, ...] = field(default=(), repr=False)
 
     @property
@@ -115,8 +118,10 @@ class Verdict:
             "bound": self.bound,
             "engine": self.engine,
             "threads": self.threads,
+            "table_bytes": self.table_bytes,
             "properties": [each.to_json() for each in self.properties],
             "warnings": list(self.warnings),
+            "advice": list(self.advice),
         }
 
     def text(self) -> str:
@@ -129,6 +134,7 @@ class Verdict:
             lines.append(f"  stopped at: {self.bound}; what lies beyond was not seen")
         lines += self._property_lines()
         lines += [f"  warning: {warning}" for warning in self.warnings]
+        lines += [f"  advice: {each}" for each in self.advice]
         return "\n".join(lines)
 
     def _property_lines(self) -> Iterable[str]:

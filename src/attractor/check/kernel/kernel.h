@@ -7,8 +7,8 @@
 #ifndef ATTRACTOR_KERNEL_H
 #define ATTRACTOR_KERNEL_H
 
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE 1
 #endif
 
 #include <stdatomic.h>
@@ -38,7 +38,10 @@ typedef struct {
     size_t capacity;
 } Vector;
 
-bool vector_reserve(Vector *vector, size_t element, size_t length);
+bool vector_grow(Vector *vector, size_t element, size_t length);
+static inline bool vector_reserve(Vector *vector, size_t element, size_t length) {
+    return length <= vector->capacity || vector_grow(vector, element, length);
+}
 void vector_free(Vector *vector);
 
 /* ---- trie.c ---------------------------------------------------------------------------------------------------- */
@@ -106,6 +109,7 @@ int32_t tries_add_leaf(Tries *tries, const Write *writes, uint32_t count);
 void tries_forget(Tries *tries, uint32_t trie);
 /* Walk from `child`, calling `visit` for each leaf of writes; YES if there was one. */
 Walked walk_action(const Tries *tries, uint32_t instance, int32_t child, View *view, LeafVisitor visit, void *context);
+Walked walk_truth(const Tries *tries, uint32_t instance, int32_t child, View *view);
 Walked walk_predicate(const Tries *tries, uint32_t instance, View *view);
 Walked evaluate(const Tries *tries, uint32_t predicate, View *view);
 
@@ -170,10 +174,13 @@ size_t shard_bytes(const Shard *shard, uint32_t words);
 
 /* ---- search.c -------------------------------------------------------------------------------------------------- */
 
-/* Instances grouped by the slot that they read first: for each value of the slot, those that it does not rule out. */
+/* Instances grouped by the slot that they read first: for each value of the slot, those that it does not rule out: an
+ * action that it disables, an invariant that it makes true. */
 typedef struct {
     uint32_t instance;
-    int32_t child;
+    int32_t child; /* where the walk begins */
+    uint32_t watch; /* for predicates: which watch asks */
+    int32_t idle;  /* the child that needs no look */
 } Candidate;
 
 typedef struct {
@@ -228,6 +235,8 @@ typedef struct {
     Vector labels;    /* uint32_t: their actions, with OUTSIDE_BIT where they leave the constraint */
     uint64_t sum;     /* weighted_sum of the state at hand */
     Vector owners;    /* uint32_t: the shards of the successors */
+    uint64_t *lately; /* LATELY successors that were committed lately, by hash: they need no second insert */
+    uint8_t *is_lately;
     Vector *out;      /* for each shard, uint64_t records: hash, parent, words */
     Vector missed;    /* uint32_t records: instance, has_after, slots values (twice with after) */
     Vector redo;      /* uint32_t states whose steps are not all known */
@@ -238,6 +247,7 @@ typedef struct {
     uint64_t generated;
 } Worker;
 
+#define LATELY 8192u
 #define OUTSIDE_BIT 0x80000000u
 
 typedef enum { MODE_EXPLORE, MODE_LAST_LEVEL, MODE_GRAPH } Mode;
@@ -245,7 +255,8 @@ typedef enum { MODE_EXPLORE, MODE_LAST_LEVEL, MODE_GRAPH } Mode;
 typedef struct Kernel {
     Tries tries;
     Layout layout;
-    Dispatch dispatch;
+    Dispatch dispatch; /* of actions */
+    Dispatch lookout;  /* of watches that are not settled */
     uint32_t threads;
     Shard *shards;
     Worker *workers;
@@ -282,7 +293,7 @@ typedef struct Kernel {
 
 typedef enum { ADVANCED_MISSES, ADVANCED_TIME, ADVANCED_LEVEL, ADVANCED_DONE, ADVANCED_MEMORY } Advanced;
 
-bool dispatch_rebuild(Kernel *kernel);
+bool dispatches_rebuild(Kernel *kernel);
 void dispatch_free(Dispatch *dispatch);
 Advanced kernel_advance(Kernel *kernel, double seconds);
 bool kernel_add_initial(Kernel *kernel, const uint32_t *values, bool *added);

@@ -13,6 +13,8 @@
 #define QUOTA_PER_THREAD 4096
 #define MISSES_PER_ROUND 1024
 #define ALONE_BELOW 2048
+#define FAR 16
+#define NEAR 6
 
 static inline Instance *instances(const Kernel *kernel) { return kernel->tries.instances.data; }
 
@@ -47,8 +49,9 @@ static bool group_fill(const Kernel *kernel, Group *group, const Candidate *memb
     for (uint32_t value = 0; value <= values; value++) {
         group->offsets[value] = filled;
         for (size_t i = 0; i < count; i++) {
-            int32_t child = value < values ? tries_child(&kernel->tries, members[i].child, value) : CHILD_MISSING;
-            if (child != CHILD_FALSE) group->candidates[filled++] = (Candidate){members[i].instance, child};
+            Candidate candidate = members[i];
+            candidate.child = value < values ? tries_child(&kernel->tries, candidate.child, value) : CHILD_MISSING;
+            if (candidate.child != candidate.idle) group->candidates[filled++] = candidate;
         }
     }
     group->offsets[values + 1] = filled;
@@ -58,48 +61,62 @@ static bool group_fill(const Kernel *kernel, Group *group, const Candidate *memb
 }
 
 /* The slot that an instance reads first, or -1. */
-static int32_t first_slot(const Kernel *kernel, uint32_t number, int32_t *root) {
-    const Instance *instance = &instances(kernel)[number];
-    *root = ((int32_t *)kernel->tries.roots.data)[instance->trie];
-    if (*root <= 0) return -1;
-    const Node *node = (const Node *)kernel->tries.nodes.data + *root;
+static int32_t first_slot(const Kernel *kernel, const Candidate *candidate) {
+    if (candidate->child <= 0) return -1;
+    const Instance *instance = &instances(kernel)[candidate->instance];
+    const Node *node = (const Node *)kernel->tries.nodes.data + candidate->child;
     if (node->kind != NODE_READ) return -1;
     int32_t ref = node->ref < 0 ? instance->binding[-1 - node->ref] : node->ref;
     return ref < REF_AFTER ? ref : -1;
 }
 
-bool dispatch_rebuild(Kernel *kernel) {
-    dispatch_free(&kernel->dispatch);
-    uint32_t actions = kernel->tries.actions, slots = kernel->layout.slots;
+/* Sort `all` into groups by first slot; those without one are walked in every state. */
+static bool dispatch_make(const Kernel *kernel, Dispatch *dispatch, const Candidate *all, size_t count) {
+    dispatch_free(dispatch);
+    uint32_t slots = kernel->layout.slots;
     uint32_t *starts = calloc(slots + 2, sizeof *starts);
-    Candidate *sorted = malloc((actions ? actions : 1) * sizeof *sorted);
-    bool done = starts != NULL && sorted != NULL;
-    for (uint32_t i = 0; done && i < actions; i++) {
-        int32_t root, slot = first_slot(kernel, i, &root);
-        if (slot >= 0) {
-            starts[slot + 1]++;
-            continue;
-        }
-        Vector *rest = &kernel->dispatch.ungrouped;
-        done = vector_reserve(rest, sizeof(Candidate), rest->length + 1);
-        if (done) ((Candidate *)rest->data)[rest->length++] = (Candidate){i, root};
+    Candidate *sorted = malloc((count + 1) * sizeof *sorted);
+    bool done = starts != NULL && sorted != NULL && vector_reserve(&dispatch->ungrouped, sizeof(Candidate), count + 1);
+    for (size_t i = 0; done && i < count; i++) {
+        int32_t slot = first_slot(kernel, &all[i]);
+        if (slot >= 0) starts[slot + 1]++;
+        else if (all[i].child != all[i].idle) ((Candidate *)dispatch->ungrouped.data)[dispatch->ungrouped.length++] = all[i];
     }
     for (uint32_t slot = 0; done && slot <= slots; slot++) starts[slot + 1] += starts[slot];
-    for (uint32_t i = 0; done && i < actions; i++) {
-        int32_t root, slot = first_slot(kernel, i, &root);
-        if (slot >= 0) sorted[starts[slot]++] = (Candidate){i, root};
+    for (size_t i = 0; done && i < count; i++) {
+        int32_t slot = first_slot(kernel, &all[i]);
+        if (slot >= 0) sorted[starts[slot]++] = all[i];
     }
     for (uint32_t slot = 0, from = 0; done && slot < slots; from = starts[slot++]) {
         if (starts[slot] == from) continue;
-        Vector *groups = &kernel->dispatch.groups;
-        done = vector_reserve(groups, sizeof(Group), groups->length + 1);
+        done = vector_reserve(&dispatch->groups, sizeof(Group), dispatch->groups.length + 1);
         if (!done) break;
-        Group *group = (Group *)groups->data + groups->length++;
+        Group *group = (Group *)dispatch->groups.data + dispatch->groups.length++;
         *group = (Group){.slot = slot};
         done = group_fill(kernel, group, sorted + from, starts[slot] - from);
     }
     free(starts);
     free(sorted);
+    return done;
+}
+
+bool dispatches_rebuild(Kernel *kernel) {
+    const int32_t *roots = kernel->tries.roots.data;
+    uint32_t actions = kernel->tries.actions;
+    size_t watches = kernel->watches.length, most = actions > watches ? actions : watches, open = 0;
+    Candidate *all = malloc((most + 1) * sizeof *all);
+    if (all == NULL) return false;
+    for (uint32_t i = 0; i < actions; i++) all[i] = (Candidate){i, roots[instances(kernel)[i].trie], 0, CHILD_FALSE};
+    bool done = dispatch_make(kernel, &kernel->dispatch, all, actions);
+    for (uint32_t i = 0; i < watches; i++) {
+        const Watch *watch = (const Watch *)kernel->watches.data + i;
+        if (kernel->settled[watch->finding]) continue;
+        uint32_t instance = actions + watch->predicate;
+        int32_t idle = watch->wanted ? CHILD_FALSE : CHILD_TRUE;
+        all[open++] = (Candidate){instance, roots[instances(kernel)[instance].trie], i, idle};
+    }
+    done = done && dispatch_make(kernel, &kernel->lookout, all, open);
+    free(all);
     kernel->tries.roots_changed = false;
     return done;
 }
@@ -121,6 +138,9 @@ bool workers_make(Kernel *kernel) {
         worker->words = realloc(worker->words, words * sizeof(uint64_t));
         free(worker->recalled);
         worker->recalled = calloc(kernel->predicates + 1, sizeof(uint64_t));
+        worker->lately = realloc(worker->lately, (size_t)LATELY * words * sizeof(uint64_t));
+        free(worker->is_lately);
+        worker->is_lately = calloc(LATELY, 1);
         worker->stamp = 0;
         if (worker->out == NULL) worker->out = calloc(kernel->threads, sizeof(Vector));
         if (worker->taken == NULL) worker->taken = calloc(kernel->tries.actions + 1, sizeof(uint64_t));
@@ -128,7 +148,7 @@ bool workers_make(Kernel *kernel) {
             worker->found = calloc(kernel->findings, sizeof(Found));
             for (uint32_t f = 0; worker->found && f < kernel->findings; f++) worker->found[f].state = NO_STATE;
         }
-        if (!worker->before || !worker->after || !worker->scratch || !worker->words || !worker->recalled ||
+        if (!worker->lately || !worker->is_lately || !worker->before || !worker->after || !worker->scratch || !worker->words || !worker->recalled ||
             !worker->out || !worker->taken || !worker->found)
             return false;
     }
@@ -145,6 +165,8 @@ void workers_free(Kernel *kernel) {
         free(worker->scratch);
         free(worker->words);
         free(worker->recalled);
+        free(worker->lately);
+        free(worker->is_lately);
         free(worker->out);
         free(worker->taken);
         free(worker->found);
@@ -178,9 +200,15 @@ static void note_miss(Worker *worker, uint32_t instance, const uint32_t *before,
     missed->length += size;
 }
 
+/* In one level, a state that decides something is one step nearer than a step that does. */
+static bool is_better(const Found *known, uint32_t state, bool is_step) {
+    if (known->state == NO_STATE) return true;
+    return is_step == (known->after != NULL) ? state < known->state : !is_step;
+}
+
 static void note_found(Worker *worker, uint32_t finding, uint32_t action, const uint32_t *after) {
     Found *found = &worker->found[finding];
-    if (found->state <= worker->state) return;
+    if (!is_better(found, worker->state, after != NULL)) return;
     found->state = worker->state;
     found->action = action;
     free(found->after);
@@ -305,15 +333,26 @@ static inline void walk_candidate(Worker *worker, const Candidate *candidate) {
     note_miss(worker, view.missed, worker->before, NULL);
 }
 
-static void look_at_state(Worker *worker) {
+static inline void look_candidate(Worker *worker, const Candidate *candidate) {
     const Kernel *kernel = worker->kernel;
-    for (size_t i = 0; i < kernel->watches.length; i++) {
-        const Watch *watch = (const Watch *)kernel->watches.data + i;
-        if (kernel->settled[watch->finding]) continue;
-        View view = {worker->before, NULL, worker->recalled, worker->stamp, 0};
-        Walked walked = evaluate(&kernel->tries, watch->predicate, &view);
-        if (walked == WALK_MISS) note_miss(worker, view.missed, worker->before, NULL);
-        else if ((uint8_t)walked == watch->wanted) note_found(worker, watch->finding, NO_STATE, NULL);
+    const Watch *watch = (const Watch *)kernel->watches.data + candidate->watch;
+    View view = {worker->before, NULL, worker->recalled, worker->stamp, candidate->instance};
+    Walked walked = walk_truth(&kernel->tries, candidate->instance, candidate->child, &view);
+    if (walked == WALK_MISS) note_miss(worker, view.missed, worker->before, NULL);
+    else if ((uint8_t)walked == watch->wanted) note_found(worker, watch->finding, NO_STATE, NULL);
+}
+
+/* Call `look` for the candidates that the state at hand does not rule out. */
+static inline void each_candidate(Worker *worker, const Dispatch *dispatch, void (*look)(Worker *, const Candidate *)) {
+    const Candidate *ungrouped = dispatch->ungrouped.data;
+    for (size_t i = 0; i < dispatch->ungrouped.length; i++) look(worker, &ungrouped[i]);
+    const Group *groups = dispatch->groups.data;
+    for (size_t i = 0; i < dispatch->groups.length; i++) {
+        const Group *group = &groups[i];
+        uint32_t value = worker->before[group->slot];
+        if (value > group->values) value = group->values;
+        for (uint32_t at = group->offsets[value]; at < group->offsets[value + 1]; at++)
+            look(worker, &group->candidates[at]);
     }
 }
 
@@ -339,17 +378,8 @@ bool expand(Worker *worker, uint32_t state) {
     worker->stamp++;
     worker->missed_here = false;
     worker->steps.length = worker->labels.length = 0;
-    if (kernel->mode != MODE_GRAPH) look_at_state(worker);
-    const Candidate *ungrouped = kernel->dispatch.ungrouped.data;
-    for (size_t i = 0; i < kernel->dispatch.ungrouped.length; i++) walk_candidate(worker, &ungrouped[i]);
-    const Group *groups = kernel->dispatch.groups.data;
-    for (size_t i = 0; i < kernel->dispatch.groups.length; i++) {
-        const Group *group = &groups[i];
-        uint32_t value = worker->before[group->slot];
-        if (value > group->values) value = group->values;
-        for (uint32_t at = group->offsets[value]; at < group->offsets[value + 1]; at++)
-            walk_candidate(worker, &group->candidates[at]);
-    }
+    if (kernel->mode != MODE_GRAPH) each_candidate(worker, &kernel->lookout, look_candidate);
+    each_candidate(worker, &kernel->dispatch, walk_candidate);
     if (kernel->mode == MODE_EXPLORE && worker->labels.length == 0) look_for_deadlock(worker);
     return !worker->missed_here && !worker->failed;
 }
@@ -366,6 +396,11 @@ static bool commit_steps(Worker *worker) {
         worker->taken[labels[i] & ~OUTSIDE_BIT]++;
         if (labels[i] & OUTSIDE_BIT) continue;
         uint64_t hash = hash_words(packed, words);
+        size_t place = hash >> 20 & (LATELY - 1);
+        uint64_t *lately = worker->lately + place * words;
+        if (worker->is_lately[place] && same_state(lately, packed, words)) continue;
+        memcpy(lately, packed, words * sizeof *packed);
+        worker->is_lately[place] = 1;
         Vector *out = &worker->out[((uint32_t *)worker->owners.data)[i]];
         if (!vector_reserve(out, sizeof(uint64_t), out->length + words + 2)) return false;
         uint64_t *record = (uint64_t *)out->data + out->length;
@@ -405,6 +440,15 @@ static void round_expand(Worker *worker) {
     }
 }
 
+/* Ask early for what inserting will touch: the bucket of a record far ahead, the state behind one that is nearer. */
+static inline void shard_prefetch(const Shard *shard, uint32_t words, const uint64_t *record, size_t stride, size_t left) {
+    if (left > FAR) __builtin_prefetch(&shard->index[bucket_of(record[FAR * stride], shard->buckets)]);
+    if (left > NEAR) {
+        uint64_t entry = shard->index[bucket_of(record[NEAR * stride], shard->buckets)];
+        if (entry) __builtin_prefetch(shard->states + (size_t)((uint32_t)entry - 1) * words);
+    }
+}
+
 static void round_insert(Kernel *kernel, uint32_t owner) {
     uint32_t words = kernel->layout.words;
     Shard *shard = &kernel->shards[owner];
@@ -413,8 +457,7 @@ static void round_insert(Kernel *kernel, uint32_t owner) {
         const uint64_t *record = out->data;
         size_t stride = words + 2, count = out->length / stride;
         for (size_t i = 0; i < count; i++, record += stride) {
-            if (i + 8 < count && shard->buckets)
-                __builtin_prefetch(&shard->index[bucket_of(record[8 * stride], shard->buckets)]);
+            if (shard->buckets) shard_prefetch(shard, words, record, stride, count - i);
             uint32_t local;
             if (shard_insert(shard, words, record + 2, record[0], (uint32_t)record[1], &local) < 0) {
                 kernel->workers[owner].failed = true;
@@ -425,28 +468,12 @@ static void round_insert(Kernel *kernel, uint32_t owner) {
     }
 }
 
-/* Join what the workers found; true if something is missing. */
-static bool round_close(Kernel *kernel) {
-    bool missing = false;
-    for (uint32_t f = 0; f < kernel->findings; f++) {
-        for (uint32_t t = 0; t < kernel->threads; t++) {
-            Found *mine = &kernel->workers[t].found[f], *best = &kernel->found[f];
-            if (mine->state == NO_STATE) continue;
-            if (!kernel->settled[f] && mine->state < best->state) {
-                free(best->after);
-                *best = *mine;
-                mine->after = NULL;
-            }
-            free(mine->after);
-            *mine = (Found){NO_STATE, NO_STATE, NULL};
-        }
-        if (kernel->found[f].state != NO_STATE) kernel->settled[f] = 1;
-    }
+/* Collect the states to be done again; true if there are any. */
+static bool gather_redo(Kernel *kernel) {
     if (kernel->round_redoes) kernel->redo.length = 0;
     for (uint32_t t = 0; t < kernel->threads; t++) {
         Vector *redo = &kernel->workers[t].redo;
         if (redo->length == 0) continue;
-        missing = true;
         if (!vector_reserve(&kernel->redo, sizeof(uint32_t), kernel->redo.length + redo->length)) {
             kernel->workers[t].failed = true;
             return true;
@@ -455,7 +482,31 @@ static bool round_close(Kernel *kernel) {
         kernel->redo.length += redo->length;
         redo->length = 0;
     }
-    return missing;
+    return kernel->redo.length > 0;
+}
+
+/* Join what the workers found. A finding that is a step is final at the level's end: a state may come nearer till then. */
+static void gather_found(Kernel *kernel) {
+    bool settled = false, level_ends = kernel->level_done == kernel->level_size && kernel->redo.length == 0;
+    for (uint32_t f = 0; f < kernel->findings; f++) {
+        Found *best = &kernel->found[f];
+        for (uint32_t t = 0; t < kernel->threads; t++) {
+            Found *mine = &kernel->workers[t].found[f];
+            if (mine->state == NO_STATE) continue;
+            if (!kernel->settled[f] && is_better(best, mine->state, mine->after != NULL)) {
+                free(best->after);
+                *best = *mine;
+                mine->after = NULL;
+            }
+            free(mine->after);
+            *mine = (Found){NO_STATE, NO_STATE, NULL};
+        }
+        if (best->state != NO_STATE && !kernel->settled[f] && (best->after == NULL || level_ends)) {
+            kernel->settled[f] = 1;
+            settled = true;
+        }
+    }
+    if (settled && !dispatches_rebuild(kernel)) kernel->workers[0].failed = true;
 }
 
 static bool failed(const Kernel *kernel) {
@@ -521,7 +572,8 @@ static Advanced rounds(Kernel *kernel, double deadline, bool together) {
         kernel->round_end = from + count;
         round_run(kernel, together);
         if (!kernel->round_redoes) kernel->level_done += count;
-        bool missing = round_close(kernel);
+        bool missing = gather_redo(kernel);
+        gather_found(kernel);
         if (failed(kernel)) return ADVANCED_MEMORY;
         if (missing) {
             if (kernel->quota > QUOTA_FIRST) kernel->quota /= 2;

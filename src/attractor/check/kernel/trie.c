@@ -6,8 +6,7 @@
 
 #define DENSE_LIMIT 64
 
-bool vector_reserve(Vector *vector, size_t element, size_t length) {
-    if (length <= vector->capacity) return true;
+bool vector_grow(Vector *vector, size_t element, size_t length) {
     size_t capacity = vector->capacity ? vector->capacity : 16;
     while (capacity < length) capacity += capacity / 2 + 1;
     void *data = realloc(vector->data, capacity * element);
@@ -243,7 +242,7 @@ Walked walk_action(const Tries *tries, uint32_t number, int32_t child, View *vie
     return WALK_YES;
 }
 
-static Walked walk_truth(const Tries *tries, uint32_t number, int32_t child, View *view) {
+Walked walk_truth(const Tries *tries, uint32_t number, int32_t child, View *view) {
     const Instance *instance = &instances_of(tries)[number];
     while (child > 0) {
         const Node *node = &nodes_of(tries)[child];

@@ -382,8 +382,9 @@ class Clock(Spec):
         """Updates of its own objects make the controller look again."""
         return CM2 in self.objects and self.controller[c].step == GET_CM1
 
-    is_map_and_clocks = refines(
-        lambda self: MapAndClocks(controllers=self.controllers, deadline=self.deadline),
-        lambda self: {"objects": frozenset(self.objects), "clock": {c: self.clock[c] for c in self.clock}},
-    )
+    @refines(lambda self: MapAndClocks(controllers=self.controllers, deadline=self.deadline))
+    def is_map_and_clocks(self) -> dict[str, object]:
+        """An outsider sees the stored objects and the clocks."""
+        return {"objects": frozenset(self.objects), "clock": {c: self.clock[c] for c in self.clock}}
+
     converges = leads_to(lambda self: CR in self.objects, converged)
