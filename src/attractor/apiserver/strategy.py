@@ -9,9 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from attractor.objects.fields import METADATA_ONLY
+
 if TYPE_CHECKING:
     from attractor.objects.field import FieldError
     from attractor.objects.jsontypes import JsonObject
+
+
+class DecodeError(ValueError):
+    """The object cannot be read as its kind; the text is the decoder's, without saying which object it was."""
 
 
 class Decoded(NamedTuple):
@@ -34,8 +40,11 @@ class Strategy:
     allow_unconditional_update = True
     """Whether PUT may leave out ``metadata.resourceVersion``."""
 
+    selectable = METADATA_ONLY
+    """What field selectors may name."""
+
     def decode(self, obj: JsonObject) -> Decoded:
-        """Check types and bring the object into the kind's shape; raises ``BadRequest`` in the decoder's words."""
+        """Check types and bring the object into the kind's shape; raises ``DecodeError``."""
         return Decoded(obj, [])
 
     def default(self, obj: JsonObject) -> None:
@@ -46,6 +55,17 @@ class Strategy:
 
     def prepare_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> None:
         """Put back, in place, what this request may not change (status on the main resource, spec on status)."""
+
+    def grace_period_s(self, obj: JsonObject, asked: int | None) -> int:
+        """How long a delete waits before the object goes; most kinds go at once."""
+        return 0
+
+    def prepare_delete(self, obj: JsonObject, now: str) -> None:
+        """Change, in place, what marking the object as deleted means beyond its metadata."""
+
+    def awaits_finalization(self, obj: JsonObject) -> bool:
+        """Whether a deleted object still waits for something other than its metadata.finalizers."""
+        return False
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Why the name is not allowed; ``prefix`` when it is a generateName."""

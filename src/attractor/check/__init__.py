@@ -37,6 +37,7 @@ from attractor.check.declarations import (
     weak,
 )
 from attractor.check.errors import ImpureStep, MutationError, SpecError, ValueNotHashable
+from attractor.check.refinement import refines
 from attractor.check.spec import Composition, Spec, Step
 from attractor.check.trace import Trace, TraceStep
 from attractor.check.values import Bag, FrozenMap, Record
@@ -75,6 +76,7 @@ __all__ = [
     "interchangeable",
     "leads_to",
     "predicate",
+    "refines",
     "require",
     "sometimes",
     "strong",

@@ -34,6 +34,7 @@ from attractor.check.errors import Disabled, MutationError, SpecError, author_li
 from attractor.check.execution import Execution, Token, apply, steps
 from attractor.check.model import AFTER, DERIVED, Arguments, Fairness, Instance, Model, Routine, Symmetry
 from attractor.check.properties import Case, Property
+from attractor.check.refinement import Refinement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -303,6 +304,8 @@ class Compiler:
 
     def _safety(self, part: Spec) -> None:
         for name, declared in part.of(words.SafetyProperty):
+            if isinstance(declared, Refinement):
+                self._refinement(part, declared)
             if declared.kind == "always_step":
                 cases: tuple[Case, ...] = (Case(steps=self._judges(part, name, declared)),)
             else:
@@ -312,6 +315,11 @@ class Compiler:
                 indices = self.model.add_predicates(name, function, arguments)
                 cases = tuple(Case(each, (index,)) for each, index in zip(arguments, indices, strict=True))
             self.model.properties.append(Property(name, declared.kind, cases))
+
+    def _refinement(self, part: Spec, declared: Refinement) -> None:
+        look = Instance(declared.name, (), Routine(declared.name, self.bind(part, declared.require_initial)))
+        for state in self.model.initial:
+            steps(self.model, look, state)
 
     def _judges(self, part: Spec, name: str, declared: words.SafetyProperty[Any]) -> dict[int, int]:
         judges = {}

@@ -1,9 +1,48 @@
 """Revisioned key-value stores: one contract, three engines.
 
 Guarantees (each is a test of the conformance suite): writes are atomic and durable once acknowledged; revisions
-grow by one with each transaction; reads are of a snapshot; a watcher sees every change after its revision exactly
-once and in order, can resume from any retained revision, and is told ``Compacted`` when it cannot.
+grow with each transaction; reads are of a snapshot; a watcher sees every change after its revision exactly once and
+in order, can resume from any retained revision, and is told ``Compacted`` when it cannot.
 
-Read ``contract`` first, then ``mvcc`` (the sans-I/O core of every engine), then ``memory``, ``sqlite`` and ``etcd``.
-The store knows nothing of Kubernetes: keys are text, values are bytes.
+Read ``contract`` first, then ``mvcc`` (the sans-I/O core of every engine) and ``sortedmap`` (what it stands on), then
+``local`` and ``watching`` (what the engines share), then ``memory``, ``sqlite`` and ``etcd``. ``open_store`` makes
+any of them from an address. The store knows nothing of Kubernetes: keys are text, values are bytes.
 """
+
+from attractor.store.contract import (
+    Batch,
+    Compacted,
+    Entry,
+    Event,
+    FutureRevision,
+    Snapshot,
+    Stale,
+    Store,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+    StoreUnusable,
+    TooLarge,
+    Watch,
+)
+from attractor.store.memory import MemoryStore
+from attractor.store.opening import open_store
+
+__all__ = [
+    "Batch",
+    "Compacted",
+    "Entry",
+    "Event",
+    "FutureRevision",
+    "MemoryStore",
+    "Snapshot",
+    "Stale",
+    "Store",
+    "StoreError",
+    "StoreFull",
+    "StoreUnavailable",
+    "StoreUnusable",
+    "TooLarge",
+    "Watch",
+    "open_store",
+]

@@ -4,13 +4,19 @@
     ├── Stale             a compared key is at another revision: read again
     ├── Compacted         the revision is no longer kept: start over
     ├── FutureRevision    the revision is not there yet
+    ├── TooLarge          the engine takes no transaction of that size; nothing was written
     ├── StoreFull         no space; nothing was written, reads go on
-    └── StoreUnavailable  the engine cannot be reached; whether a write in flight happened is unknown
+    ├── StoreUnavailable  the engine cannot be reached; whether a write in flight happened is unknown
+    └── StoreUnusable     the store cannot be opened: the text says what is wrong and what to do
 
 Worked example: on an empty store, ``commit({"a": 0}, puts={"a": b"1"})`` answers revision 1; the same again raises
 ``Stale`` for ``a`` (it is at 1 now); ``commit({"a": 1}, deletes={"a"})`` answers 2. A watch after 0 then sees
 ``Event(1, "a", b"1", None)`` and ``Event(2, "a", None, Entry("a", b"1", 1, 1))``; a snapshot at 1 still reads ``a``.
-After ``compact(2)`` the snapshot at 1 and a watch after 0 raise ``Compacted``.
+After ``compact(2)`` the snapshot at 1 and a watch after 0 or 1 raise ``Compacted``; a watch after 2 goes on.
+
+Keys are text that is not empty and does not begin with U+0000; they are ordered by code point, which is the order of
+their UTF-8 bytes. Revisions grow with each transaction. In memory and in SQLite they grow by one; in etcd they are
+etcd's own, so that writes to keys of others leave gaps.
 """
 
 from __future__ import annotations
@@ -18,7 +24,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
 
@@ -50,12 +56,20 @@ class FutureRevision(StoreError):
         super().__init__(f"revision {asked} is in the future, the newest is {newest}")
 
 
+class TooLarge(StoreError):
+    """The engine takes no transaction of that size; nothing was written, and trying again is of no use."""
+
+
 class StoreFull(StoreError):
     """There is no space left; nothing of the transaction was written, and reads go on."""
 
 
 class StoreUnavailable(StoreError):
     """The engine cannot be reached; a write in flight may or may not have happened."""
+
+
+class StoreUnusable(StoreError):
+    """The store cannot be opened, and will not be until somebody does something about it."""
 
 
 class Entry(NamedTuple):
@@ -68,7 +82,7 @@ class Entry(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One change: the new value (None when deleted), the value before (None when created)."""
+    """One change: the new value (None when deleted), the entry before (None when created)."""
 
     revision: int
     key: str
@@ -77,7 +91,7 @@ class Event(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What a watcher gets: all matching events up to and including ``revision``; no events is a progress mark."""
+    """All matching events after the last batch, up to and including ``revision``: the place to resume from."""
 
     revision: int
     events: Sequence[Event]
@@ -97,7 +111,24 @@ class Snapshot(Protocol):
         """Entries whose key starts with ``prefix`` and is greater than ``after``, in key order; 0 means no limit."""
 
     def count(self, prefix: str, *, after: str = "") -> int:
-        """How many entries such a range has."""
+        """How many entries such a range has; takes no longer than a ``get``."""
+
+
+class Watch(Protocol):
+    """A running watch: an iterator of batches that ends when the store is closed."""
+
+    @property
+    def revision(self) -> int:
+        """Every matching event up to here has been handed out; it moves on while others write elsewhere.
+
+        This is the progress mark: a watch that resumes after it misses nothing.
+        """
+
+    def __aiter__(self) -> AsyncIterator[Batch]:
+        """The watch itself."""
+
+    async def __anext__(self) -> Batch:
+        """The next batch, never empty."""
 
 
 class Store(Protocol):
@@ -125,19 +156,35 @@ class Store(Protocol):
     ) -> int:
         """Write all or nothing if every compared key is at its revision (0: absent); answer the new revision.
 
-        Durable when it answers. Raises ``Stale`` with the keys that differ, ``StoreFull`` or ``StoreUnavailable``.
-        Deleting an absent key changes nothing; a transaction that changes nothing takes no revision.
+        Durable when it answers, and visible in every snapshot that is taken from then on. Raises ``Stale`` with the
+        keys that differ, ``TooLarge``, ``StoreFull`` or ``StoreUnavailable``. Deleting an absent key changes nothing;
+        a transaction that changes nothing takes no revision and answers the newest.
+
+        A caller that is cancelled does not take its write back: it may still happen.
         """
 
-    def watch(self, prefix: str, *, after: int) -> AbstractAsyncContextManager[AsyncIterator[Batch]]:
+    def watch(self, prefix: str, *, after: int) -> AbstractAsyncContextManager[Watch]:
         """All events after that revision under a prefix, in order, in batches that never split a revision.
 
-        A watcher that falls too far behind, or whose revision is compacted, gets ``Compacted``; it never slows
-        others down. Leaving the context ends the watch at once.
+        Entering raises ``Compacted`` or ``FutureRevision``. A watcher that falls too far behind gets ``Compacted``
+        later; it never slows others down. Leaving the context ends the watch at once.
+        """
+
+    def events_after(self, prefix: str, after: int, *, limit: int = 0) -> Batch:
+        """What a watcher at that revision has to read now, without waiting; the batch may be empty.
+
+        With a limit it stops at the first whole revision that reaches it. Raises as entering ``watch`` does.
+        """
+
+    def subscribe(self, prefix: str, heard: Callable[[int], None]) -> Callable[[], None]:
+        """Call ``heard`` whenever there is something new under a prefix; the answer ends the subscription.
+
+        ``heard`` gets the first new revision that matters, once for all transactions that became durable together; 0
+        means that the history broke off, so that ``events_after`` will raise ``Compacted``. It must not block or raise.
         """
 
     async def compact(self, revision: int) -> None:
-        """Forget history below that revision; the newest state is always kept."""
+        """Forget history below that revision; the newest state is always kept. Compacting less than before is no-op."""
 
     async def aclose(self) -> None:
         """Finish running writes, end watches, and let go of files and connections."""

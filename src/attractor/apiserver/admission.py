@@ -1,0 +1,99 @@
+"""Admission: pure plug-ins that may change or refuse a write before it happens.
+
+The chain runs in order, first every ``admit`` (which may change the object in place), then, after the kind's own
+validation, every ``validate``. A plug-in sees the request, the object, the object before, and may read through the
+transaction; it refuses by raising an ``ApiError``. Adding a rule of admission means adding a plug-in to the chain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from attractor.objects.errors import Forbidden, NotFound
+from attractor.objects.gvk import GroupResource
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.operation import Operation
+    from attractor.apiserver.transaction import Transaction
+    from attractor.objects.jsontypes import JsonObject
+
+NAMESPACES = GroupResource("", "namespaces")
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What a plug-in is asked about; ``obj`` is None on delete, ``old`` is None on create."""
+
+    op: Operation
+    kind: Kind
+    obj: JsonObject | None
+    old: JsonObject | None
+    txn: Transaction
+
+
+class Plugin:
+    """A plug-in that admits everything."""
+
+    def admit(self, attributes: Attributes) -> None:
+        """Change the object, or refuse it."""
+
+    def validate(self, attributes: Attributes) -> None:
+        """Refuse the object as it will be stored."""
+
+
+class NamespaceLifecycle(Plugin):
+    """Objects are created only in namespaces that exist and stay; the first namespaces are never deleted."""
+
+    IMMORTAL: ClassVar[frozenset[str]] = frozenset({"default", "kube-system", "kube-public"})
+
+    def admit(self, attributes: Attributes) -> None:
+        """Refuse content for a namespace that is missing or going away."""
+        op, kind = attributes.op, attributes.kind
+        if op.verb == "delete" and kind.group_resource == NAMESPACES:
+            if op.name in self.IMMORTAL:
+                raise Forbidden.of(NAMESPACES, op.name, "this namespace may not be deleted")
+            return
+        if attributes.old is not None or attributes.obj is None or not kind.namespaced:
+            return
+        entry = attributes.txn.get(f"core/namespaces/{op.namespace}")
+        if entry is None:
+            raise NotFound.of(NAMESPACES, op.namespace)
+        # A namespace going away says so in its status; the text test avoids decoding it on every create.
+        if b'"phase":"Terminating"' in entry.value:
+            raise self._terminating(attributes)
+
+    @staticmethod
+    def _terminating(attributes: Attributes) -> Forbidden:
+        namespace = attributes.op.namespace
+        name = (attributes.obj or {}).get("metadata", {}).get("name") or ""
+        error = Forbidden.of(
+            attributes.kind.group_resource,
+            name,
+            f"unable to create new content in namespace {namespace} because it is being terminated",
+        )
+        cause = {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {namespace} is being terminated",
+            "field": "metadata.namespace",
+        }
+        error.details = {**(error.details or {}), "causes": [cause]}
+        return error
+
+
+DEFAULT_CHAIN: tuple[Plugin, ...] = (NamespaceLifecycle(),)
+
+
+def admit(chain: Sequence[Plugin], attributes: Attributes) -> None:
+    """Run the changing half of the chain."""
+    for plugin in chain:
+        plugin.admit(attributes)
+
+
+def validate(chain: Sequence[Plugin], attributes: Attributes) -> None:
+    """Run the checking half of the chain."""
+    for plugin in chain:
+        plugin.validate(attributes)

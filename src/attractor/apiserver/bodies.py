@@ -1,0 +1,158 @@
+"""Request bodies: from bytes to JSON values, with the decoder's own words for what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from attractor.objects.errors import BadRequest, UnsupportedMediaType
+from attractor.objects.gojson import syntax_error
+from attractor.objects.yamljson import YamlError, parse_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor.objects.jsontypes import Json, JsonObject
+
+MAX_DEPTH = 100
+"""How deep a body may nest: far more than any kind does, and far less than what a recursive reader can stand."""
+
+JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
+
+
+class Parsed(NamedTuple):
+    """A body's value and the paths of fields that stood twice in it."""
+
+    value: Json
+    duplicates: tuple[str, ...]
+
+
+def media_type(content_type: str) -> str:
+    """The media type without its parameters; JSON when not said."""
+    return content_type.split(";", 1)[0].strip().lower() or JSON
+
+
+def unsupported(accepted: Sequence[str]) -> UnsupportedMediaType:
+    """The refusal of a body's format."""
+    return UnsupportedMediaType(
+        f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+    )
+
+
+def parse_object(data: bytes, content_type: str, kind: str) -> Parsed:
+    """The object in a create or update body; ``kind`` is what the resource expects, for the message."""
+    match media_type(content_type):
+        case "application/json":
+            pass
+        case "application/yaml":
+            return Parsed(_object(_yaml(data), data, kind), ())
+        case _:
+            raise unsupported((JSON, YAML, PROTOBUF))
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        why = syntax_error(data) or "invalid UTF-8 in string"
+        raise _unrecognized(kind, f"json parse error: {why} ({_excerpt(data)})") from None
+    return Parsed(_object(value, data, kind), duplicate_fields(data, value))
+
+
+def parse_json(data: bytes, what: str) -> Parsed:
+    """Any JSON value, such as a patch."""
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise BadRequest(f"{what}{syntax_error(data) or 'invalid UTF-8 in string'}") from None
+    return Parsed(value, duplicate_fields(data, value))
+
+
+def parse_apply(data: bytes) -> Parsed:
+    """An apply configuration, in YAML or its subset JSON."""
+    if data.lstrip()[:1] == b"{":
+        try:
+            value = orjson.loads(data)
+        except orjson.JSONDecodeError:
+            pass
+        else:
+            return Parsed(value, duplicate_fields(data, value))
+    return Parsed(_yaml(data), ())
+
+
+def _yaml(data: bytes) -> Json:
+    try:
+        return parse_yaml(data)
+    except YamlError as error:
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {error}") from None
+
+
+def _unrecognized(kind: str, why: str) -> BadRequest:
+    return BadRequest(f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; {why}")
+
+
+_ANONYMOUS = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+_GO_KINDS = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+
+
+def _object(value: Json, data: bytes, kind: str) -> JsonObject:
+    """The value if it is an object that says what it is in strings."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        why = f"json: cannot unmarshal {_GO_KINDS[type(value)]} into Go value of type {_ANONYMOUS} ({data.hex()})"
+        raise _unrecognized(kind, f"json parse error: {why}")
+    for name in ("apiVersion", "kind"):
+        if not isinstance(value.get(name), str | None):
+            said = _GO_KINDS.get(type(value[name]), "object")
+            why = f"json: cannot unmarshal {said} into Go struct field .{name} of type string ({_excerpt(data)})"
+            raise _unrecognized(kind, f"json parse error: {why}")
+    return value
+
+
+def _excerpt(data: bytes) -> str:
+    return data.decode("utf-8", "replace") or "<empty>"
+
+
+def duplicate_fields(data: bytes, value: Json) -> tuple[str, ...]:
+    """Paths of fields that stand twice in a JSON text; raises ``BadRequest`` for one nested too deeply.
+
+    Every key leaves a ``":`` in the text, so when the text has no more of them than the value has keys (and no space
+    before a colon), nothing was lost. Only a text that fails this cheap test is read again, with care.
+    """
+    if data.count(b'":') == _count_keys(value, 0) and b'" :' not in data:
+        return ()
+    found: list[str] = []
+    _find_duplicates(json.loads(data, object_pairs_hook=_Pairs), "", found)
+    return tuple(found)
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object as its pairs, repeated ones included."""
+
+
+def _count_keys(value: Any, depth: int) -> int:
+    if depth > MAX_DEPTH:
+        raise BadRequest(f"the body is nested more than {MAX_DEPTH} levels deep")
+    if isinstance(value, dict):
+        total = len(value)
+        for item in value.values():
+            if item.__class__ is dict or item.__class__ is list:
+                total += _count_keys(item, depth + 1)
+        return total
+    if isinstance(value, list):
+        return sum(_count_keys(item, depth + 1) for item in value if item.__class__ is dict or item.__class__ is list)
+    return 0
+
+
+def _find_duplicates(value: Any, path: str, found: list[str]) -> None:
+    if isinstance(value, _Pairs):
+        seen: set[str] = set()
+        for name, item in value:
+            at = f"{path}.{name}" if path else name
+            if name in seen and at not in found:
+                found.append(at)
+            seen.add(name)
+            _find_duplicates(item, at, found)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _find_duplicates(item, f"{path}[{index}]", found)

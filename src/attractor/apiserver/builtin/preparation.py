@@ -1,0 +1,134 @@
+"""What a caller may not choose: status on create, identity of jobs, phases, finalizers of namespaces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from attractor.apiserver.builtin.servicenetwork import keep_allocated, settle_families
+from attractor.objects.quantity import Quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from attractor.objects.jsontypes import JsonObject
+
+Preparation: TypeAlias = "Callable[[JsonObject], None]"
+UpdatePreparation: TypeAlias = "Callable[[JsonObject, JsonObject], None]"
+
+_UID_LABELS = ("batch.kubernetes.io/controller-uid", "controller-uid")
+_NAME_LABELS = ("batch.kubernetes.io/job-name", "job-name")
+_QOS_RESOURCES = ("cpu", "memory")
+
+
+def prepare_pod(pod: JsonObject) -> None:
+    """A new pod is pending, in the class of service that its resources buy."""
+    pod["status"] = {"phase": "Pending", "qosClass": qos_class(pod["spec"])}
+
+
+def qos_class(spec: JsonObject) -> str:
+    """``Guaranteed`` when every container has equal limits and requests of both resources, ``BestEffort`` when none
+    has any, else ``Burstable``.
+    """
+    asked = False
+    guaranteed = True
+    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    for container in containers:
+        resources = container.get("resources") or {}
+        limits, requests = _positive(resources.get("limits")), _positive(resources.get("requests"))
+        asked = asked or bool(limits or requests)
+        guaranteed = guaranteed and len(limits) == len(_QOS_RESOURCES) and (not requests or requests == limits)
+    if not asked:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed else "Burstable"
+
+
+def _positive(amounts: JsonObject | None) -> dict[str, Quantity]:
+    found = {name: Quantity.parse(str((amounts or {}).get(name, "0"))) for name in _QOS_RESOURCES}
+    return {name: value for name, value in found.items() if value.sign > 0}
+
+
+def prepare_namespace(namespace: JsonObject) -> None:
+    """A new namespace is active, and Kubernetes has a finalizer on its content."""
+    finalizers = namespace["spec"].get("finalizers") or []
+    if "kubernetes" not in finalizers:
+        finalizers = [*finalizers, "kubernetes"]
+    namespace["spec"]["finalizers"] = finalizers
+    namespace["status"] = {"phase": "Active"}
+    labels = namespace["metadata"].setdefault("labels", {})
+    labels["kubernetes.io/metadata.name"] = namespace["metadata"].get("name", "")
+
+
+def prepare_claim(claim: JsonObject) -> None:
+    """A new claim is pending."""
+    claim["status"] = {"phase": "Pending"}
+
+
+def prepare_job(job: JsonObject) -> None:
+    """A job that does not bring its own selector gets one from its uid, and labels its pods with it."""
+    spec, metadata = job["spec"], job["metadata"]
+    if spec.get("manualSelector"):
+        return
+    labels = spec["template"]["metadata"].setdefault("labels", {})
+    for names, value in ((_NAME_LABELS, metadata.get("name", "")), (_UID_LABELS, metadata.get("uid", ""))):
+        for name in names:
+            labels.setdefault(name, value)
+    selector = spec.get("selector") or {}
+    spec["selector"] = selector
+    selector.setdefault("matchLabels", {}).setdefault(_UID_LABELS[0], metadata.get("uid", ""))
+
+
+def prepare_service(service: JsonObject) -> None:
+    """IP families are settled; addresses are the allocator's business."""
+    settle_families(service)
+
+
+def prepare_crd(crd: JsonObject) -> None:
+    """The storage version counts as stored from the start."""
+    storing = [version["name"] for version in crd["spec"].get("versions") or () if version.get("storage")]
+    stored = crd["status"].get("storedVersions") or []
+    crd["status"]["storedVersions"] = [*stored, *(name for name in storing if name not in stored)] or None
+
+
+def update_namespace(namespace: JsonObject, old: JsonObject) -> None:
+    """Finalizers of the content change only through their subresource."""
+    namespace["spec"] = old["spec"]
+
+
+def update_service(service: JsonObject, old: JsonObject) -> None:
+    """What was allocated stays."""
+    keep_allocated(service, old)
+    settle_families(service)
+
+
+def update_crd(crd: JsonObject, old: JsonObject) -> None:
+    """A new storage version is remembered as stored."""
+    crd["status"] = dict(old["status"])
+    prepare_crd(crd)
+
+
+def update_pod_status(pod: JsonObject, old: JsonObject) -> None:
+    """The class of service never changes, and owners are not the kubelet's business."""
+    qos = (old.get("status") or {}).get("qosClass")
+    if qos:
+        pod["status"]["qosClass"] = qos
+    for field in ("ownerReferences", "deletionTimestamp"):
+        pod["metadata"].pop(field, None)
+        if field in old["metadata"]:
+            pod["metadata"][field] = old["metadata"][field]
+
+
+CREATE: Mapping[str, Preparation] = {
+    "/Namespace": prepare_namespace,
+    "/PersistentVolume": prepare_claim,
+    "/PersistentVolumeClaim": prepare_claim,
+    "/Pod": prepare_pod,
+    "/Service": prepare_service,
+    "apiextensions.k8s.io/CustomResourceDefinition": prepare_crd,
+    "batch/Job": prepare_job,
+}
+UPDATE: Mapping[str, UpdatePreparation] = {
+    "/Namespace": update_namespace,
+    "/Service": update_service,
+    "apiextensions.k8s.io/CustomResourceDefinition": update_crd,
+}
+STATUS: Mapping[str, UpdatePreparation] = {"/Pod": update_pod_status}

@@ -1,0 +1,160 @@
+"""The strategy of a built-in kind: decoding, defaults, preparation and rules put together.
+
+>>> from attractor.objects.builtin import find
+>>> strategy = strategy_for(find("", "v1", "services"))
+>>> strategy.has_generation, strategy.allow_create_on_update, strategy.validate_name("1st")[0][:22]
+(False, True, 'a DNS-1035 label must ')
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+from attractor.apiserver.builtin import kindfacts, preparation, validation
+from attractor.apiserver.builtin.decode import decoder
+from attractor.apiserver.builtin.defaults import defaulter
+from attractor.apiserver.strategy import Decoded, Strategy
+from attractor.objects import names
+from attractor.objects.builtin import go_type
+from attractor.objects.fields import METADATA_ONLY
+
+if TYPE_CHECKING:
+    from attractor.apiserver.builtin.decode import Decode
+    from attractor.objects.builtin import ResourceInfo
+    from attractor.objects.field import FieldError
+    from attractor.objects.jsontypes import JsonObject
+
+_OWNED_BY_MAIN = ("labels", "annotations", "finalizers", "ownerReferences")
+_FINISHED = frozenset(("Failed", "Succeeded"))
+
+
+class BuiltinStrategy(Strategy):
+    """The rules of one built-in kind; stateless, so one serves all requests."""
+
+    def __init__(self, info: ResourceInfo) -> None:
+        self.info = info
+        self._kind = info.gvk.group_kind
+        self._key = f"{info.group}/{info.kind}"
+        self._default = defaulter(info.gvk)
+        self._name_rule = kindfacts.NAME_RULES.get(self._key, names.dns1123_subdomain)
+        self.has_generation = self._key in kindfacts.WITH_GENERATION
+        self.has_status_subresource = "status" in info.subresources
+        self.allow_create_on_update = self._key in kindfacts.CREATED_BY_PUT
+        self.allow_unconditional_update = self._key not in kindfacts.NEEDS_VERSION
+        self.selectable = kindfacts.SELECTABLE_FIELDS.get(self._key, METADATA_ONLY)
+
+    @cached_property
+    def _decode(self) -> Decode:
+        return decoder(self.info.definition)
+
+    def decode(self, obj: JsonObject) -> Decoded:
+        """Read the object as Go does; a secret's ``stringData`` becomes data here."""
+        found = self._decode(obj)
+        if self._key == "/Secret":
+            _merge_string_data(found.obj)
+        return found
+
+    def default(self, obj: JsonObject) -> None:
+        """Fill in what Kubernetes fills in."""
+        if self._default is not None:
+            self._default(obj)
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        """Drop the status, and set what the kind's own preparation sets."""
+        if self.has_status_subresource and self._key not in kindfacts.KEEPS_STATUS_ON_CREATE:
+            self._set_status(obj, None)
+        prepare = preparation.CREATE.get(self._key)
+        if prepare is not None:
+            prepare(obj)
+
+    def prepare_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> None:
+        """Keep the status on the main resource, and everything but the status on the status subresource."""
+        if subresource == "status":
+            self._prepare_status(obj, old)
+        elif subresource == "finalize":
+            self._set_status(obj, old)
+        elif not subresource:
+            if self.has_status_subresource:
+                self._set_status(obj, old)
+            prepare = preparation.UPDATE.get(self._key)
+            if prepare is not None:
+                prepare(obj, old)
+
+    def _set_status(self, obj: JsonObject, old: JsonObject | None) -> None:
+        field = go_type(self.info.definition).fields.get("status")
+        if old is not None and "status" in old:
+            obj["status"] = old["status"]
+        elif field is not None and not field.is_dropped_when_zero:
+            obj["status"] = field.type.zero()
+        else:
+            obj.pop("status", None)
+
+    def _prepare_status(self, obj: JsonObject, old: JsonObject) -> None:
+        for field in (set(obj) | set(old)) - {"apiVersion", "kind", "metadata", "status"}:
+            _put_back(obj, old, field)
+        if self._key in kindfacts.STATUS_KEEPS_METADATA:
+            for field in _OWNED_BY_MAIN:
+                _put_back(obj["metadata"], old["metadata"], field)
+        elif self._key in kindfacts.STATUS_KEEPS_LABELS:
+            _put_back(obj["metadata"], old["metadata"], "labels")
+        prepare = preparation.STATUS.get(self._key)
+        if prepare is not None:
+            prepare(obj, old)
+
+    def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
+        """Why the name is not allowed."""
+        return names.as_prefix(self._name_rule, name) if prefix else self._name_rule(name)
+
+    def validate(self, obj: JsonObject) -> list[FieldError]:
+        """Every rule that a new object breaks."""
+        return validation.validate_create(self._kind, obj)
+
+    def validate_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
+        """Every rule that the change breaks."""
+        if subresource == "status":
+            return validation.validate_status(self._kind, obj)
+        if subresource == "finalize":
+            return validation.validate_create(self._kind, obj)
+        return validation.validate_update(self._kind, obj, old)
+
+    def grace_period_s(self, obj: JsonObject, asked: int | None) -> int:
+        """Pods that run somewhere get time to stop; everything else goes at once."""
+        if self._key != "/Pod":
+            return 0
+        spec, phase = obj["spec"], (obj.get("status") or {}).get("phase")
+        if not spec.get("nodeName") or phase in _FINISHED:
+            return 0
+        wanted = asked if asked is not None else spec.get("terminationGracePeriodSeconds") or 0
+        return int(wanted) if wanted >= 0 else 1
+
+    def prepare_delete(self, obj: JsonObject, now: str) -> None:
+        """A deleted namespace is terminating, for as long as it takes."""
+        if self._key == "/Namespace":
+            obj["status"] = {**obj["status"], "phase": "Terminating"}
+            obj["metadata"].pop("deletionGracePeriodSeconds", None)
+
+    def awaits_finalization(self, obj: JsonObject) -> bool:
+        """A namespace waits until its content is finalized."""
+        return self._key == "/Namespace" and bool(obj["spec"].get("finalizers"))
+
+
+def _put_back(obj: JsonObject, old: JsonObject, field: str) -> None:
+    if field in old:
+        obj[field] = old[field]
+    else:
+        obj.pop(field, None)
+
+
+def _merge_string_data(secret: JsonObject) -> None:
+    texts: dict[str, Any] = secret.pop("stringData", None) or {}
+    if texts:
+        encoded = {key: b64encode(text.encode()).decode() for key, text in texts.items()}
+        secret["data"] = {**(secret.get("data") or {}), **encoded}
+
+
+@cache
+def strategy_for(info: ResourceInfo) -> Strategy:
+    """The strategy of a built-in resource; one for each resource, made on first use."""
+    return BuiltinStrategy(info)

@@ -1,0 +1,81 @@
+"""Rules of built-in kinds, with Kubernetes' paths, reasons and messages.
+
+=============================================  ============================================================
+module                                         kinds
+=============================================  ============================================================
+``pods``, ``containers``, ``resources``        Pod, and the pod template of every workload
+``workloads``, ``cronschedule``                Deployment, ReplicaSet, DaemonSet, StatefulSet, ControllerRevision,
+                                               ReplicationController, Job, CronJob, HorizontalPodAutoscaler,
+                                               PodDisruptionBudget, Scale
+``services``                                   Service, Endpoints, EndpointSlice
+``core``                                       ConfigMap, Secret, Namespace, PersistentVolume(Claim), ResourceQuota,
+                                               LimitRange, Event (both), Lease, PodTemplate
+``cluster``                                    RBAC, Ingress, IngressClass, NetworkPolicy, StorageClass,
+                                               PriorityClass, webhook configurations
+=============================================  ============================================================
+
+Every other kind is checked only for the shape of its Go type, which decoding does, and for the rules of all objects'
+metadata, which are the core's. Left out on purpose: rules of volume plug-ins, affinity terms, autoscaler metrics,
+admission policies' expressions, flow control, CSI, dynamic resource allocation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.apiserver.builtin.validation import cluster, core, pods, services, workloads
+from attractor.objects.field import FieldError
+
+if TYPE_CHECKING:
+    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.gvk import GroupKind
+    from attractor.objects.jsontypes import JsonObject
+
+_CRON_JOB_NAME_MAX = 52  # eleven characters are left for the time in the names of its jobs
+
+
+def _create_cron_job(cron_job: JsonObject) -> list[FieldError]:
+    name = cron_job["metadata"].get("name", "")
+    if len(name) <= _CRON_JOB_NAME_MAX:
+        return []
+    return [FieldError.invalid("metadata.name", name, f"must be no more than {_CRON_JOB_NAME_MAX} characters")]
+
+
+_CREATE: dict[tuple[str, str], Validator] = {
+    ("batch", "CronJob"): _create_cron_job,
+    ("scheduling.k8s.io", "PriorityClass"): cluster.create_priority_class,
+}
+_VALIDATE = {**core.VALIDATE, **services.VALIDATE, **workloads.VALIDATE, **cluster.VALIDATE}
+_UPDATE = {**core.UPDATE, **services.UPDATE, **workloads.UPDATE, **cluster.UPDATE}
+_UPDATE_ONLY: dict[tuple[str, str], UpdateValidator] = {("", "Pod"): pods.validate_pod_update}
+"""Kinds whose updates have rules instead of those of new objects, not in addition."""
+
+
+def validate_create(kind: GroupKind, obj: JsonObject) -> list[FieldError]:
+    """Every rule that a new object breaks."""
+    errors: list[FieldError] = []
+    for table in (_CREATE, _VALIDATE):
+        validator = table.get((kind.group, kind.kind))
+        if validator is not None:
+            errors += validator(obj)
+    return errors
+
+
+def validate_update(kind: GroupKind, obj: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Every rule that a change of the main resource breaks."""
+    key = kind.group, kind.kind
+    only = _UPDATE_ONLY.get(key)
+    if only is not None:
+        return only(obj, old)
+    errors = _VALIDATE[key](obj) if key in _VALIDATE else []
+    update = _UPDATE.get(key)
+    return errors + (update(obj, old) if update is not None else [])
+
+
+def validate_status(kind: GroupKind, obj: JsonObject) -> list[FieldError]:
+    """Every rule that a change of the status breaks."""
+    counts = workloads.STATUS_COUNTS.get((kind.group, kind.kind))
+    return workloads.validate_replicas_status(obj.get("status") or {}, *counts) if counts else []
+
+
+__all__ = ["validate_create", "validate_status", "validate_update"]

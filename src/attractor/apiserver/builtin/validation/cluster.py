@@ -1,0 +1,389 @@
+"""Rules of the kinds that configure a cluster: RBAC, networking, storage, scheduling, admission."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from attractor.apiserver.builtin.validation.rules import (
+    PROTOCOLS,
+    cidr,
+    each,
+    forbidden_change,
+    named,
+    one_of,
+    port_number,
+    port_number_or_name,
+    required,
+    unchanged,
+)
+from attractor.objects import names
+from attractor.objects.field import FieldError
+from attractor.objects.labels import validate_label_selector
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.jsontypes import JsonObject
+
+RBAC = "rbac.authorization.k8s.io"
+_ADMISSION = "admissionregistration.k8s.io"
+_HIGHEST_USER_PRIORITY = 1_000_000_000
+_OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+_NOT_IN_UPDATE = "may not be changed in an update."
+
+
+def _validate_policy_rules(role: JsonObject, *, namespaced: bool) -> list[FieldError]:
+    errors = []
+    for rule, at in each(role, "rules", ""):
+        if not rule.get("verbs"):
+            errors.append(FieldError.required(f"{at}.verbs", "verbs must contain at least one value"))
+        urls = rule.get("nonResourceURLs")
+        if urls:
+            if namespaced:
+                detail = "namespaced rules cannot apply to non-resource URLs"
+                errors.append(FieldError.invalid(f"{at}.nonResourceURLs", urls, detail))
+            if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
+                detail = "rules cannot apply to both regular resources and non-resource URLs"
+                errors.append(FieldError.invalid(f"{at}.nonResourceURLs", urls, detail))
+            continue
+        if not rule.get("apiGroups"):
+            errors.append(FieldError.required(f"{at}.apiGroups", "resource rules must supply at least one api group"))
+        if not rule.get("resources"):
+            errors.append(FieldError.required(f"{at}.resources", "resource rules must supply at least one resource"))
+    return errors
+
+
+def validate_role(role: JsonObject) -> list[FieldError]:
+    """Rules of a namespace."""
+    return _validate_policy_rules(role, namespaced=True)
+
+
+def validate_cluster_role(role: JsonObject) -> list[FieldError]:
+    """Rules of the cluster, and which others are aggregated."""
+    errors = _validate_policy_rules(role, namespaced=False)
+    aggregation = role.get("aggregationRule")
+    if aggregation is not None:
+        path = "aggregationRule.clusterRoleSelectors"
+        if not aggregation.get("clusterRoleSelectors"):
+            detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+            errors.append(FieldError.required(path, detail))
+        for selector, at in each(aggregation, "clusterRoleSelectors", "aggregationRule"):
+            errors += validate_label_selector(selector, at)
+    return errors
+
+
+def _validate_binding(binding: JsonObject, kinds: tuple[str, ...], *, namespaced: bool) -> list[FieldError]:
+    role = binding["roleRef"]
+    errors = []
+    if role.get("apiGroup") != RBAC:
+        errors.append(FieldError.unsupported("roleRef.apiGroup", role.get("apiGroup", ""), (RBAC,)))
+    if role.get("kind") not in kinds:
+        errors.append(FieldError.unsupported("roleRef.kind", role.get("kind", ""), kinds))
+    name = role.get("name", "")
+    errors += named(names.path_segment, name, "roleRef.name") if name else [FieldError.required("roleRef.name")]
+    for subject, at in each(binding, "subjects", ""):
+        errors += _validate_subject(subject, at, namespaced=namespaced)
+    return errors
+
+
+def _validate_subject(subject: JsonObject, path: str, *, namespaced: bool) -> list[FieldError]:
+    errors = required(subject, path, "name")
+    kind, group = subject.get("kind", ""), subject.get("apiGroup", "")
+    if kind == "ServiceAccount":
+        if subject.get("name"):
+            errors += named(names.dns1123_subdomain, subject["name"], f"{path}.name")
+        if group:
+            errors.append(FieldError.unsupported(f"{path}.apiGroup", group, ("",)))
+        if not subject.get("namespace") and not namespaced:
+            errors.append(FieldError.required(f"{path}.namespace"))
+    elif kind in {"User", "Group"}:
+        if group != RBAC:
+            errors.append(FieldError.unsupported(f"{path}.apiGroup", group, (RBAC,)))
+    else:
+        errors.append(FieldError.unsupported(f"{path}.kind", kind, ("ServiceAccount", "User", "Group")))
+    return errors
+
+
+def validate_role_binding(binding: JsonObject) -> list[FieldError]:
+    """The role, and who gets it in a namespace."""
+    return _validate_binding(binding, ("Role", "ClusterRole"), namespaced=True)
+
+
+def validate_cluster_role_binding(binding: JsonObject) -> list[FieldError]:
+    """The role, and who gets it everywhere."""
+    return _validate_binding(binding, ("ClusterRole",), namespaced=False)
+
+
+def update_binding(binding: JsonObject, old: JsonObject) -> list[FieldError]:
+    """A binding stays with its role."""
+    if binding["roleRef"] == old["roleRef"]:
+        return []
+    return [FieldError.invalid("roleRef", binding["roleRef"], "cannot change roleRef")]
+
+
+def validate_ingress(ingress: JsonObject) -> list[FieldError]:
+    """Hosts, paths, backends."""
+    spec = ingress["spec"]
+    errors: list[FieldError] = []
+    if not spec.get("rules") and spec.get("defaultBackend") is None:
+        detail = "either `defaultBackend` or `rules` must be specified"
+        errors.append(FieldError.invalid("spec", spec.get("rules"), detail))
+    if spec.get("defaultBackend") is not None:
+        errors += _validate_backend(spec["defaultBackend"], "spec.defaultBackend")
+    for rule, at in each(spec, "rules", "spec"):
+        errors += _validate_host(rule.get("host", ""), f"{at}.host")
+        http = rule.get("http")
+        if http is not None:
+            errors += required(http, f"{at}.http", "paths")
+            for path, where in each(http, "paths", f"{at}.http"):
+                errors += _validate_ingress_path(path, where)
+    for tls, at in each(spec, "tls", "spec"):
+        for host, where in each(tls, "hosts", at):
+            errors += _validate_host(host, where)
+    if spec.get("ingressClassName") is not None:
+        errors += named(names.dns1123_subdomain, spec["ingressClassName"], "spec.ingressClassName")
+    return errors
+
+
+def _validate_host(host: str, path: str) -> list[FieldError]:
+    if not host:
+        return []
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        rule = names.wildcard_dns1123_subdomain if "*" in host else names.dns1123_subdomain
+        return named(rule, host, path)
+    return [FieldError.invalid(path, host, "must be a DNS name, not an IP address")]
+
+
+def _validate_ingress_path(path: JsonObject, at: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    kind, value = path.get("pathType"), path.get("path", "")
+    if not kind:
+        errors.append(FieldError.required(f"{at}.pathType", "pathType must be specified"))
+    else:
+        errors += one_of(kind, f"{at}.pathType", ("Exact", "ImplementationSpecific", "Prefix"))
+    if not value.startswith("/") and (kind in {"Exact", "Prefix"} or value):
+        errors.append(FieldError.invalid(f"{at}.path", value, "must be an absolute path"))
+    elif kind in {"Exact", "Prefix"}:
+        for found in ("//", "/./", "/../", "%2f", "%2F"):
+            if found in value:
+                errors.append(FieldError.invalid(f"{at}.path", value, f"must not contain '{found}'"))
+    return errors + _validate_backend(path.get("backend") or {}, f"{at}.backend")
+
+
+def _validate_backend(backend: JsonObject, path: str) -> list[FieldError]:
+    service, resource = backend.get("service"), backend.get("resource")
+    if service is not None and resource is not None:
+        return [FieldError.invalid(path, "", "cannot set both resource and service backends")]
+    if resource is not None:
+        return required(resource, f"{path}.resource", "kind", "name")
+    if service is None:
+        return [FieldError.required(path, "resource or service backend is required")]
+    name = service.get("name", "")
+    errors = (
+        named(names.dns1035_label, name, f"{path}.service.name")
+        if name
+        else required(service, f"{path}.service", "name")
+    )
+    port = service.get("port") or {}
+    if port.get("name") and port.get("number"):
+        errors.append(FieldError.invalid(path, "", "cannot set both port name & port number"))
+    elif port.get("name"):
+        errors += named(names.port_name, port["name"], f"{path}.service.port.name")
+    elif port.get("number"):
+        errors += port_number(port["number"], f"{path}.service.port.number")
+    else:
+        errors.append(FieldError.required(path, "port name or number is required"))
+    return errors
+
+
+def validate_network_policy(policy: JsonObject) -> list[FieldError]:
+    """Selectors, ports, peers."""
+    spec = policy["spec"]
+    errors = validate_label_selector(spec.get("podSelector"), "spec.podSelector")
+    for field, peers in (("ingress", "from"), ("egress", "to")):
+        for rule, at in each(spec, field, "spec"):
+            for port, where in each(rule, "ports", at):
+                errors += one_of(port.get("protocol"), f"{where}.protocol", PROTOCOLS, optional=True)
+                if port.get("port") is not None:
+                    errors += port_number_or_name(port["port"], f"{where}.port")
+            for peer, where in each(rule, peers, at):
+                errors += _validate_peer(peer, where)
+    kinds = spec.get("policyTypes") or ()
+    if len(kinds) > 2:
+        errors.append(FieldError.invalid("spec.policyTypes", kinds, "may not specify more than two policyTypes"))
+        return errors
+    for kind, at in each(spec, "policyTypes", "spec"):
+        errors += one_of(kind, at, ("Egress", "Ingress"))
+    return errors
+
+
+def _validate_peer(peer: JsonObject, path: str) -> list[FieldError]:
+    selectors = [name for name in ("podSelector", "namespaceSelector") if peer.get(name) is not None]
+    block = peer.get("ipBlock")
+    errors = [error for name in selectors for error in validate_label_selector(peer[name], f"{path}.{name}")]
+    if block is not None:
+        value = block.get("cidr", "")
+        errors += cidr(value, f"{path}.ipBlock.cidr") if value else required(block, f"{path}.ipBlock", "cidr")
+        for excluded, at in each(block, "except", f"{path}.ipBlock"):
+            errors += cidr(excluded, at)
+    if not selectors and block is None:
+        errors.append(FieldError.required(path, "must specify a peer"))
+    elif selectors and block is not None:
+        errors.append(FieldError.forbidden(path, "may not specify both ipBlock and another peer"))
+    return errors
+
+
+def validate_ingress_class(ingress_class: JsonObject) -> list[FieldError]:
+    """The controller is a path with a domain."""
+    controller = ingress_class["spec"].get("controller", "")
+    if not controller:
+        return [FieldError.required("spec.controller")]
+    domain, slash, path = controller.partition("/")
+    if not slash or not path:
+        detail = 'must be a domain-prefixed path (such as "acme.io/foo")'
+        return [FieldError.invalid("spec.controller", controller, detail)]
+    return named(names.dns1123_subdomain, domain, "spec.controller")
+
+
+def update_ingress_class(ingress_class: JsonObject, old: JsonObject) -> list[FieldError]:
+    """The controller never changes."""
+    return unchanged(ingress_class["spec"], old["spec"], "spec", "controller")
+
+
+def validate_storage_class(storage_class: JsonObject) -> list[FieldError]:
+    """The provisioner and the policies."""
+    provisioner = storage_class.get("provisioner", "")
+    errors = [] if provisioner else [FieldError.required("provisioner")]
+    if provisioner:
+        errors += named(names.qualified_name, provisioner.lower(), "provisioner")
+    for key in storage_class.get("parameters") or {}:
+        if not key:
+            errors.append(FieldError.invalid("parameters", key, "field can not be empty."))
+    errors += one_of(storage_class.get("reclaimPolicy"), "reclaimPolicy", ("Delete", "Retain"))
+    return errors + one_of(
+        storage_class.get("volumeBindingMode"), "volumeBindingMode", ("Immediate", "WaitForFirstConsumer")
+    )
+
+
+def update_storage_class(storage_class: JsonObject, old: JsonObject) -> list[FieldError]:
+    """What a class means never changes."""
+    detail = "updates to {} are forbidden."
+    errors = forbidden_change(storage_class, old, "", detail, "parameters", "provisioner", "reclaimPolicy")
+    return errors + unchanged(storage_class, old, "", "volumeBindingMode")
+
+
+def create_priority_class(priority_class: JsonObject) -> list[FieldError]:
+    """Names and values that belong to the system."""
+    name, value = priority_class["metadata"].get("name", ""), priority_class.get("value", 0)
+    if name in {"system-cluster-critical", "system-node-critical"}:
+        return []
+    errors = []
+    if name.startswith("system-"):
+        detail = "priority class names with 'system-' prefix are reserved for system use only"
+        errors.append(FieldError.forbidden("metadata.name", detail))
+    if value > _HIGHEST_USER_PRIORITY:
+        detail = f"maximum allowed value of a user defined priority is {_HIGHEST_USER_PRIORITY}"
+        errors.append(FieldError.forbidden("value", detail))
+    policies = ("Never", "PreemptLowerPriority")
+    return errors + one_of(priority_class.get("preemptionPolicy"), "preemptionPolicy", policies, optional=True)
+
+
+def update_priority_class(priority_class: JsonObject, old: JsonObject) -> list[FieldError]:
+    """The value never changes."""
+    return forbidden_change(priority_class, old, "", _NOT_IN_UPDATE, "value", "preemptionPolicy")
+
+
+def validate_webhooks(configuration: JsonObject) -> list[FieldError]:
+    """Names, rules, policies, and how each webhook is called."""
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for webhook, at in each(configuration, "webhooks", ""):
+        errors += names.fully_qualified_name(webhook.get("name", ""), f"{at}.name")
+        if webhook.get("name") in seen:
+            errors.append(FieldError.duplicate(f"{at}.name", webhook["name"]))
+        seen.add(webhook.get("name", ""))
+        errors += _validate_webhook(webhook, at)
+    return errors
+
+
+def _validate_webhook(webhook: JsonObject, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    versions = webhook.get("admissionReviewVersions") or ()
+    if not versions:
+        errors.append(FieldError.required(f"{path}.admissionReviewVersions", "must specify one of v1, v1beta1"))
+    elif not {"v1", "v1beta1"} & set(versions):
+        detail = "must include at least one of v1, v1beta1"
+        errors.append(FieldError.invalid(f"{path}.admissionReviewVersions", versions, detail))
+    for rule, at in each(webhook, "rules", path):
+        errors += _validate_webhook_rule(rule, at)
+    errors += one_of(webhook.get("failurePolicy"), f"{path}.failurePolicy", ("Fail", "Ignore"), optional=True)
+    errors += one_of(webhook.get("matchPolicy"), f"{path}.matchPolicy", ("Equivalent", "Exact"), optional=True)
+    effects = webhook.get("sideEffects")
+    if not effects:
+        errors.append(FieldError.required(f"{path}.sideEffects", "must specify one of None, NoneOnDryRun"))
+    else:
+        errors += one_of(effects, f"{path}.sideEffects", ("None", "NoneOnDryRun"))
+    timeout = webhook.get("timeoutSeconds")
+    if timeout is not None and not 1 <= timeout <= 30:
+        detail = "the timeout value must be between 1 and 30 seconds"
+        errors.append(FieldError.invalid(f"{path}.timeoutSeconds", timeout, detail))
+    for field in ("namespaceSelector", "objectSelector"):
+        errors += validate_label_selector(webhook.get(field), f"{path}.{field}")
+    return errors + _validate_client(webhook.get("clientConfig") or {}, f"{path}.clientConfig")
+
+
+def _validate_webhook_rule(rule: JsonObject, path: str) -> list[FieldError]:
+    errors = []
+    for field in ("operations", "apiGroups", "apiVersions", "resources"):
+        if not rule.get(field):
+            errors.append(FieldError.required(f"{path}.{field}"))
+        elif "*" in rule[field] and len(rule[field]) > 1 and field != "resources":
+            detail = "if '*' is present, must not specify other " + {
+                "apiGroups": "API groups",
+                "apiVersions": "API versions",
+            }.get(field, field)
+            errors.append(FieldError.invalid(f"{path}.{field}", rule[field], detail))
+    for operation, at in each(rule, "operations", path):
+        errors += one_of(operation, at, _OPERATIONS)
+    return errors + one_of(rule.get("scope"), f"{path}.scope", ("*", "Cluster", "Namespaced"), optional=True)
+
+
+def _validate_client(client: JsonObject, path: str) -> list[FieldError]:
+    url: str | None = client.get("url")
+    service: JsonObject | None = client.get("service")
+    if url is not None and service is None:
+        if urlsplit(url).scheme == "https":
+            return []
+        detail = "'https' is the only allowed URL scheme; desired format: https://host[/path]"
+        return [FieldError.invalid(f"{path}.url", url, detail)]
+    if service is None or url is not None:
+        return [FieldError.required(path, "exactly one of url or service is required")]
+    missing = [field for field in ("name", "namespace") if not service.get(field)]
+    errors = [FieldError.required(f"{path}.service.{field}", f"service {field} is required") for field in missing]
+    return errors + port_number(service.get("port", 443), f"{path}.service.port")
+
+
+VALIDATE: Mapping[tuple[str, str], Validator] = {
+    (_ADMISSION, "MutatingWebhookConfiguration"): validate_webhooks,
+    (_ADMISSION, "ValidatingWebhookConfiguration"): validate_webhooks,
+    ("networking.k8s.io", "Ingress"): validate_ingress,
+    ("networking.k8s.io", "IngressClass"): validate_ingress_class,
+    ("networking.k8s.io", "NetworkPolicy"): validate_network_policy,
+    (RBAC, "ClusterRole"): validate_cluster_role,
+    (RBAC, "ClusterRoleBinding"): validate_cluster_role_binding,
+    (RBAC, "Role"): validate_role,
+    (RBAC, "RoleBinding"): validate_role_binding,
+    ("storage.k8s.io", "StorageClass"): validate_storage_class,
+}
+UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
+    ("networking.k8s.io", "IngressClass"): update_ingress_class,
+    (RBAC, "ClusterRoleBinding"): update_binding,
+    (RBAC, "RoleBinding"): update_binding,
+    ("scheduling.k8s.io", "PriorityClass"): update_priority_class,
+    ("storage.k8s.io", "StorageClass"): update_storage_class,
+}

@@ -1,0 +1,234 @@
+"""Rules of containers: names, images, ports, variables, mounts, probes, resources."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.apiserver.builtin.validation.resources import validate_requirements
+from attractor.apiserver.builtin.validation.rules import (
+    PROTOCOLS,
+    at_least_zero,
+    each,
+    named,
+    one_of,
+    port_number,
+    port_number_or_name,
+    required,
+    required_name,
+    unique,
+)
+from attractor.objects import names
+from attractor.objects.field import FieldError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from attractor.objects.jsontypes import JsonObject
+
+FIELD_PATHS = (
+    "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
+    "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
+)  # fmt: skip
+_MAX_ID = 2**31 - 1
+_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+_MESSAGE_POLICIES = ("FallbackToLogsOnError", "File")
+_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
+_PROBE_NUMBERS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
+_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
+_ONE_SOURCE = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+
+
+def validate_containers(spec: JsonObject, path: str, volumes: Collection[str]) -> list[FieldError]:
+    """Every container of a pod: the list itself, each container, and names across all lists."""
+    errors = []
+    if not spec.get("containers"):
+        errors.append(FieldError.required(f"{path}.containers"))
+    found = []
+    for field in ("containers", "initContainers", "ephemeralContainers"):
+        for container, at in each(spec, field, path):
+            errors += _validate_container(
+                container, at, volumes, kind=field, host_network=bool(spec.get("hostNetwork"))
+            )
+            found.append((container.get("name"), f"{at}.name"))
+    return errors + unique(found)
+
+
+def _validate_container(
+    container: JsonObject, path: str, volumes: Collection[str], *, kind: str, host_network: bool
+) -> list[FieldError]:
+    errors = required_name(names.dns1123_label, container.get("name"), f"{path}.name")
+    image = container.get("image", "")
+    if not image:
+        errors.append(FieldError.required(f"{path}.image"))
+    elif image != image.strip():
+        errors.append(FieldError.invalid(f"{path}.image", image, "must not have leading or trailing whitespace"))
+    errors += one_of(container.get("terminationMessagePolicy"), f"{path}.terminationMessagePolicy", _MESSAGE_POLICIES)
+    errors += _validate_ports(container, path, host_network=host_network)
+    for variable, at in each(container, "env", path):
+        errors += _validate_variable(variable, at)
+    for source, at in each(container, "envFrom", path):
+        errors += _validate_env_from(source, at)
+    errors += _validate_mounts(container, path, volumes)
+    errors += one_of(container.get("imagePullPolicy"), f"{path}.imagePullPolicy", _PULL_POLICIES)
+    errors += validate_requirements(container.get("resources"), f"{path}.resources")
+    errors += _validate_security_context(container.get("securityContext"), f"{path}.securityContext")
+    return errors + _validate_probes(container, path, kind)
+
+
+def _validate_ports(container: JsonObject, path: str, *, host_network: bool) -> list[FieldError]:
+    errors = unique((port.get("name"), f"{at}.name") for port, at in each(container, "ports", path))
+    for port, at in each(container, "ports", path):
+        if port.get("name"):
+            errors += named(names.port_name, port["name"], f"{at}.name")
+        number = port.get("containerPort", 0)
+        errors += port_number(number, f"{at}.containerPort") if number else required(port, at, "containerPort")
+        host_port = port.get("hostPort", 0)
+        if host_port:
+            errors += port_number(host_port, f"{at}.hostPort")
+        if host_network and host_port != number:
+            detail = "must match `containerPort` when `hostNetwork` is true"
+            errors.append(FieldError.invalid(f"{at}.hostPort", host_port, detail))
+        errors += one_of(port.get("protocol"), f"{at}.protocol", PROTOCOLS)
+    return errors
+
+
+def _validate_variable(variable: JsonObject, path: str) -> list[FieldError]:
+    errors = required_name(names.env_var_name, variable.get("name"), f"{path}.name")
+    source = variable.get("valueFrom")
+    if source is None:
+        return errors
+    at = f"{path}.valueFrom"
+    said = [name for name in _SOURCES if source.get(name) is not None]
+    if not said:
+        errors.append(FieldError.invalid(at, "", _ONE_SOURCE))
+    elif variable.get("value"):
+        errors.append(FieldError.invalid(at, "", "may not be specified when `value` is not empty"))
+    elif len(said) > 1:
+        errors.append(FieldError.invalid(at, "", "may not have more than one field specified at a time"))
+    if source.get("fieldRef") is not None:
+        errors += validate_field_ref(source["fieldRef"], f"{at}.fieldRef", FIELD_PATHS)
+    if source.get("resourceFieldRef") is not None:
+        errors += required(source["resourceFieldRef"], f"{at}.resourceFieldRef", "resource")
+    for name in ("configMapKeyRef", "secretKeyRef"):
+        if source.get(name) is not None:
+            errors += required(source[name], f"{at}.{name}", "name")
+            errors += required_name(names.config_map_key, source[name].get("key"), f"{at}.{name}.key")
+    return errors
+
+
+def validate_field_ref(reference: JsonObject, path: str, supported: Collection[str]) -> list[FieldError]:
+    """A reference to a field of the pod itself."""
+    errors = required(reference, path, "apiVersion", "fieldPath")
+    field = reference.get("fieldPath", "")
+    if not errors and field not in supported and not _is_map_entry(field):
+        if field.partition(".")[0] in {"metadata", "spec", "status"} and field in {
+            "metadata.labels",
+            "metadata.annotations",
+        }:
+            errors.append(FieldError.unsupported(f"{path}.fieldPath", field, supported))
+        else:
+            detail = f"error converting fieldPath: field label not supported: {field}"
+            errors.append(FieldError.invalid(f"{path}.fieldPath", field, detail))
+    return errors
+
+
+def _is_map_entry(field: str) -> bool:
+    return field.startswith(("metadata.labels['", "metadata.annotations['")) and field.endswith("']")
+
+
+def _validate_env_from(source: JsonObject, path: str) -> list[FieldError]:
+    said = [name for name in ("configMapRef", "secretRef") if source.get(name) is not None]
+    errors = named(names.env_var_name, source["prefix"], f"{path}.prefix") if source.get("prefix") else []
+    for name in said:
+        errors += required(source[name], f"{path}.{name}", "name")
+    if not said:
+        errors.append(FieldError.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
+    elif len(said) > 1:
+        errors.append(FieldError.invalid(path, "", "may not have more than one field specified at a time"))
+    return errors
+
+
+def _validate_mounts(container: JsonObject, path: str, volumes: Collection[str]) -> list[FieldError]:
+    errors = []
+    seen: set[str] = set()
+    for mount, at in each(container, "volumeMounts", path):
+        name, where = mount.get("name", ""), mount.get("mountPath", "")
+        if not name:
+            errors.append(FieldError.required(f"{at}.name"))
+        elif name not in volumes:
+            errors.append(FieldError.not_found(f"{at}.name", name))
+        if not where:
+            errors.append(FieldError.required(f"{at}.mountPath"))
+        elif where in seen:
+            errors.append(FieldError.invalid(f"{at}.mountPath", where, "must be unique"))
+        seen.add(where)
+        sub_path = mount.get("subPath", "")
+        if sub_path.startswith("/"):
+            errors.append(FieldError.invalid(f"{at}.subPath", sub_path, "must be a relative path"))
+        elif ".." in sub_path.split("/"):
+            errors.append(FieldError.invalid(f"{at}.subPath", sub_path, "must not contain '..'"))
+    return errors
+
+
+def _validate_probes(container: JsonObject, path: str, kind: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    sidecar = container.get("restartPolicy") == "Always"
+    for field in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
+        value, at = container.get(field), f"{path}.{field}"
+        if value is None:
+            continue
+        if kind == "initContainers" and not sidecar:
+            errors.append(FieldError.forbidden(at, "may not be set for init containers without restartPolicy=Always"))
+        elif kind == "ephemeralContainers":
+            errors.append(FieldError.forbidden(at, "cannot be set for an Ephemeral Container"))
+        elif field == "lifecycle":
+            for hook in ("postStart", "preStop"):
+                if value.get(hook) is not None:
+                    errors += _validate_handler(value[hook], f"{at}.{hook}")
+        else:
+            errors += _validate_handler(value, at) + at_least_zero(value, at, *_PROBE_NUMBERS)
+            threshold = value.get("successThreshold")
+            if field != "readinessProbe" and threshold not in (1, None):
+                errors.append(FieldError.invalid(f"{at}.successThreshold", threshold, "must be 1"))
+    return errors
+
+
+def _validate_handler(handler: JsonObject, path: str) -> list[FieldError]:
+    said = [name for name in _HANDLERS if handler.get(name) is not None]
+    if not said:
+        return [FieldError.required(path, "must specify a handler type")]
+    errors = [FieldError.forbidden(f"{path}.{name}", "may not specify more than 1 handler type") for name in said[1:]]
+    if handler.get("exec") is not None:
+        errors += required(handler["exec"], f"{path}.exec", "command")
+    for name in ("httpGet", "tcpSocket"):
+        if handler.get(name) is not None:
+            errors += port_number_or_name(handler[name].get("port", 0), f"{path}.{name}.port")
+    http = handler.get("httpGet")
+    if http is not None:
+        errors += required(http, f"{path}.httpGet", "path")
+        errors += one_of(http.get("scheme"), f"{path}.httpGet.scheme", ("HTTP", "HTTPS"))
+        for header, at in each(http, "httpHeaders", f"{path}.httpGet"):
+            errors += named(names.http_header_name, header.get("name", ""), f"{at}.name")
+    if handler.get("grpc") is not None:
+        errors += port_number(handler["grpc"].get("port", 0), f"{path}.grpc.port")
+    return errors
+
+
+def _validate_security_context(context: JsonObject | None, path: str) -> list[FieldError]:
+    if not context:
+        return []
+    errors = validate_ids(context, path)
+    if context.get("privileged") and context.get("allowPrivilegeEscalation") is False:
+        detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+        errors.append(FieldError.invalid(path, context, detail))
+    return errors
+
+
+def validate_ids(context: JsonObject, path: str) -> list[FieldError]:
+    """User and group ids."""
+    errors = []
+    for field in ("runAsUser", "runAsGroup", "fsGroup"):
+        value = context.get(field)
+        if value is not None and not 0 <= value <= _MAX_ID:
+            errors.append(FieldError.invalid(f"{path}.{field}", value, names.range_error(0, _MAX_ID)))
+    return errors

@@ -1,0 +1,352 @@
+"""Rules of the core group's kinds other than pods and services, and of leases."""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from attractor.apiserver.builtin.validation.pods import validate_pod, validate_template
+from attractor.apiserver.builtin.validation.resources import INTEGER_RESOURCES, validate_resource_name
+from attractor.apiserver.builtin.validation.rules import (
+    amount,
+    at_least_zero,
+    each,
+    named,
+    one_of,
+    quantity_at_least_zero,
+    required,
+    unchanged,
+)
+from attractor.objects import names
+from attractor.objects.field import FieldError
+from attractor.objects.labels import validate_label_selector
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.jsontypes import JsonObject
+
+MAX_DATA_BYTES = 1024 * 1024
+_FROZEN = "field is immutable when `immutable` is set"
+_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_REQUIRED_KEYS = {
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+_SERVICE_ACCOUNT = "kubernetes.io/service-account.name"
+_PV_FIELDS = frozenset(
+    ("capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName", "mountOptions",
+     "volumeMode", "nodeAffinity", "volumeAttributesClassName")
+)  # fmt: skip
+
+
+def validate_config_map(config_map: JsonObject) -> list[FieldError]:
+    """Keys and total size."""
+    data, binary = config_map.get("data") or {}, config_map.get("binaryData") or {}
+    errors: list[FieldError] = []
+    size = 0
+    for key, value in data.items():
+        errors += named(names.config_map_key, key, f"data[{key}]")
+        if key in binary:
+            errors.append(FieldError.invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
+        size += len(value) if value.isascii() else len(value.encode())
+    for key, value in binary.items():
+        errors += named(names.config_map_key, key, f"binaryData[{key}]")
+        if key in data:
+            continue
+        size += _decoded_size(value)
+    if size > MAX_DATA_BYTES:
+        errors.append(FieldError.too_long("", MAX_DATA_BYTES))
+    return errors
+
+
+def _decoded_size(value: str) -> int:
+    return len(value) * 3 // 4 - value.count("=")
+
+
+def update_immutable(obj: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Once ``immutable`` is set, neither it nor the data changes."""
+    if not old.get("immutable"):
+        return []
+    errors = [] if obj.get("immutable") else [FieldError.forbidden("immutable", _FROZEN)]
+    changed = (field for field in ("data", "binaryData") if (obj.get(field) or {}) != (old.get(field) or {}))
+    return errors + [FieldError.forbidden(field, _FROZEN) for field in changed]
+
+
+def validate_secret(secret: JsonObject) -> list[FieldError]:
+    """Keys, total size, and what the type needs."""
+    data = secret.get("data") or {}
+    errors: list[FieldError] = []
+    for key in data:
+        errors += named(names.config_map_key, key, f"data[{key}]")
+    if sum(map(_decoded_size, data.values())) > MAX_DATA_BYTES:
+        errors.append(FieldError.too_long("data", MAX_DATA_BYTES))
+    kind = secret.get("type", "")
+    if kind == "kubernetes.io/service-account-token":
+        if not (secret["metadata"].get("annotations") or {}).get(_SERVICE_ACCOUNT):
+            errors.append(FieldError.required(f"metadata.annotations[{_SERVICE_ACCOUNT}]"))
+    elif kind == "kubernetes.io/basic-auth":
+        if "username" not in data and "password" not in data:
+            errors += [FieldError.required("data[username]"), FieldError.required("data[password]")]
+    else:
+        errors += [
+            FieldError.required(f"data[{key}]") for key in _REQUIRED_KEYS.get(kind, ()) if not _has(data, key, kind)
+        ]
+    for key in (".dockercfg", ".dockerconfigjson"):
+        if key in _REQUIRED_KEYS.get(kind, ()) and key in data:
+            errors += _validate_redacted_json(data[key], f"data[{key}]")
+    return errors
+
+
+def _has(data: JsonObject, key: str, kind: str) -> bool:
+    return bool(data.get(key)) if kind == "kubernetes.io/ssh-auth" else key in data
+
+
+def _validate_redacted_json(encoded: str, path: str) -> list[FieldError]:
+    try:
+        orjson.loads(b64decode(encoded))
+    except (orjson.JSONDecodeError, binascii.Error) as error:
+        return [FieldError.invalid(path, "<secret contents redacted>", str(error))]
+    return []
+
+
+def update_secret(secret: JsonObject, old: JsonObject) -> list[FieldError]:
+    """The type never changes; an immutable secret does not change at all."""
+    return unchanged(secret, old, "", "type") + update_immutable(secret, old)
+
+
+def validate_namespace(namespace: JsonObject) -> list[FieldError]:
+    """Finalizers of the spec."""
+    errors = []
+    for finalizer, at in each(namespace["spec"], "finalizers", "spec"):
+        errors += named(names.qualified_name, finalizer, at)
+        if "/" not in finalizer and finalizer not in {"kubernetes", "orphan", "foregroundDeletion"}:
+            detail = "name is neither a standard finalizer name nor is it fully qualified"
+            errors.append(FieldError.invalid(at, finalizer, detail))
+    return errors
+
+
+def validate_claim(claim: JsonObject) -> list[FieldError]:
+    """Access modes and the storage that is asked for."""
+    spec = claim["spec"]
+    errors = validate_label_selector(spec.get("selector"), "spec.selector")
+    if not spec.get("accessModes"):
+        errors.append(FieldError.required("spec.accessModes", "at least 1 access mode is required"))
+    errors += _validate_access_modes(spec)
+    storage = (spec["resources"].get("requests") or {}).get("storage")
+    if storage is None:
+        errors.append(FieldError.required("spec.resources[storage]"))
+    elif amount(storage).sign <= 0:
+        errors.append(FieldError.invalid("spec.resources[storage]", storage, "must be greater than zero"))
+    if spec.get("storageClassName"):
+        errors += named(names.dns1123_subdomain, spec["storageClassName"], "spec.storageClassName")
+    return errors + one_of(spec.get("volumeMode"), "spec.volumeMode", ("Block", "Filesystem"), optional=True)
+
+
+def _validate_access_modes(spec: JsonObject) -> list[FieldError]:
+    modes = spec.get("accessModes") or []
+    errors = [error for mode in modes for error in one_of(mode, "spec.accessModes", _ACCESS_MODES)]
+    if "ReadWriteOncePod" in modes and len(modes) > 1:
+        detail = "may not use ReadWriteOncePod with other access modes"
+        errors.append(FieldError.forbidden("spec.accessModes", detail))
+    return errors
+
+
+def update_claim(claim: JsonObject, old: JsonObject) -> list[FieldError]:
+    """A claim may grow; nothing else of its spec changes once a volume is bound."""
+    spec, before = dict(claim["spec"]), dict(old["spec"])
+    if not before.get("volumeName"):
+        before["volumeName"] = spec.get("volumeName")
+    for free in ("resources", "volumeAttributesClassName"):
+        spec.pop(free, None)
+        before.pop(free, None)
+    errors = []
+    if {k: v for k, v in spec.items() if v is not None} != {k: v for k, v in before.items() if v is not None}:
+        detail = (
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+        )
+        errors.append(FieldError.forbidden("spec", detail))
+    new_size, old_size = (_storage(obj) for obj in (claim, old))
+    if amount(new_size) < amount(old_size):
+        detail = "field can not be less than previous value"
+        errors.append(FieldError.forbidden("spec.resources.requests.storage", detail))
+    return errors
+
+
+def _storage(claim: JsonObject) -> str:
+    return str((claim["spec"]["resources"].get("requests") or {}).get("storage", "0"))
+
+
+def validate_volume(volume: JsonObject) -> list[FieldError]:
+    """Access modes, capacity, exactly one source."""
+    spec = volume["spec"]
+    errors = required(spec, "spec", "accessModes") + _validate_access_modes(spec) + required(spec, "spec", "capacity")
+    capacity = spec.get("capacity") or {}
+    if capacity and set(capacity) != {"storage"}:
+        errors.append(FieldError.unsupported("spec.capacity", capacity, ("storage",)))
+    for name, value in capacity.items():
+        if amount(value).sign <= 0:
+            errors.append(FieldError.invalid(f"spec.capacity[{name}]", value, "must be greater than zero"))
+    policies = ("Delete", "Recycle", "Retain")
+    errors += one_of(spec.get("persistentVolumeReclaimPolicy"), "spec.persistentVolumeReclaimPolicy", policies)
+    sources = [name for name in spec if name not in _PV_FIELDS]
+    if not sources:
+        errors.append(FieldError.required("spec", "must specify a volume type"))
+    detail = "may not specify more than 1 volume type"
+    return errors + [FieldError.forbidden(f"spec.{name}", detail) for name in sources[1:]]
+
+
+def update_volume(volume: JsonObject, old: JsonObject) -> list[FieldError]:
+    """The source never changes once it is there."""
+
+    def source(obj: JsonObject) -> JsonObject:
+        return {name: value for name, value in obj["spec"].items() if name not in _PV_FIELDS}
+
+    errors = []
+    if source(volume) != source(old):
+        detail = "spec.persistentvolumesource is immutable after creation"
+        errors.append(FieldError.forbidden("spec.persistentvolumesource", detail))
+    return errors + unchanged(volume["spec"], old["spec"], "spec", "volumeMode")
+
+
+def validate_resource_quota(quota: JsonObject) -> list[FieldError]:
+    """Names and amounts."""
+    errors = []
+    for name, value in (quota["spec"].get("hard") or {}).items():
+        at = f"spec.hard[{name}]"
+        errors += [] if name.startswith("count/") else validate_resource_name(name, at)
+        errors += quantity_at_least_zero(value, at)
+        if (name in INTEGER_RESOURCES or name.startswith("count/")) and amount(value).nanos % 10**9:
+            errors.append(FieldError.invalid(at, value, "must be an integer"))
+    return errors
+
+
+def update_resource_quota(quota: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Scopes never change."""
+    before = old["spec"].get("scopes") or []
+    if sorted(quota["spec"].get("scopes") or []) == sorted(before):
+        return []
+    return [FieldError.invalid("spec.scopes", quota["spec"].get("scopes"), "field is immutable")]
+
+
+def validate_limit_range(limit_range: JsonObject) -> list[FieldError]:
+    """Each item: bounds in order."""
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for limit, at in each(limit_range["spec"], "limits", "spec"):
+        kind = limit.get("type", "")
+        if kind in seen:
+            errors.append(FieldError.duplicate(f"{at}.type", kind))
+        seen.add(kind)
+        if kind == "Pod":
+            said = (field for field in ("default", "defaultRequest") if limit.get(field))
+            errors += [
+                FieldError.forbidden(f"{at}.{field}", "may not be specified when `type` is 'Pod'") for field in said
+            ]
+        errors += _validate_bounds(limit, at)
+    return errors
+
+
+_TITLES = {
+    "min": "min value",
+    "defaultRequest": "default request value",
+    "default": "default value",
+    "max": "max value",
+}
+_ORDERED = (
+    ("min", "max", "min"),
+    ("min", "defaultRequest", "defaultRequest"),
+    ("defaultRequest", "max", "defaultRequest"),
+    ("defaultRequest", "default", "defaultRequest"),
+    ("min", "default", "default"),
+    ("default", "max", "default"),
+)
+"""Lower bound, upper bound, and the field that is blamed when they are the wrong way round."""
+
+
+def _validate_bounds(limit: JsonObject, path: str) -> list[FieldError]:
+    errors = []
+    for low, high, shown in _ORDERED:
+        lows, highs = limit.get(low) or {}, limit.get(high) or {}
+        for name in sorted(set(lows) & set(highs)):
+            if amount(lows[name]) > amount(highs[name]):
+                detail = f"{_TITLES[low]} {lows[name]} is greater than {_TITLES[high]} {highs[name]}"
+                errors.append(FieldError.invalid(f"{path}.{shown}[{name}]", (limit[shown])[name], detail))
+    return errors
+
+
+def validate_event(event: JsonObject) -> list[FieldError]:
+    """The namespace of the object that the event is about."""
+    about = event.get("involvedObject") or event.get("regarding") or {}
+    namespace, own = about.get("namespace", ""), event["metadata"].get("namespace", "")
+    fits = own in {"", "default"} if not namespace else own == namespace
+    errors = []
+    if not fits:
+        detail = "does not match event.namespace"
+        errors.append(FieldError.invalid("involvedObject.namespace", namespace, detail))
+    return errors
+
+
+def validate_new_event(event: JsonObject) -> list[FieldError]:
+    """What events of the newer API must say."""
+    errors = validate_event(event)
+    if not event.get("eventTime"):
+        errors.append(FieldError.required("eventTime"))
+    if event.get("type") not in {"Normal", "Warning"}:
+        errors.append(FieldError.invalid("type", "", f"has invalid value: {event.get('type', '')}"))
+    errors += named(names.qualified_name, event.get("reportingController", ""), "reportingController")
+    for field, limit in (("reportingInstance", 128), ("action", 128), ("reason", 128)):
+        value = event.get(field, "")
+        if not value:
+            errors.append(FieldError.required(field))
+        elif len(value) > limit:
+            errors.append(FieldError.invalid(field, "", f"can have at most {limit} characters"))
+    if len(event.get("note", "")) > 1024:
+        errors.append(FieldError.invalid("message", "", "can have at most 1024 characters"))
+    return errors
+
+
+def validate_lease(lease: JsonObject) -> list[FieldError]:
+    """Duration and transitions."""
+    spec = lease["spec"]
+    errors: list[FieldError] = []
+    duration: Any = spec.get("leaseDurationSeconds")
+    if duration is not None and duration <= 0:
+        errors.append(FieldError.invalid("spec.leaseDurationSeconds", duration, "must be greater than 0"))
+    if spec.get("holderIdentity") == "":
+        errors.append(FieldError.invalid("spec.holderIdentity", "", "must not be empty"))
+    return errors + at_least_zero(spec, "spec", "leaseTransitions")
+
+
+def validate_pod_template(template: JsonObject) -> list[FieldError]:
+    """The template inside."""
+    return validate_template(template["template"], "template")
+
+
+VALIDATE: Mapping[tuple[str, str], Validator] = {
+    ("", "ConfigMap"): validate_config_map,
+    ("", "Event"): validate_event,
+    ("", "LimitRange"): validate_limit_range,
+    ("", "Namespace"): validate_namespace,
+    ("", "PersistentVolume"): validate_volume,
+    ("", "PersistentVolumeClaim"): validate_claim,
+    ("", "Pod"): validate_pod,
+    ("", "PodTemplate"): validate_pod_template,
+    ("", "ResourceQuota"): validate_resource_quota,
+    ("", "Secret"): validate_secret,
+    ("coordination.k8s.io", "Lease"): validate_lease,
+    ("events.k8s.io", "Event"): validate_new_event,
+}
+UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
+    ("", "ConfigMap"): update_immutable,
+    ("", "PersistentVolume"): update_volume,
+    ("", "PersistentVolumeClaim"): update_claim,
+    ("", "ResourceQuota"): update_resource_quota,
+    ("", "Secret"): update_secret,
+}

@@ -1,0 +1,67 @@
+"""Rules of amounts: which resources there are, and that requests stay within limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.apiserver.builtin.validation.rules import amount, quantity_at_least_zero
+from attractor.objects import names
+from attractor.objects.field import FieldError
+
+if TYPE_CHECKING:
+    from attractor.objects.jsontypes import JsonObject
+
+CONTAINER_RESOURCES = frozenset(("cpu", "memory", "ephemeral-storage"))
+STANDARD_RESOURCES = frozenset(
+    (
+        "cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory", "requests.ephemeral-storage",
+        "limits.cpu", "limits.memory", "limits.ephemeral-storage", "pods", "resourcequotas", "services",
+        "replicationcontrollers", "secrets", "configmaps", "persistentvolumeclaims", "storage", "requests.storage",
+        "services.nodeports", "services.loadbalancers",
+    )
+)  # fmt: skip
+INTEGER_RESOURCES = frozenset(
+    ("pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps",
+     "persistentvolumeclaims", "services.nodeports", "services.loadbalancers")
+)  # fmt: skip
+_HUGE_PAGES = "hugepages-"
+
+
+def validate_resource_name(name: str, path: str) -> list[FieldError]:
+    """A resource that Kubernetes knows, or one with a domain."""
+    errors = [FieldError.invalid(path, name, message) for message in names.qualified_name(name)]
+    if not errors and "/" not in name and name not in STANDARD_RESOURCES and not _is_huge_pages(name):
+        errors.append(FieldError.invalid(path, name, "must be a standard resource type or fully qualified"))
+    return errors
+
+
+def _is_huge_pages(name: str) -> bool:
+    return name.startswith((_HUGE_PAGES, f"requests.{_HUGE_PAGES}", f"limits.{_HUGE_PAGES}"))
+
+
+def validate_requirements(resources: JsonObject | None, path: str) -> list[FieldError]:
+    """Limits and requests of a container."""
+    if not resources:
+        return []
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    errors = []
+    for field, amounts in (("limits", limits), ("requests", requests)):
+        for name, value in amounts.items():
+            at = f"{path}.{field}[{name}]"
+            errors += validate_resource_name(name, at)
+            if "/" not in name and name not in CONTAINER_RESOURCES and not _is_huge_pages(name):
+                errors.append(FieldError.invalid(at, name, "must be a standard resource for containers"))
+            errors += quantity_at_least_zero(value, at)
+    for name, value in requests.items():
+        limit = limits.get(name)
+        if limit is None:
+            if name not in CONTAINER_RESOURCES:
+                detail = "Limit must be set for non overcommitable resources"
+                errors.append(FieldError.required(f"{path}.limits", detail))
+        elif name in CONTAINER_RESOURCES and amount(value) > amount(limit):
+            detail = f"must be less than or equal to {name} limit of {limit}"
+            errors.append(FieldError.invalid(f"{path}.requests", value, detail))
+        elif name not in CONTAINER_RESOURCES and amount(value) != amount(limit):
+            detail = f"must be equal to {name} limit of {limit}"
+            errors.append(FieldError.invalid(f"{path}.requests", value, detail))
+    return errors

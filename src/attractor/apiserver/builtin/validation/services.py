@@ -1,0 +1,215 @@
+"""Rules of services and endpoint slices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.apiserver.builtin.validation.rules import (
+    PROTOCOLS,
+    at_least_zero,
+    cidr,
+    each,
+    ip_address,
+    named,
+    one_of,
+    port_number,
+    port_number_or_name,
+    required,
+    unchanged,
+)
+from attractor.objects import names
+from attractor.objects.field import FieldError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.jsontypes import JsonObject
+
+_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_FAMILIES = ("IPv4", "IPv6")
+_POLICIES = ("SingleStack", "PreferDualStack", "RequireDualStack")
+_KUBELET_PORT = 10250
+_DAY_S = 86400
+
+
+def validate_service(service: JsonObject) -> list[FieldError]:
+    """Ports, type, selector, affinity, addresses."""
+    spec = service["spec"]
+    kind, headless = spec.get("type"), spec.get("clusterIP") == "None"
+    errors: list[FieldError] = []
+    if not spec.get("ports") and not headless and kind != "ExternalName":
+        errors.append(FieldError.required("spec.ports"))
+    errors += _validate_type(spec, kind)
+    errors += _validate_ports(spec)
+    errors += names.validate_labels(spec.get("selector") or {}, "spec.selector")
+    errors += one_of(spec.get("sessionAffinity"), "spec.sessionAffinity", ("ClientIP", "None"))
+    errors += _validate_affinity_timeout(spec)
+    errors += _validate_addresses(spec)
+    for address, at in each(spec, "externalIPs", "spec"):
+        errors += ip_address(address, at)
+    for block, at in each(spec, "loadBalancerSourceRanges", "spec"):
+        errors += cidr(block, at)
+    errors += one_of(kind, "spec.type", _TYPES)
+    for field in ("externalTrafficPolicy", "internalTrafficPolicy"):
+        errors += one_of(spec.get(field), f"spec.{field}", ("Cluster", "Local"), optional=True)
+    return errors
+
+
+def _validate_type(spec: JsonObject, kind: str | None) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if kind in {"LoadBalancer", "NodePort"} and spec.get("clusterIP") == "None":
+        detail = f"may not be set to 'None' for {kind} services"
+        errors.append(FieldError.invalid("spec.clusterIPs[0]", "None", detail))
+    if kind == "LoadBalancer":
+        for port, at in each(spec, "ports", "spec"):
+            if port.get("port") == _KUBELET_PORT:
+                detail = "may not expose port 10250 externally since it is used by kubelet"
+                errors.append(FieldError.invalid(at, port["port"], detail))
+    if kind == "ExternalName":
+        if spec.get("clusterIPs"):
+            errors.append(FieldError.forbidden("spec.clusterIPs", "may not be set for ExternalName services"))
+        name = spec.get("externalName", "").removesuffix(".")
+        errors += (
+            named(names.dns1123_subdomain, name, "spec.externalName")
+            if name
+            else required(spec, "spec", "externalName")
+        )
+    elif spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
+        detail = "may only be used when `type` is 'LoadBalancer'"
+        errors.append(FieldError.forbidden("spec.allocateLoadBalancerNodePorts", detail))
+    return errors
+
+
+def _validate_ports(spec: JsonObject) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen_names: set[str] = set()
+    seen: set[tuple[str, int]] = set()
+    must_have_name = len(spec.get("ports") or ()) > 1
+    for port, at in each(spec, "ports", "spec"):
+        name = port.get("name", "")
+        if name:
+            errors += named(names.dns1123_label, name, f"{at}.name")
+            if name in seen_names:
+                errors.append(FieldError.duplicate(f"{at}.name", name))
+            seen_names.add(name)
+        elif must_have_name:
+            errors.append(FieldError.required(f"{at}.name"))
+        number, protocol = port.get("port", 0), port.get("protocol", "")
+        errors += port_number(number, f"{at}.port")
+        errors += one_of(protocol, f"{at}.protocol", PROTOCOLS)
+        errors += port_number_or_name(port.get("targetPort", 0), f"{at}.targetPort")
+        if port.get("appProtocol"):
+            errors += named(names.qualified_name, port["appProtocol"], f"{at}.appProtocol")
+        if spec.get("type") == "ClusterIP" and port.get("nodePort"):
+            detail = "may not be used when `type` is 'ClusterIP'"
+            errors.append(FieldError.forbidden(f"{at}.nodePort", detail))
+        if (protocol, number) in seen:
+            errors.append(FieldError.duplicate(at, _go_port(protocol, number)))
+        seen.add((protocol, number))
+    return errors
+
+
+def _go_port(protocol: str, number: int) -> JsonObject:
+    """A port as the server prints its internal type, which has no JSON names."""
+    return {
+        "Name": "", "Protocol": protocol, "AppProtocol": None, "Port": number, "TargetPort": 0, "NodePort": 0,
+    }  # fmt: skip
+
+
+def _validate_affinity_timeout(spec: JsonObject) -> list[FieldError]:
+    config = spec.get("sessionAffinityConfig") or {}
+    timeout = (config.get("clientIP") or {}).get("timeoutSeconds")
+    if timeout is None or 0 < timeout <= _DAY_S:
+        return []
+    detail = f"must be greater than 0 and less than {_DAY_S}"
+    return [FieldError.invalid("spec.sessionAffinityConfig.clientIP.timeoutSeconds", timeout, detail)]
+
+
+def _validate_addresses(spec: JsonObject) -> list[FieldError]:
+    errors: list[FieldError] = []
+    addresses = spec.get("clusterIPs") or []
+    if addresses and spec.get("clusterIP") != addresses[0]:
+        detail = "first value must match `clusterIP`"
+        errors.append(FieldError.invalid("spec.clusterIPs", addresses, detail))
+    for address, at in each(spec, "clusterIPs", "spec"):
+        if address not in {"None", ""}:
+            errors += ip_address(address, at)
+    for family, at in each(spec, "ipFamilies", "spec"):
+        errors += one_of(family, at, _FAMILIES)
+    return errors + one_of(spec.get("ipFamilyPolicy"), "spec.ipFamilyPolicy", _POLICIES, optional=True)
+
+
+def update_service(service: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Addresses stay, once given, unless the service stops to have any."""
+    spec, before = service["spec"], old["spec"]
+    if "ExternalName" in {spec.get("type"), before.get("type")}:
+        return []
+    errors = []
+    addresses, had = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
+    if addresses and had and addresses[0] != had[0]:
+        errors.append(FieldError.invalid("spec.clusterIPs[0]", addresses, "may not change once set"))
+    if before.get("type") == "LoadBalancer" == spec.get("type"):
+        changed = before.get("loadBalancerClass") != spec.get("loadBalancerClass")
+        if changed:
+            detail = "may not change once set"
+            errors.append(FieldError.invalid("spec.loadBalancerClass", spec.get("loadBalancerClass"), detail))
+    return errors
+
+
+def validate_endpoint_slice(endpoint_slice: JsonObject) -> list[FieldError]:
+    """The type of addresses, addresses, ports."""
+    kind = endpoint_slice.get("addressType")
+    errors = one_of(kind, "addressType", ("FQDN", "IPv4", "IPv6"))
+    for endpoint, at in each(endpoint_slice, "endpoints", ""):
+        if not endpoint.get("addresses"):
+            errors.append(FieldError.required(f"{at}.addresses", "must contain at least 1 address"))
+        for address, where in each(endpoint, "addresses", at):
+            errors += named(names.dns1123_subdomain, address, where) if kind == "FQDN" else ip_address(address, where)
+    seen: set[str] = set()
+    for port, at in each(endpoint_slice, "ports", ""):
+        name = port.get("name") or ""
+        if name:
+            errors += named(names.dns1123_label, name, f"{at}.name")
+        if name in seen:
+            errors.append(FieldError.duplicate(f"{at}.name", name))
+        seen.add(name)
+        errors += one_of(port.get("protocol"), f"{at}.protocol", PROTOCOLS)
+        errors += at_least_zero(port, at, "port")
+    return errors
+
+
+def update_endpoint_slice(endpoint_slice: JsonObject, old: JsonObject) -> list[FieldError]:
+    """The type of addresses never changes."""
+    return unchanged(endpoint_slice, old, "", "addressType")
+
+
+def validate_endpoints(endpoints: JsonObject) -> list[FieldError]:
+    """Addresses and ports of each subset."""
+    errors: list[FieldError] = []
+    for subset, at in each(endpoints, "subsets", ""):
+        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+            errors.append(FieldError.required(at, "must specify `addresses` or `notReadyAddresses`"))
+        for field in ("addresses", "notReadyAddresses"):
+            for address, where in each(subset, field, at):
+                errors += ip_address(address.get("ip", ""), f"{where}.ip")
+        must_have_name = len(subset.get("ports") or ()) > 1
+        for port, where in each(subset, "ports", at):
+            if port.get("name"):
+                errors += named(names.dns1123_label, port["name"], f"{where}.name")
+            elif must_have_name:
+                errors.append(FieldError.required(f"{where}.name"))
+            errors += port_number(port.get("port", 0), f"{where}.port")
+            errors += one_of(port.get("protocol"), f"{where}.protocol", PROTOCOLS)
+    return errors
+
+
+VALIDATE: Mapping[tuple[str, str], Validator] = {
+    ("", "Endpoints"): validate_endpoints,
+    ("", "Service"): validate_service,
+    ("discovery.k8s.io", "EndpointSlice"): validate_endpoint_slice,
+}
+UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
+    ("", "Service"): update_service,
+    ("discovery.k8s.io", "EndpointSlice"): update_endpoint_slice,
+}

@@ -1,0 +1,381 @@
+"""Rules of workloads: apps, batch, autoscaling, policy, and ReplicationController."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attractor.apiserver.builtin.validation.cronschedule import schedule_error
+from attractor.apiserver.builtin.validation.pods import validate_template
+from attractor.apiserver.builtin.validation.rules import (
+    ALWAYS,
+    IMMUTABLE,
+    NEVER,
+    ON_FAILURE,
+    at_least_zero,
+    at_most_100_percent,
+    each,
+    int_or_percent,
+    int_or_percent_is_zero,
+    one_of,
+    required,
+    unchanged,
+)
+from attractor.objects.field import FieldError
+from attractor.objects.labels import LabelSelector, SelectorError, validate_label_selector
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.jsontypes import JsonObject
+
+_MISMATCH = "`selector` does not match template `labels`"
+_STATEFUL_SET_FROZEN = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+_STATEFUL_SET_MOVABLE = frozenset(
+    ("replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
+     "persistentVolumeClaimRetentionPolicy", "minReadySeconds")
+)  # fmt: skip
+
+
+def _validate_selector(spec: JsonObject, owner: str) -> list[FieldError]:
+    selector = spec.get("selector")
+    if selector is None:
+        return [FieldError.required("spec.selector")]
+    errors = validate_label_selector(selector, "spec.selector")
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        errors.append(FieldError.invalid("spec.selector", selector, f"empty selector is invalid for {owner}"))
+    return errors
+
+
+def _validate_match(spec: JsonObject, invalid: str = "invalid label selector") -> list[FieldError]:
+    """The selector has to match the template's own labels; an absent one matches nothing."""
+    try:
+        selector = LabelSelector.of_object(spec.get("selector"))
+    except SelectorError:
+        return [FieldError.invalid("spec.selector", spec["selector"], invalid)]
+    labels = spec["template"]["metadata"].get("labels")
+    if selector is not None and (selector.is_everything or selector.matches(labels or {})):
+        return []
+    return [FieldError.invalid("spec.template.metadata.labels", labels, _MISMATCH)]
+
+
+def _validate_always(template_spec: JsonObject, path: str, deadline: FieldError) -> list[FieldError]:
+    errors = []
+    if template_spec.get("restartPolicy") != ALWAYS:
+        value = template_spec.get("restartPolicy", "")
+        errors.append(FieldError.unsupported(f"{path}.spec.restartPolicy", value, (ALWAYS,)))
+    if template_spec.get("activeDeadlineSeconds") is not None:
+        errors.append(deadline)
+    return errors
+
+
+_NO_DEADLINE = FieldError.forbidden(
+    "spec.template.spec.activeDeadlineSeconds", "activeDeadlineSeconds in ReplicaSet is not Supported"
+)
+
+
+def _validate_replicated(obj: JsonObject, owner: str) -> list[FieldError]:
+    spec = obj["spec"]
+    errors = at_least_zero(spec, "spec", "replicas") + _validate_selector(spec, owner)
+    errors += _validate_match(spec) + validate_template(spec["template"], "spec.template")
+    errors += _validate_always(spec["template"]["spec"], "spec.template", _NO_DEADLINE)
+    return errors + at_least_zero(spec, "spec", "minReadySeconds")
+
+
+def validate_deployment(deployment: JsonObject) -> list[FieldError]:
+    """Replicas, selector, template, strategy, history, deadline."""
+    spec = deployment["spec"]
+    errors = _validate_replicated(deployment, "deployment")
+    errors += _validate_deployment_strategy(spec.get("strategy") or {}, "spec.strategy")
+    errors += at_least_zero(spec, "spec", "revisionHistoryLimit", "progressDeadlineSeconds")
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
+        detail = "must be greater than minReadySeconds"
+        errors.append(FieldError.invalid("spec.progressDeadlineSeconds", deadline, detail))
+    return errors
+
+
+def _validate_deployment_strategy(strategy: JsonObject, path: str) -> list[FieldError]:
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    if kind == "Recreate" and rolling is not None:
+        detail = "may not be specified when strategy `type` is 'Recreate'"
+        return [FieldError.forbidden(f"{path}.rollingUpdate", detail)]
+    if kind != "RollingUpdate":
+        supported = ("Recreate", "RollingUpdate")
+        return [] if kind == "Recreate" else [FieldError.unsupported(f"{path}.type", kind or "", supported)]
+    rolling, path = rolling or {}, f"{path}.rollingUpdate"
+    unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+    errors = int_or_percent(unavailable, f"{path}.maxUnavailable") + int_or_percent(surge, f"{path}.maxSurge")
+    if int_or_percent_is_zero(unavailable) and int_or_percent_is_zero(surge):
+        detail = "may not be 0 when `maxSurge` is 0"
+        errors.append(FieldError.invalid(f"{path}.maxUnavailable", unavailable, detail))
+    return errors + at_most_100_percent(unavailable, f"{path}.maxUnavailable")
+
+
+def update_with_selector(obj: JsonObject, old: JsonObject) -> list[FieldError]:
+    """The selector of a Deployment, ReplicaSet or DaemonSet never changes."""
+    return unchanged(obj["spec"], old["spec"], "spec", "selector")
+
+
+def validate_replica_set(replica_set: JsonObject) -> list[FieldError]:
+    """Replicas, selector, template."""
+    return _validate_replicated(replica_set, "deployment")
+
+
+def validate_daemon_set(daemon_set: JsonObject) -> list[FieldError]:
+    """Selector, template, update strategy."""
+    spec = daemon_set["spec"]
+    errors = validate_label_selector(spec.get("selector"), "spec.selector") + _validate_match(spec)
+    selector = spec.get("selector")
+    if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        errors.append(FieldError.invalid("spec.selector", selector, "empty selector is invalid for daemonset"))
+    errors += validate_template(spec["template"], "spec.template")
+    deadline = spec["template"]["spec"].get("activeDeadlineSeconds")
+    no_deadline = FieldError.invalid("spec.template.spec.activeDeadlineSeconds", deadline, "must not be specified")
+    errors += _validate_always(spec["template"]["spec"], "spec.template", no_deadline)
+    errors += at_least_zero(spec, "spec", "minReadySeconds", "revisionHistoryLimit")
+    strategy = spec.get("updateStrategy") or {}
+    if strategy.get("type") == "RollingUpdate":
+        errors += _validate_daemon_rolling(strategy.get("rollingUpdate"), "spec.updateStrategy.rollingUpdate")
+    elif strategy.get("type") != "OnDelete":
+        supported = ("RollingUpdate", "OnDelete")
+        errors.append(FieldError.unsupported("spec.updateStrategy", strategy, supported))
+    return errors
+
+
+def _validate_daemon_rolling(rolling: JsonObject | None, path: str) -> list[FieldError]:
+    if rolling is None:
+        return [FieldError.required(path)]
+    unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+    errors = int_or_percent(unavailable, f"{path}.maxUnavailable") + int_or_percent(surge, f"{path}.maxSurge")
+    no_unavailable, no_surge = int_or_percent_is_zero(unavailable), int_or_percent_is_zero(surge)
+    if not no_unavailable and not no_surge:
+        errors.append(FieldError.invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
+    if no_unavailable and no_surge:
+        errors.append(FieldError.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+    errors += at_most_100_percent(unavailable, f"{path}.maxUnavailable")
+    return errors + at_most_100_percent(surge, f"{path}.maxSurge")
+
+
+def validate_stateful_set(stateful_set: JsonObject) -> list[FieldError]:
+    """Pod management, update strategy, replicas, selector, template."""
+    spec = stateful_set["spec"]
+    errors = []
+    policy = spec.get("podManagementPolicy")
+    if policy not in {"OrderedReady", "Parallel"}:
+        detail = "must be 'OrderedReady' or 'Parallel'"
+        errors.append(FieldError.invalid("spec.podManagementPolicy", policy, detail))
+    strategy = spec.get("updateStrategy") or {}
+    rolling = strategy.get("rollingUpdate")
+    if strategy.get("type") == "OnDelete":
+        if rolling is not None:
+            detail = "only allowed for updateStrategy 'RollingUpdate'"
+            errors.append(FieldError.invalid("spec.updateStrategy.rollingUpdate", rolling, detail))
+    elif strategy.get("type") == "RollingUpdate":
+        errors += at_least_zero(rolling, "spec.updateStrategy.rollingUpdate", "partition")
+    else:
+        detail = "must be 'RollingUpdate' or 'OnDelete'"
+        errors.append(FieldError.invalid("spec.updateStrategy", strategy, detail))
+    errors += at_least_zero(spec, "spec", "replicas", "minReadySeconds", "revisionHistoryLimit")
+    errors += _validate_selector(spec, "statefulset") + _validate_match(spec, "")
+    claims = [claim["metadata"].get("name", "") for claim in spec.get("volumeClaimTemplates") or ()]
+    errors += validate_template(spec["template"], "spec.template", claims)
+    deadline = spec["template"]["spec"].get("activeDeadlineSeconds")
+    no_deadline = FieldError.invalid("spec.template.spec.activeDeadlineSeconds", deadline, "must not be specified")
+    return errors + _validate_always(spec["template"]["spec"], "spec.template", no_deadline)
+
+
+def update_stateful_set(stateful_set: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Only a few fields of the spec may change."""
+    spec, before = stateful_set["spec"], old["spec"]
+    frozen = (set(spec) | set(before)) - _STATEFUL_SET_MOVABLE
+    if any(spec.get(field) != before.get(field) for field in frozen):
+        return [FieldError.forbidden("spec", _STATEFUL_SET_FROZEN)]
+    return []
+
+
+def validate_replication_controller(controller: JsonObject) -> list[FieldError]:
+    """Replicas, a selector that is not empty, a template that it matches."""
+    spec = controller["spec"]
+    errors = at_least_zero(spec, "spec", "minReadySeconds", "replicas")
+    selector, template = spec.get("selector"), spec.get("template")
+    if not selector:
+        errors.append(FieldError.required("spec.selector"))
+    if template is None:
+        return [*errors, FieldError.required("spec.template")]
+    labels = template["metadata"].get("labels")
+    if selector and not LabelSelector.of_labels(selector).matches(labels or {}):
+        errors.append(FieldError.invalid("spec.template.metadata.labels", labels, _MISMATCH))
+    errors += validate_template(template, "spec.template")
+    return errors + _validate_always(template["spec"], "spec.template", _NO_DEADLINE)
+
+
+def validate_replicas_status(status: JsonObject, *counts: str) -> list[FieldError]:
+    """Counts of replicas in a status: none is negative, none exceeds the total."""
+    errors = at_least_zero(status, "status", "replicas", *counts, "observedGeneration", "collisionCount")
+    total = status.get("replicas", 0)
+    for field in counts:
+        value = status.get(field) or 0
+        if value > total:
+            errors.append(FieldError.invalid(f"status.{field}", value, "cannot be greater than status.replicas"))
+    return errors
+
+
+def _validate_job_spec(spec: JsonObject, path: str, *, in_cron_job: bool) -> list[FieldError]:
+    errors = at_least_zero(
+        spec, path, "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
+        "backoffLimitPerIndex", "maxFailedIndexes",
+    )  # fmt: skip
+    errors += one_of(spec.get("completionMode"), f"{path}.completionMode", ("NonIndexed", "Indexed"), optional=True)
+    if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
+        errors.append(FieldError.required(f"{path}.completions", "when completion mode is Indexed"))
+    template = spec["template"]
+    errors += validate_template(template, f"{path}.template")
+    policy = template["spec"].get("restartPolicy", "")
+    if policy not in {ON_FAILURE, NEVER}:
+        errors.append(FieldError.unsupported(f"{path}.template.spec.restartPolicy", policy, (ON_FAILURE, NEVER)))
+    if in_cron_job and spec.get("manualSelector"):
+        errors.append(FieldError.unsupported(f"{path}.manualSelector", "true", ("nil", "false")))
+    return errors
+
+
+def validate_job(job: JsonObject) -> list[FieldError]:
+    """Numbers, selector, template and its restart policy."""
+    spec = job["spec"]
+    if spec.get("selector") is None:
+        errors = [FieldError.required("spec.selector")]
+    else:
+        errors = validate_label_selector(spec["selector"], "spec.selector")
+        errors += [error for error in _validate_match(spec, "") if error.path != "spec.selector"]
+    return _validate_job_spec(spec, "spec", in_cron_job=False) + errors
+
+
+def update_job(job: JsonObject, old: JsonObject) -> list[FieldError]:
+    """What a job is never changes; how fast it runs may."""
+    spec, before = job["spec"], old["spec"]
+    errors = unchanged(
+        spec, before, "spec", "selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex",
+        "managedBy", "successPolicy", "podReplacementPolicy",
+    )  # fmt: skip
+    if spec.get("completions") != before.get("completions"):
+        indexed = spec.get("completionMode") == "Indexed" and before.get("completions") is not None
+        if not indexed or spec.get("completions") != spec.get("parallelism"):
+            errors.append(FieldError.invalid("spec.completions", spec.get("completions"), IMMUTABLE))
+    if spec["template"] != before["template"] and not _only_suspended_scheduling(job, old):
+        errors.append(FieldError.invalid("spec.template", spec["template"], IMMUTABLE))
+    return errors
+
+
+def _only_suspended_scheduling(job: JsonObject, old: JsonObject) -> bool:
+    """Whether the job is suspended, never started, and only its scheduling directives differ."""
+    if not old["spec"].get("suspend") or (old.get("status") or {}).get("startTime"):
+        return False
+    movable = {"nodeSelector", "tolerations", "affinity", "schedulingGates"}
+
+    def rest(template: JsonObject) -> Any:
+        spec = {name: value for name, value in template["spec"].items() if name not in movable}
+        metadata = {k: v for k, v in template["metadata"].items() if k not in {"labels", "annotations"}}
+        return spec, metadata
+
+    return bool(rest(job["spec"]["template"]) == rest(old["spec"]["template"]))
+
+
+def validate_cron_job(cron_job: JsonObject) -> list[FieldError]:
+    """The schedule, the time zone, concurrency, history, and the job template."""
+    spec = cron_job["spec"]
+    schedule, errors = spec.get("schedule", ""), []
+    if not schedule:
+        errors.append(FieldError.required("spec.schedule"))
+    elif "TZ" in schedule:
+        detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        errors.append(FieldError.invalid("spec.schedule", schedule, detail))
+    else:
+        trouble = schedule_error(schedule)
+        if trouble:
+            errors.append(FieldError.invalid("spec.schedule", schedule, trouble))
+    if spec.get("timeZone") == "":
+        errors.append(FieldError.invalid("spec.timeZone", "", "must be nil or non-empty string"))
+    errors += at_least_zero(spec, "spec", "startingDeadlineSeconds")
+    errors += one_of(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", ("Allow", "Forbid", "Replace"))
+    errors += _validate_job_spec(spec["jobTemplate"]["spec"], "spec.jobTemplate.spec", in_cron_job=True)
+    return errors + at_least_zero(spec, "spec", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+
+
+def validate_autoscaler(autoscaler: JsonObject) -> list[FieldError]:
+    """Bounds and the target."""
+    spec = autoscaler["spec"]
+    errors = []
+    low, high = spec.get("minReplicas"), spec.get("maxReplicas", 0)
+    if low is not None and low < 1:
+        errors.append(FieldError.invalid("spec.minReplicas", low, "must be greater than or equal to 1"))
+    if high < 1:
+        errors.append(FieldError.invalid("spec.maxReplicas", high, "must be greater than 0"))
+    if low is not None and high < low:
+        errors.append(FieldError.invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`"))
+    errors += required(spec.get("scaleTargetRef"), "spec.scaleTargetRef", "kind", "name")
+    for metric, at in each(spec, "metrics", "spec"):
+        supported = ("ContainerResource", "External", "Object", "Pods", "Resource")
+        errors += one_of(metric.get("type"), f"{at}.type", supported)
+    return errors
+
+
+def validate_disruption_budget(budget: JsonObject) -> list[FieldError]:
+    """Either how many stay, or how many may go."""
+    spec = budget["spec"]
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        detail = "minAvailable and maxUnavailable cannot be both set"
+        return [FieldError.invalid("spec", spec, detail)]
+    errors = []
+    for field in ("minAvailable", "maxUnavailable"):
+        value = spec.get(field)
+        errors += int_or_percent(value, f"spec.{field}") + at_most_100_percent(value, f"spec.{field}")
+    return errors + validate_label_selector(spec.get("selector"), "spec.selector")
+
+
+def validate_controller_revision(revision: JsonObject) -> list[FieldError]:
+    """Data is there, the number is not negative."""
+    errors = [] if revision.get("data") is not None else [FieldError.required("data", "data is mandatory")]
+    return errors + at_least_zero(revision, "", "revision")
+
+
+def update_controller_revision(revision: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Data never changes."""
+    return unchanged(revision, old, "", "data")
+
+
+def validate_scale(scale: JsonObject) -> list[FieldError]:
+    """What the scale subresource takes."""
+    return at_least_zero(scale.get("spec"), "spec", "replicas")
+
+
+VALIDATE: Mapping[tuple[str, str], Validator] = {
+    ("", "ReplicationController"): validate_replication_controller,
+    ("apps", "ControllerRevision"): validate_controller_revision,
+    ("apps", "DaemonSet"): validate_daemon_set,
+    ("apps", "Deployment"): validate_deployment,
+    ("apps", "ReplicaSet"): validate_replica_set,
+    ("apps", "StatefulSet"): validate_stateful_set,
+    ("autoscaling", "HorizontalPodAutoscaler"): validate_autoscaler,
+    ("autoscaling", "Scale"): validate_scale,
+    ("batch", "CronJob"): validate_cron_job,
+    ("batch", "Job"): validate_job,
+    ("policy", "PodDisruptionBudget"): validate_disruption_budget,
+}
+UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
+    ("apps", "ControllerRevision"): update_controller_revision,
+    ("apps", "DaemonSet"): update_with_selector,
+    ("apps", "Deployment"): update_with_selector,
+    ("apps", "ReplicaSet"): update_with_selector,
+    ("apps", "StatefulSet"): update_stateful_set,
+    ("batch", "Job"): update_job,
+}
+STATUS_COUNTS: Mapping[tuple[str, str], Collection[str]] = {
+    ("", "ReplicationController"): ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
+    ("apps", "Deployment"): ("updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"),
+    ("apps", "ReplicaSet"): ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
+    ("apps", "StatefulSet"): ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
+}
+"""Counts in a status that never exceed ``status.replicas``."""

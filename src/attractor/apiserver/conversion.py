@@ -1,0 +1,86 @@
+"""Built-in kinds that are served in more than one shape, and how one shape becomes the other.
+
+Objects are stored in one shape, the hub; a ``Conversion`` belongs to a kind that is served in another one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from attractor.objects.gvk import GroupVersionKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from attractor.objects.jsontypes import JsonObject
+
+
+class Conversion(NamedTuple):
+    """The hub that a kind is stored as, and the way there and back; both ways make new objects."""
+
+    hub: GroupVersionKind
+    to_hub: Callable[[JsonObject], JsonObject]
+    from_hub: Callable[[JsonObject], JsonObject]
+
+
+_EVENT_NAMES = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+    "reportingController": "reportingComponent",
+}
+
+
+def _renaming(names: dict[str, str]) -> Callable[[JsonObject], JsonObject]:
+    def rename(obj: JsonObject) -> JsonObject:
+        return {names.get(name, name): value for name, value in obj.items()}
+
+    return rename
+
+
+CONVERSIONS: dict[tuple[str, str, str], Conversion] = {
+    ("events.k8s.io", "v1", "Event"): Conversion(
+        GroupVersionKind("", "v1", "Event"),
+        _renaming(_EVENT_NAMES),
+        _renaming({hub: served for served, hub in _EVENT_NAMES.items()}),
+    ),
+}
+
+
+def _scaler_to_hub(obj: JsonObject) -> JsonObject:
+    """autoscaling/v1 keeps one CPU target in a field of its own; v2 keeps a list of metrics."""
+    spec = dict(obj.get("spec") or {})
+    target = spec.pop("targetCPUUtilizationPercentage", None)
+    if target is not None:
+        resource = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": target}}
+        spec["metrics"] = [{"type": "Resource", "resource": resource}]
+    status = dict(obj.get("status") or {})
+    current = status.pop("currentCPUUtilizationPercentage", None)
+    if current is not None:
+        value = {"averageUtilization": current, "averageValue": "0"}
+        status["currentMetrics"] = [{"type": "Resource", "resource": {"name": "cpu", "current": value}}]
+    return {**obj, "spec": spec, "status": status}
+
+
+def _scaler_from_hub(obj: JsonObject) -> JsonObject:
+    spec = dict(obj.get("spec") or {})
+    for metric in spec.pop("metrics", None) or ():
+        resource = metric.get("resource") or {}
+        if resource.get("name") == "cpu" and "averageUtilization" in resource.get("target", {}):
+            spec["targetCPUUtilizationPercentage"] = resource["target"]["averageUtilization"]
+    spec.pop("behavior", None)
+    status = dict(obj.get("status") or {})
+    for metric in status.pop("currentMetrics", None) or ():
+        resource = metric.get("resource") or {}
+        if resource.get("name") == "cpu" and resource.get("current", {}).get("averageUtilization") is not None:
+            status["currentCPUUtilizationPercentage"] = resource["current"]["averageUtilization"]
+    status.pop("conditions", None)
+    return {**obj, "spec": spec, "status": status}
+
+
+CONVERSIONS["autoscaling", "v1", "HorizontalPodAutoscaler"] = Conversion(
+    GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"), _scaler_to_hub, _scaler_from_hub
+)

@@ -1,0 +1,217 @@
+"""The core: ``handle(request, txn) -> Response``.
+
+A request is understood (route, kind, options, body) into an ``Operation``, and the operation's verb is executed
+against the transaction. Both halves are pure; ``handle`` turns every ``ApiError`` into its Status. To add a verb, add
+a module under ``verbs`` and a line to ``_VERBS``; a subresource with a meaning of its own goes into ``_SUBRESOURCES``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from attractor.apiserver import bodies, options, routing
+from attractor.apiserver.admission import DEFAULT_CHAIN
+from attractor.apiserver.operation import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_PATCH,
+    DeleteOptions,
+    ListOptions,
+    Operation,
+    PatchType,
+    User,
+    WriteOptions,
+)
+from attractor.apiserver.registry import find_kind
+from attractor.apiserver.response import refusal
+from attractor.apiserver.verbs.call import Call
+from attractor.apiserver.verbs.create import create
+from attractor.apiserver.verbs.delete import delete, delete_collection
+from attractor.apiserver.verbs.patch import patch
+from attractor.apiserver.verbs.read import get, list_objects
+from attractor.apiserver.verbs.scale import scale
+from attractor.apiserver.verbs.update import update
+from attractor.objects.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from attractor.apiserver.admission import Plugin
+    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.operation import Verb
+    from attractor.apiserver.response import Response
+    from attractor.apiserver.routing import Target
+    from attractor.apiserver.transaction import Transaction
+
+_VERBS: dict[Verb, Callable[[Call], Response]] = {
+    "get": get,
+    "list": list_objects,
+    "create": create,
+    "update": update,
+    "patch": patch,
+    "delete": delete,
+    "deletecollection": delete_collection,
+}
+_SUBRESOURCES: dict[str, Callable[[Call], Response]] = {"scale": scale}
+_STATE_SUBRESOURCES = frozenset({"status", "finalize"})
+"""Subresources that read and write the object itself."""
+
+_PATCH_TYPES: tuple[PatchType, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a caller sent, as HTTP has it, already authenticated."""
+
+    method: str
+    path: str
+    query: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    body: bytes = b""
+    content_type: str = ""
+    user: User = field(default_factory=User)
+    user_agent: str = ""
+
+
+class Core:
+    """The API's meaning; ``chain`` is the admission that writes pass through."""
+
+    def __init__(self, chain: Sequence[Plugin] = DEFAULT_CHAIN) -> None:
+        self.chain = tuple(chain)
+
+    def handle(self, request: Request, txn: Transaction) -> Response:
+        """Answer a request; what is wrong with it is an answer too, and then nothing was written."""
+        try:
+            op, kind = self.understand(request, txn)
+            return self.execute_on(op, kind, txn)
+        except ApiError as error:
+            return refusal(error)
+
+    def execute(self, op: Operation, txn: Transaction) -> Response:
+        """Carry out an operation; raises ``ApiError``."""
+        return self.execute_on(op, kind_for(op, txn), txn)
+
+    def execute_on(self, op: Operation, kind: Kind, txn: Transaction) -> Response:
+        """Carry out an operation on a kind that is already known."""
+        call = Call(op, kind, txn, self.chain)
+        verb = _SUBRESOURCES.get(op.subresource) or _VERBS.get(op.verb)
+        if verb is None:
+            raise routing.method_not_allowed()
+        return verb(call)
+
+    def understand(self, request: Request, txn: Transaction) -> tuple[Operation, Kind]:
+        """What a request asks for; raises ``ApiError`` when it cannot be told."""
+        target = routing.parse_path(request.path)
+        if target is None:
+            raise routing.no_such_resource()
+        kind = find_kind(txn, target.group, target.version, target.resource)
+        if kind is None or (target.subresource and target.subresource not in kind.subresources):
+            raise routing.no_such_resource()
+        is_watch = bool(request.query.get("watch")) and request.query["watch"][0] not in {"0", "false"}
+        verb = routing.verb_of(request.method, target, is_watch=is_watch)
+        _check_scope(kind, target, verb)
+        op = _Reader(request, target, kind, verb).operation()
+        return op, kind
+
+
+def kind_for(op: Operation, txn: Transaction) -> Kind:
+    """The kind that an operation is about; raises ``NotFound`` or ``MethodNotAllowed``."""
+    kind = find_kind(txn, op.group, op.version, op.resource)
+    if kind is None or (op.subresource and op.subresource not in kind.subresources):
+        raise routing.no_such_resource()
+    _check_scope(
+        kind,
+        routing.Target(op.group, op.version, op.resource, op.namespace, op.name, op.subresource),
+        op.verb,
+    )
+    return kind
+
+
+def _check_scope(kind: Kind, target: Target, verb: Verb) -> None:
+    """Refuse a verb that the kind does not have at this place."""
+    if target.namespace and not kind.namespaced:
+        raise routing.no_such_resource()
+    if kind.namespaced and not target.namespace:
+        if target.name:
+            raise routing.no_such_resource()
+        if verb not in {"list", "watch"}:
+            raise routing.method_not_allowed()
+    if not target.subresource and verb not in kind.verbs:
+        raise routing.method_not_allowed()
+    if target.subresource in _STATE_SUBRESOURCES and verb not in {"get", "update", "patch"}:
+        raise routing.method_not_allowed()
+
+
+class _Reader:
+    """Reads the options and the body that a verb has."""
+
+    def __init__(self, request: Request, target: Target, kind: Kind, verb: Verb) -> None:
+        self.request, self.target, self.kind, self.verb = request, target, kind, verb
+
+    def operation(self) -> Operation:
+        """The whole operation."""
+        query = self.request.query
+        match self.verb:
+            case "create" | "update":
+                name = "CreateOptions" if self.verb == "create" else "UpdateOptions"
+                parsed = bodies.parse_object(self.request.body, self.request.content_type, self.kind.gvk.kind)
+                return self._with(parsed, write=options.write_options(query, name))
+            case "patch":
+                return self._patch()
+            case "delete":
+                return self._with(bodies.Parsed(None, ()), delete=self._delete_options())
+            case "deletecollection":
+                listed = options.list_options(query, is_watch=False)
+                return self._with(bodies.Parsed(None, ()), delete=self._delete_options(), list_=listed)
+            case "list" | "watch":
+                listed = options.list_options(query, is_watch=self.verb == "watch")
+                return self._with(bodies.Parsed(None, ()), list_=listed)
+            case _:
+                return self._with(bodies.Parsed(None, ()))
+
+    def _patch(self) -> Operation:
+        said = bodies.media_type(self.request.content_type)
+        accepted = [one for one in _PATCH_TYPES if one != STRATEGIC_PATCH or not self.kind.is_custom]
+        patch_type = next((one for one in accepted if one == said), None)
+        if patch_type is None:
+            raise bodies.unsupported(accepted)
+        write = options.write_options(self.request.query, "PatchOptions", is_apply=patch_type == APPLY_PATCH)
+        body = self.request.body
+        parsed = (
+            bodies.parse_apply(body) if patch_type == APPLY_PATCH else bodies.parse_json(body, "error decoding patch: ")
+        )
+        return self._with(parsed, write=write, patch_type=patch_type)
+
+    def _delete_options(self) -> DeleteOptions:
+        body = self.request.body
+        parsed = bodies.parse_object(body, self.request.content_type, "DeleteOptions").value if body else None
+        return options.delete_options(self.request.query, parsed)
+
+    def _with(
+        self,
+        parsed: bodies.Parsed,
+        *,
+        write: WriteOptions | None = None,
+        delete: DeleteOptions | None = None,
+        list_: ListOptions | None = None,
+        patch_type: PatchType = MERGE_PATCH,
+    ) -> Operation:
+        target, request = self.target, self.request
+        return Operation(
+            verb=self.verb,
+            group=target.group,
+            version=target.version,
+            resource=target.resource,
+            namespace=target.namespace,
+            name=target.name,
+            subresource=target.subresource,
+            body=parsed.value,
+            duplicates=parsed.duplicates,
+            patch_type=patch_type,
+            write=write or WriteOptions(),
+            delete=delete or DeleteOptions(),
+            list=list_ or ListOptions(),
+            user=request.user,
+            user_agent=request.user_agent,
+        )

@@ -1,0 +1,113 @@
+"""From a stored CustomResourceDefinition to the kinds that it serves.
+
+A definition's name is its plural and group, so the kind behind a request is one look-up away, and what was made of a
+definition's bytes is remembered: it depends on nothing else.
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from attractor.apiserver.builtin.decode import decoder
+from attractor.apiserver.custom.resource import CustomStrategy
+from attractor.apiserver.kinds import Kind, ScalePaths
+from attractor.objects import builtin
+from attractor.objects.fields import SelectableFields
+from attractor.objects.gvk import GroupVersionKind
+from attractor.objects.schema import Schema
+from attractor.objects.schema.custom import CustomSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor.apiserver.builtin.decode import Decode
+    from attractor.apiserver.transaction import Transaction
+    from attractor.objects.jsontypes import JsonObject
+
+PREFIX = "apiextensions.k8s.io/customresourcedefinitions/"
+OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+def find_custom(txn: Transaction, group: str, version: str, resource: str) -> Kind | None:
+    """The custom kind behind a request; None when no established definition serves it."""
+    entry = txn.get(f"{PREFIX}{resource}.{group}")
+    return served_kinds(entry.value).get(version) if entry else None
+
+
+@lru_cache(maxsize=1024)
+def served_kinds(value: bytes) -> Mapping[str, Kind]:
+    """The kinds that a stored definition serves, by version; none before it is established."""
+    definition: JsonObject = orjson.loads(value)
+    if not is_established(definition):
+        return {}
+    versions = definition["spec"]["versions"]
+    storage = next((version["name"] for version in versions if version.get("storage")), versions[0]["name"])
+    return {version["name"]: _kind(definition, version, storage) for version in versions if version.get("served")}
+
+
+def is_established(definition: JsonObject) -> bool:
+    """Whether the definition's condition Established is true."""
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return any(item["type"] == "Established" and item["status"] == "True" for item in conditions)
+
+
+def _kind(definition: JsonObject, version: JsonObject, storage: str) -> Kind:
+    spec = definition["spec"]
+    accepted = definition["status"]["acceptedNames"]
+    gvk = GroupVersionKind(spec["group"], version["name"], accepted["kind"])
+    doc = (version.get("schema") or {}).get("openAPIV3Schema") or {
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+    subresources = version.get("subresources") or {}
+    scale = _scale_paths(subresources["scale"]) if subresources.get("scale") else None
+    has_status = subresources.get("status") is not None
+    strategy = CustomStrategy(gvk, CustomSchema(doc), _metadata_decoder(), has_status=has_status, scale=scale)
+    return Kind(
+        gvk=gvk,
+        resource=accepted["plural"],
+        namespaced=spec["scope"] == "Namespaced",
+        strategy=strategy,
+        schema=_with_metadata(doc),
+        list_kind=accepted.get("listKind") or f"{accepted['kind']}List",
+        singular=accepted.get("singular") or accepted["kind"].lower(),
+        storage_version=storage,
+        subresources=frozenset(name for name in ("status", "scale") if subresources.get(name) is not None),
+        is_custom=True,
+        scale=scale,
+        selectable=_selectable(version),
+    )
+
+
+@cache
+def _metadata_decoder() -> Decode:
+    return decoder(OBJECT_META)
+
+
+def _with_metadata(doc: JsonObject) -> Schema:
+    """The schema that field ownership and merging go by: the definition's, with metadata as every kind has it."""
+    identity: dict[str, Any] = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"$ref": OBJECT_META},
+    }
+    return Schema({**doc, "properties": {**(doc.get("properties") or {}), **identity}}, builtin.definition)
+
+
+def _scale_paths(scale: JsonObject) -> ScalePaths:
+    selector = scale.get("labelSelectorPath")
+    return ScalePaths(
+        _path(scale["specReplicasPath"]), _path(scale["statusReplicasPath"]), _path(selector) if selector else None
+    )
+
+
+def _path(text: str) -> tuple[str, ...]:
+    return tuple(text.removeprefix(".").split("."))
+
+
+def _selectable(version: JsonObject) -> SelectableFields:
+    fields = [item["jsonPath"].removeprefix(".") for item in version.get("selectableFields") or ()]
+    return SelectableFields.of(*fields)

@@ -1,0 +1,85 @@
+"""From a request's body to an object in its kind's shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attractor.apiserver.strategy import DecodeError
+from attractor.objects.errors import BadRequest
+from attractor.objects.gvk import GroupVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.operation import FieldValidation
+    from attractor.objects.jsontypes import JsonObject
+
+_SCHEME = 'in scheme "pkg/api/legacyscheme/scheme.go:30"'
+
+
+def decode_object(
+    kind: Kind, body: Any, duplicates: Sequence[str], validation: FieldValidation
+) -> tuple[JsonObject, list[str]]:
+    """The object in its kind's shape, and the warnings for what was dropped from it."""
+    obj: JsonObject = {"kind": kind.gvk.kind, "apiVersion": kind.gvk.api_version, **body}
+    obj["kind"] = obj["kind"] or kind.gvk.kind
+    obj["apiVersion"] = obj["apiVersion"] or kind.gvk.api_version
+    refuse_other_kind(kind, obj)
+    try:
+        decoded = kind.strategy.decode(obj)
+    except DecodeError as error:
+        raise BadRequest(f"{_cannot(kind, obj)}: {error}") from None
+    complaints = strict_errors(duplicates, decoded.unknown)
+    if validation == "Ignore":
+        return decoded.obj, []
+    if validation == "Strict" and complaints:
+        raise BadRequest(f"{_cannot(kind, obj)}: {strict_error(complaints)}")
+    return decoded.obj, complaints
+
+
+def strict_errors(duplicates: Sequence[str], unknown: Sequence[str]) -> list[str]:
+    """What a strict reader objects to."""
+    return [*(f'duplicate field "{path}"' for path in duplicates), *(f'unknown field "{path}"' for path in unknown)]
+
+
+def strict_error(complaints: Sequence[str]) -> str:
+    """The objections of a strict reader as one text."""
+    return f"strict decoding error: {', '.join(complaints)}"
+
+
+def _cannot(kind: Kind, obj: JsonObject) -> str:
+    version = GroupVersion.parse(obj["apiVersion"]).version
+    return f'{obj["kind"]} in version "{version}" cannot be handled as a {kind.gvk.kind}'
+
+
+def refuse_other_kind(kind: Kind, obj: JsonObject) -> None:
+    """Refuse an object that says it is something else; custom kinds leave that to validation."""
+    if obj["apiVersion"] == kind.gvk.api_version and obj["kind"] == kind.gvk.kind:
+        return
+    try:
+        said = GroupVersion.parse(obj["apiVersion"])
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
+    if kind.is_custom:
+        if obj["apiVersion"] != kind.gvk.api_version:
+            raise BadRequest(
+                f"the API version in the data ({said}) does not match the expected API version ({kind.gvk.api_version})"
+            )
+        return
+    if obj["apiVersion"] != kind.gvk.api_version:
+        why = not_registered(obj)
+    else:
+        why = unknown_conversion(kind, obj["kind"])
+    raise BadRequest(f"{_cannot(kind, obj)}: {why}")
+
+
+def not_registered(obj: JsonObject) -> str:
+    """Go's text for a kind that a version does not have."""
+    return f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" {_SCHEME}'
+
+
+def unknown_conversion(kind: Kind, other: str) -> str:
+    """Go's text for an object of another kind of the same version."""
+    group = kind.gvk.group.split(".", 1)[0] or "core"
+    return f"converting ({kind.gvk.version}.{other}) to ({group}.{kind.gvk.kind}): unknown conversion"

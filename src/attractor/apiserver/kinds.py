@@ -1,0 +1,162 @@
+"""A kind as the server serves it: where its objects live, which rules they obey, which subresources they have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
+
+from attractor.objects.apply import FieldManager
+from attractor.objects.errors import ApiError
+from attractor.objects.fields import METADATA_ONLY, SelectableFields
+from attractor.objects.gvk import GroupKind, GroupResource, GroupVersionKind
+
+if TYPE_CHECKING:
+    from attractor.apiserver.conversion import Conversion
+    from attractor.apiserver.strategy import Strategy
+    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.schema import Schema
+
+ALL_VERBS = frozenset({"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"})
+
+_IDENTITY = frozenset({"kind", "apiVersion", "metadata"})
+_METADATA_ORDER = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+
+
+class ScalePaths(NamedTuple):
+    """Where a kind keeps its replica counts and selector, as dotted paths."""
+
+    spec_replicas: tuple[str, ...]
+    status_replicas: tuple[str, ...]
+    selector: tuple[str, ...] | None = None
+    selector_is_text: bool = True
+    """Whether the selector is stored as text (custom resources) or as a LabelSelector (built-in kinds)."""
+
+
+def in_order(metadata: JsonObject) -> JsonObject:
+    """Metadata with its fields in the order that Kubernetes writes them."""
+    return {name: metadata[name] for name in _METADATA_ORDER if name in metadata}
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """One served version of a kind."""
+
+    gvk: GroupVersionKind
+    resource: str
+    namespaced: bool
+    strategy: Strategy
+    schema: Schema
+    list_kind: str
+    singular: str = ""
+    storage_version: str = ""
+    """The version that objects are stored in when only its name differs; the served one when empty."""
+    conversion: Conversion | None = None
+    """How objects are stored when they are stored in another shape."""
+    empty: JsonObject = field(default_factory=dict)
+    """The kind's empty object, from which ownership of fields is counted on create."""
+    subresources: frozenset[str] = frozenset()
+    verbs: frozenset[str] = ALL_VERBS
+    is_custom: bool = False
+    scale: ScalePaths | None = None
+    returns_deleted: bool = False
+    """Whether a delete answers with the object rather than with a Status."""
+    selectable: SelectableFields = METADATA_ONLY
+    """What field selectors may name."""
+
+    @cached_property
+    def group_resource(self) -> GroupResource:
+        """For messages about objects: ``deployments.apps``."""
+        return GroupResource(self.gvk.group, self.resource)
+
+    @cached_property
+    def group_kind(self) -> GroupKind:
+        """For messages about validity: ``Deployment.apps``."""
+        return self.gvk.group_kind
+
+    @cached_property
+    def fields(self) -> FieldManager:
+        """Who owns which field of this kind's objects."""
+        return FieldManager(self.schema, {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version, **self.empty})
+
+    @cached_property
+    def head(self) -> bytes:
+        """How every encoded object of this version begins."""
+        return self._head(self.gvk.api_version)
+
+    @cached_property
+    def stored_as(self) -> GroupVersionKind:
+        """The group, version and kind of stored objects."""
+        if self.conversion:
+            return self.conversion.hub
+        return self.gvk._replace(version=self.storage_version or self.gvk.version)
+
+    @cached_property
+    def stored_head(self) -> bytes:
+        """How every stored object begins."""
+        return self._head(self.stored_as.api_version)
+
+    def _head(self, api_version: str) -> bytes:
+        return orjson.dumps({"kind": self.gvk.kind, "apiVersion": api_version})[:-1] + b","
+
+    @cached_property
+    def _root(self) -> str:
+        return f"{self.stored_as.group or 'core'}/{self.resource}/"
+
+    def prefix(self, namespace: str = "") -> str:
+        """The keys of all objects of the kind, or of those in a namespace."""
+        if not namespace or not self.namespaced:
+            return self._root
+        if namespace in {".", ".."} or "/" in namespace:
+            raise ApiError(f'invalid key: "/{self.resource}/{namespace}"')
+        return f"{self._root}{namespace}/"
+
+    def key(self, namespace: str, name: str) -> str:
+        """The key of one object."""
+        return f"{self.prefix(namespace)}{name}"
+
+    def encode(self, obj: JsonObject) -> bytes:
+        """An object as it is stored: head first, metadata in order and without resourceVersion, then the rest."""
+        if self.conversion:
+            obj = self.conversion.to_hub(obj)
+        ordered = in_order(obj["metadata"])
+        ordered.pop("resourceVersion", None)
+        rest = {name: value for name, value in obj.items() if name not in _IDENTITY}
+        return self.stored_head + orjson.dumps({"metadata": ordered, **rest})[1:]
+
+    def decode(self, value: bytes) -> JsonObject:
+        """A stored object, in this version; the caller's own."""
+        obj: JsonObject = orjson.loads(value)
+        obj["apiVersion"] = self.gvk.api_version
+        return self.conversion.from_hub(obj) if self.conversion else obj
+
+    def served(self, value: bytes) -> bytes:
+        """A stored object's bytes, in this version."""
+        if self.conversion:
+            return orjson.dumps(self.decode(value))
+        if self.head == self.stored_head:
+            return value
+        return self.head + value[len(self.stored_head) :]
+
+    def list_item(self, value: bytes) -> bytes:
+        """A stored object's bytes as an item of a list; built-in kinds leave kind and apiVersion to the list."""
+        value = self.served(value)
+        return value if self.is_custom else b"{" + value[len(self.head) :]

@@ -1,0 +1,108 @@
+"""What a caller asks for, after routing: a verb on a resource, with its options and body."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from attractor.objects.jsontypes import Json
+
+Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+
+PatchType = Literal[
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+]
+JSON_PATCH: PatchType = "application/json-patch+json"
+MERGE_PATCH: PatchType = "application/merge-patch+json"
+STRATEGIC_PATCH: PatchType = "application/strategic-merge-patch+json"
+APPLY_PATCH: PatchType = "application/apply-patch+yaml"
+
+FieldValidation = Literal["Ignore", "Warn", "Strict"]
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who asks."""
+
+    name: str = "system:anonymous"
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Preconditions:
+    """What must still be true of the object for a delete to happen."""
+
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Options of create, update and patch."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: FieldValidation = "Warn"
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """Options of delete and deletecollection."""
+
+    dry_run: bool = False
+    preconditions: Preconditions = Preconditions()
+    propagation: Literal["", "Background", "Foreground", "Orphan"] = ""
+    grace_period_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """Options of list, watch and deletecollection."""
+
+    label_selector: str = ""
+    field_selector: str = ""
+    limit: int = 0
+    continue_token: str = ""
+    resource_version: str = ""
+    resource_version_match: Literal["", "Exact", "NotOlderThan"] = ""
+    allow_bookmarks: bool = False
+    send_initial_events: bool = False
+    timeout_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One request that has been understood: the core's input."""
+
+    verb: Verb
+    group: str
+    version: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    body: Json = None
+    """The decoded body of a write: an object, or the operations of a JSON patch."""
+    duplicates: tuple[str, ...] = ()
+    """Fields that stood twice in the body; the last one counted."""
+    patch_type: PatchType = MERGE_PATCH
+    write: WriteOptions = WriteOptions()
+    delete: DeleteOptions = DeleteOptions()
+    list: ListOptions = ListOptions()
+    user: User = field(default_factory=User)
+    user_agent: str = ""
+
+    @property
+    def manager(self) -> str:
+        """The field manager: as given, else the first word of the user agent, else ``unknown``, as in Kubernetes."""
+        if self.write.field_manager:
+            return self.write.field_manager
+        agent = self.user_agent.split("/", 1)[0]
+        return "".join(c for c in agent if c.isprintable())[:128] or "unknown"

@@ -1,0 +1,174 @@
+"""Query parameters and DeleteOptions bodies, read and validated as ``meta.k8s.io`` options."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, get_args
+
+from attractor.apiserver.operation import (
+    DeleteOptions,
+    FieldValidation,
+    ListOptions,
+    Preconditions,
+    WriteOptions,
+)
+from attractor.objects.errors import ApiError, BadRequest, Invalid
+from attractor.objects.field import FieldError
+from attractor.objects.gvk import GroupKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from attractor.objects.jsontypes import Json
+
+    Query = Mapping[str, Sequence[str]]
+
+MAX_MANAGER_BYTES = 128
+
+
+def _invalid(kind: str, errors: list[FieldError]) -> Invalid:
+    return Invalid.of(GroupKind("meta.k8s.io", kind), "", errors)
+
+
+def _first(query: Query, name: str) -> str:
+    values = query.get(name)
+    return values[0] if values else ""
+
+
+def _flag(query: Query, name: str) -> bool:
+    """A boolean parameter: present means true unless it says 0 or false, as Kubernetes' conversion has it."""
+    values = query.get(name)
+    return values is not None and len(values) > 0 and values[0].lower() not in {"false", "0"}
+
+
+def _number(query: Query, name: str) -> int | None:
+    text = _first(query, name)
+    if not text:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+
+def _dry_run(values: Sequence[str]) -> tuple[bool, list[FieldError]]:
+    if not values:
+        return False, []
+    if all(value == "All" for value in values):
+        return True, []
+    return False, [FieldError.unsupported("dryRun", list(values), ["All"])]
+
+
+def _manager_errors(manager: str) -> list[FieldError]:
+    if len(manager.encode()) > MAX_MANAGER_BYTES:
+        return [FieldError.too_long("fieldManager", MAX_MANAGER_BYTES)]
+    if not all(c.isprintable() for c in manager):
+        return [FieldError.invalid("fieldManager", manager, "should only contain printable characters")]
+    return []
+
+
+def write_options(query: Query, kind: str, *, is_apply: bool = False) -> WriteOptions:
+    """Options of create, update and patch; ``kind`` is CreateOptions, UpdateOptions or PatchOptions."""
+    dry_run, errors = _dry_run(query.get("dryRun") or ())
+    manager = _first(query, "fieldManager")
+    force = _flag(query, "force")
+    if kind == "PatchOptions" and not is_apply and "force" in query:
+        errors.insert(0, FieldError.forbidden("force", "may not be specified for non-apply patch"))
+    if is_apply and not manager:
+        errors.insert(0, FieldError.required("fieldManager", "is required for apply patch"))
+    errors += _manager_errors(manager)
+    validation = _first(query, "fieldValidation")
+    known = get_args(FieldValidation)
+    if validation and validation not in known:
+        errors.append(FieldError.unsupported("fieldValidation", validation, known))
+    if errors:
+        raise _invalid(kind, errors)
+    strictness: FieldValidation = validation or "Warn"  # type: ignore[assignment]  # checked above
+    return WriteOptions(dry_run=dry_run, field_manager=manager, field_validation=strictness, force=force)
+
+
+def list_options(query: Query, *, is_watch: bool) -> ListOptions:
+    """Options of list, watch and deletecollection."""
+    version, match = _first(query, "resourceVersion"), _first(query, "resourceVersionMatch")
+    initial = _flag(query, "sendInitialEvents")
+    errors = _match_errors(query, version, match, initial=initial, is_watch=is_watch)
+    if errors:
+        raise _invalid("ListOptions", errors)
+    if version and not version.isdigit():
+        why = f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax'
+        raise ApiError(why) if is_watch else BadRequest(f"invalid resource version: {why}")
+    limit = _number(query, "limit") or 0
+    return ListOptions(
+        label_selector=_first(query, "labelSelector"),
+        field_selector=_first(query, "fieldSelector"),
+        limit=max(limit, 0),
+        continue_token=_first(query, "continue"),
+        resource_version=version,
+        resource_version_match=match,  # type: ignore[arg-type]  # checked by _match_errors
+        allow_bookmarks=_flag(query, "allowWatchBookmarks"),
+        send_initial_events=initial,
+        timeout_s=_number(query, "timeoutSeconds"),
+    )
+
+
+def _match_errors(query: Query, version: str, match: str, *, initial: bool, is_watch: bool) -> list[FieldError]:
+    at = "resourceVersionMatch"
+    if is_watch:
+        if initial and match != "NotOlderThan":
+            return [FieldError.forbidden(at, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")]
+        if match and "sendInitialEvents" not in query:
+            return [
+                FieldError.forbidden(
+                    at, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+                )
+            ]
+        return []
+    if "sendInitialEvents" in query:
+        return [FieldError.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")]
+    errors: list[FieldError] = []
+    if match and not version:
+        errors.append(FieldError.forbidden(at, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+    if match and _first(query, "continue"):
+        errors.append(FieldError.forbidden(at, "resourceVersionMatch is forbidden when continue is provided"))
+    if match not in {"", "Exact", "NotOlderThan"}:
+        errors.append(FieldError.unsupported(at, match, ["Exact", "NotOlderThan", ""]))
+    if match == "Exact" and version == "0":
+        errors.append(FieldError.forbidden(at, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    return errors
+
+
+def delete_options(query: Query, body: Json) -> DeleteOptions:
+    """Options of delete and deletecollection: the body's, or the query's when there is no body."""
+    given: dict[str, Any] = {}
+    if isinstance(body, dict) and body:
+        given = body
+    else:
+        given = {name: _first(query, name) for name in ("propagationPolicy",) if name in query}
+        if "gracePeriodSeconds" in query:
+            given["gracePeriodSeconds"] = _number(query, "gracePeriodSeconds")
+        if "orphanDependents" in query:
+            given["orphanDependents"] = _flag(query, "orphanDependents")
+    dry_run, errors = _dry_run([*(given.get("dryRun") or ()), *(query.get("dryRun") or ())])
+    propagation = given.get("propagationPolicy") or ""
+    orphan = given.get("orphanDependents")
+    if propagation not in {"", "Background", "Foreground", "Orphan"}:
+        policies = ["Foreground", "Background", "Orphan", "nil"]
+        errors.append(FieldError.unsupported("propagationPolicy", propagation, policies))
+    if propagation and orphan is not None:
+        why = "orphanDependents and deletionPropagation cannot be both set"
+        errors.append(FieldError.invalid("propagationPolicy", propagation, why))
+    if errors:
+        raise _invalid("DeleteOptions", errors)
+    if orphan is not None:
+        propagation = "Orphan" if orphan else "Background"
+    conditions = given.get("preconditions") or {}
+    grace = given.get("gracePeriodSeconds")
+    if not isinstance(conditions, dict) or not isinstance(grace, int | None):
+        raise BadRequest(
+            "DeleteOptions cannot be handled: preconditions must be an object, gracePeriodSeconds a number"
+        )
+    return DeleteOptions(
+        dry_run=dry_run,
+        preconditions=Preconditions(conditions.get("uid"), conditions.get("resourceVersion")),
+        propagation=propagation,  # type: ignore[arg-type]  # checked above
+        grace_period_s=grace,
+    )

@@ -1,0 +1,77 @@
+"""Which kind a request is about: a built-in one, or one that a CustomResourceDefinition registers."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from attractor.apiserver.builtin import strategy_for
+from attractor.apiserver.conversion import CONVERSIONS
+from attractor.apiserver.custom.definition import DefinitionStrategy
+from attractor.apiserver.custom.registry import find_custom
+from attractor.apiserver.kinds import Kind, ScalePaths
+from attractor.objects import builtin
+
+if TYPE_CHECKING:
+    from attractor.apiserver.transaction import Transaction
+    from attractor.objects.builtin import ResourceInfo
+
+_REPLICAS = ScalePaths(("spec", "replicas"), ("status", "replicas"), ("spec", "selector"), selector_is_text=False)
+
+_RETURN_DELETED = frozenset(
+    {
+        ("", "persistentvolumeclaims"),
+        ("", "persistentvolumes"),
+        ("", "pods"),
+        ("", "podtemplates"),
+        ("", "resourcequotas"),
+        ("", "serviceaccounts"),
+        ("", "services"),
+        ("storage.k8s.io", "csidrivers"),
+        ("storage.k8s.io", "csinodes"),
+        ("storage.k8s.io", "storageclasses"),
+        ("storage.k8s.io", "volumeattachments"),
+    }
+)
+"""Kinds whose delete answers with the object, as their published API says."""
+
+
+def find_kind(txn: Transaction, group: str, version: str, resource: str) -> Kind | None:
+    """The kind behind a resource path; None when nothing serves it."""
+    found = builtin_kind(group, version, resource)
+    if found is None and "." in group:
+        found = find_custom(txn, group, version, resource)
+    return found
+
+
+@lru_cache(maxsize=512)
+def builtin_kind(group: str, version: str, resource: str) -> Kind | None:
+    """The built-in kind of that name, if this server serves its version."""
+    info = builtin.find(group, version, resource)
+    if info is None or not info.is_enabled_by_default:
+        return None
+    strategy = strategy_for(info)
+    if info.kind == "CustomResourceDefinition":
+        strategy = DefinitionStrategy(strategy)
+    conversion = CONVERSIONS.get((group, version, info.kind))
+    return Kind(
+        gvk=info.gvk,
+        resource=info.resource,
+        namespaced=info.namespaced,
+        strategy=strategy,
+        schema=info.schema,
+        list_kind=info.list_kind,
+        singular=info.singular,
+        conversion=conversion,
+        empty=builtin.zero_object(info.definition),
+        subresources=frozenset(info.subresources),
+        verbs=frozenset(info.verbs),
+        scale=_REPLICAS if "scale" in info.subresources else None,
+        returns_deleted=(group, resource) in _RETURN_DELETED,
+        selectable=strategy.selectable,
+    )
+
+
+def served_builtin() -> list[ResourceInfo]:
+    """Every built-in resource that this server serves."""
+    return [info for info in builtin.resources() if info.is_enabled_by_default]

@@ -1,0 +1,115 @@
+"""What the core answers.
+
+A body stays as stored bytes for as long as possible: reading an object is then a look-up and one splice of its
+resourceVersion, and a list is a join.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor.objects.errors import ApiError
+    from attractor.objects.jsontypes import JsonObject
+
+_METADATA = b'"metadata":{'
+
+
+def with_version(value: bytes, revision: int) -> bytes:
+    """A stored object with its resourceVersion put in.
+
+    Stored objects begin with kind, apiVersion and metadata, in this order, and metadata is never empty, so the first
+    occurrence of ``"metadata":{`` is the object's own (inside a JSON string its quotes would be escaped).
+    """
+    return value.replace(_METADATA, b'"metadata":{"resourceVersion":"%d",' % revision, 1)
+
+
+UNWRITTEN = 0
+"""The revision of an object that a dry run would have created: it has none."""
+
+
+class ObjectBody(NamedTuple):
+    """One stored object; ``revision`` is None until the transaction that writes it is committed."""
+
+    value: bytes
+    revision: int | None
+
+    def encode(self) -> bytes:
+        """The object as JSON."""
+        assert self.revision is not None, "the transaction that writes this object is not committed yet"
+        return with_version(self.value, self.revision) if self.revision != UNWRITTEN else self.value
+
+
+class ListBody(NamedTuple):
+    """A list of stored objects."""
+
+    kind: str
+    api_version: str
+    revision: int
+    items: Sequence[bytes]
+    """Encoded items, versions already put in."""
+    continue_token: str | None = None
+    """Empty on the last page of a custom kind, None on that of a built-in one: so Kubernetes has it."""
+    remaining: int | None = None
+
+    def encode(self) -> bytes:
+        """The list as JSON."""
+        metadata: JsonObject = {"resourceVersion": str(self.revision)}
+        if self.continue_token is not None:
+            metadata["continue"] = self.continue_token
+        if self.remaining is not None:
+            metadata["remainingItemCount"] = self.remaining
+        head = orjson.dumps({"kind": self.kind, "apiVersion": self.api_version, "metadata": metadata})
+        return b"".join((head[:-1], b',"items":[', b",".join(self.items), b"]}"))
+
+
+class JsonBody(NamedTuple):
+    """Any other answer."""
+
+    value: JsonObject
+
+    def encode(self) -> bytes:
+        """The answer as JSON."""
+        return orjson.dumps(self.value)
+
+
+Body = ObjectBody | ListBody | JsonBody
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A code, a body, and warnings for the caller."""
+
+    code: int
+    body: Body
+    warnings: tuple[str, ...] = field(default=())
+
+    def committed(self, revision: int) -> Response:
+        """This response once its transaction is committed at that revision."""
+        if isinstance(self.body, ObjectBody) and self.body.revision is None:
+            return replace(self, body=ObjectBody(self.body.value, revision))
+        if isinstance(self.body, JsonBody) and self.body.value.get("metadata", {}).get("resourceVersion") == "":
+            metadata = {**self.body.value["metadata"], "resourceVersion": str(revision)}
+            return replace(self, body=JsonBody({**self.body.value, "metadata": metadata}))
+        return self
+
+    def encode(self) -> bytes:
+        """The body as JSON."""
+        return self.body.encode()
+
+    def json(self) -> JsonObject:
+        """The body as a JSON value of the caller's own."""
+        if isinstance(self.body, JsonBody):
+            return self.body.value
+        decoded: JsonObject = orjson.loads(self.body.encode())
+        return decoded
+
+
+def refusal(error: ApiError) -> Response:
+    """The answer that an error is."""
+    return Response(error.code, JsonBody(error.status()))

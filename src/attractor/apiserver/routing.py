@@ -1,0 +1,94 @@
+"""From method, path and query to a verb on a resource."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
+
+from attractor.objects.errors import MethodNotAllowed, NotFound
+
+if TYPE_CHECKING:
+    from attractor.apiserver.operation import Verb
+
+_NAMESPACE_SUBRESOURCES = {"status", "finalize"}
+
+
+class Target(NamedTuple):
+    """What a path names."""
+
+    group: str
+    version: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+
+def no_such_resource() -> NotFound:
+    """The answer for paths below an API group that lead nowhere."""
+    return NotFound("the server could not find the requested resource", details={})
+
+
+def method_not_allowed() -> MethodNotAllowed:
+    """The answer for verbs that a resource does not have."""
+    return MethodNotAllowed("the server does not allow this method on the requested resource", details={})
+
+
+def parse_path(path: str) -> Target | None:
+    """What a resource path names; None when it is not one (discovery, health and the like).
+
+    >>> parse_path("/apis/apps/v1/namespaces/a/deployments/d/scale")
+    Target(group='apps', version='v1', resource='deployments', namespace='a', name='d', subresource='scale')
+    >>> parse_path("/api/v1/namespaces/a")
+    Target(group='', version='v1', resource='namespaces', namespace='', name='a', subresource='')
+    """
+    parts = path.split("/")[1:]
+    if "%" in path:
+        parts = [unquote(part) for part in parts]
+    match parts:
+        case ["api", version, *rest] if rest:
+            group = ""
+        case ["apis", group, version, *rest] if rest:
+            pass
+        case _:
+            return None
+    if rest == [""]:
+        return None
+    if rest[-1] == "" and len(rest) > 1:
+        rest = rest[:-1]
+    if "" in rest:
+        raise no_such_resource()
+    return _target(group, version, rest)
+
+
+def _target(group: str, version: str, rest: list[str]) -> Target:
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2 and not (len(rest) == 3 and rest[2] in _NAMESPACE_SUBRESOURCES):
+        namespace, rest = rest[1], rest[2:]
+    match rest:
+        case [resource]:
+            return Target(group, version, resource, namespace)
+        case [resource, name]:
+            return Target(group, version, resource, namespace, name)
+        case [resource, name, subresource]:
+            return Target(group, version, resource, namespace, name, subresource)
+    raise no_such_resource()
+
+
+_ITEM_VERBS: dict[str, Verb] = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_COLLECTION_VERBS: dict[str, Verb] = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+
+
+def verb_of(method: str, target: Target, *, is_watch: bool) -> Verb:
+    """The verb that a method means on a path."""
+    if not target.name:
+        verb = _COLLECTION_VERBS.get(method)
+        if verb == "list" and is_watch:
+            return "watch"
+    elif target.subresource and method == "POST":
+        verb = "create"
+    else:
+        verb = _ITEM_VERBS.get(method)
+    if verb is None:
+        raise method_not_allowed()
+    return verb

@@ -1,0 +1,109 @@
+"""The driver of the core: run it on a snapshot, commit, and run it again if somebody was faster.
+
+Nothing here decides what a request means. A driver (sockets, in-process clients) awaits ``Server``; a caller without
+an event loop runs ``Core`` on a transaction itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.apiserver.core import Core
+from attractor.apiserver.custom import registry as custom_registry
+from attractor.apiserver.custom.naming import MANAGER, plan_names
+from attractor.apiserver.operation import Operation, WriteOptions
+from attractor.apiserver.response import refusal
+from attractor.apiserver.transaction import Transaction
+from attractor.objects.errors import ApiError, Conflict, InsufficientStorage, ServiceUnavailable
+from attractor.store.contract import Stale, StoreFull, StoreUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from attractor.apiserver.core import Request
+    from attractor.apiserver.response import Response
+    from attractor.apiserver.transaction import Source
+    from attractor.store.contract import Snapshot, Store
+
+MAX_ATTEMPTS = 100
+"""How often a write is run again when other writers keep being faster; each loss means that another one won."""
+
+FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+class Server:
+    """An API server on a store."""
+
+    def __init__(self, store: Store, source: Source, core: Core | None = None) -> None:
+        self.store = store
+        self.source = source
+        self.core = core or Core()
+
+    async def start(self) -> None:
+        """Make sure that what every cluster has is there; older history is then out of reach."""
+        for name in FIRST_NAMESPACES:
+            body = {"metadata": {"name": name}}
+            op = Operation(verb="create", group="", version="v1", resource="namespaces", body=body)
+            if self.store.snapshot_nowait().get(f"core/namespaces/{name}") is None:
+                await self.perform(op)
+        await self.settle_names()
+
+    async def handle(self, request: Request) -> Response:
+        """Answer a request; every refusal is an answer with its Status."""
+        try:
+            return await self._run(lambda txn: self.core.handle(request, txn))
+        except ApiError as error:
+            return refusal(error)
+
+    async def perform(self, op: Operation) -> Response:
+        """Carry out an operation; raises ``ApiError``."""
+        return await self._run(lambda txn: self.core.execute(op, txn))
+
+    def transaction(self, snapshot: Snapshot) -> Transaction:
+        """A fresh transaction on a snapshot of this server's store."""
+        return Transaction(snapshot, self.source, self.store.snapshot_at)
+
+    async def _run(self, attempt: Callable[[Transaction], Response]) -> Response:
+        try:
+            for _ in range(MAX_ATTEMPTS):
+                txn = self.transaction(await self.store.snapshot())
+                response = attempt(txn)
+                if not txn.is_dirty:
+                    return response
+                try:
+                    revision = await self.store.commit(txn.compares, puts=txn.puts, deletes=txn.deletes)
+                except Stale:
+                    continue
+                if _touches_definitions(txn.puts):
+                    await self.settle_names()
+                return response.committed(revision)
+        except StoreFull as error:
+            raise InsufficientStorage(f"nothing was written: {error}") from error
+        except StoreUnavailable as error:
+            raise ServiceUnavailable(f"the store cannot be reached: {error}") from error
+        raise Conflict(f"gave up after {MAX_ATTEMPTS} attempts: other writers keep changing the same objects")
+
+    async def settle_names(self) -> None:
+        """Bring the status of every CustomResourceDefinition up to date, which is what makes its kind served."""
+        snapshot = await self.store.snapshot()
+        plan: Sequence[tuple[str, dict[str, object]]] = list(plan_names(snapshot, self.source.now()))
+        for name, status in plan:
+            op = Operation(
+                verb="patch",
+                group="apiextensions.k8s.io",
+                version="v1",
+                resource="customresourcedefinitions",
+                name=name,
+                subresource="status",
+                body={"status": status},
+                write=WriteOptions(field_manager=MANAGER),
+            )
+            try:
+                await self.perform(op)
+            except ApiError as error:
+                if error.code != 404:
+                    raise
+
+
+def _touches_definitions(keys: dict[str, bytes]) -> bool:
+    return any(key.startswith(custom_registry.PREFIX) for key in keys)

@@ -1,0 +1,99 @@
+"""What the core reads from and writes into while it answers one request.
+
+Guarantees: reads come from one snapshot, overlaid with this transaction's own writes; every key that was read is
+compared when the transaction commits, so a write never rests on something that changed meanwhile. Time, uids and
+name suffixes are handed in, so that the same inputs give the same answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from attractor.store.contract import Compacted, Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from attractor.store.contract import Snapshot
+
+
+class Source(Protocol):
+    """Where a transaction takes what is not in the store."""
+
+    def now(self) -> str:
+        """The time, as ``metav1.Time`` writes it."""
+
+    def now_micro(self) -> str:
+        """The time, as ``metav1.MicroTime`` writes it."""
+
+    def uid(self) -> str:
+        """A fresh uid."""
+
+    def suffix(self) -> str:
+        """Five characters that make a generated name unlikely to be taken."""
+
+    def draw(self, below: int) -> int:
+        """A number from 0 up to but not including ``below``, for allocations."""
+
+
+class Transaction:
+    """One attempt to answer one request."""
+
+    def __init__(self, snapshot: Snapshot, source: Source, history: Callable[[int], Snapshot] | None = None) -> None:
+        self.snapshot = snapshot
+        self.source = source
+        self._history = history
+        self.compares: dict[str, int] = {}
+        self.puts: dict[str, bytes] = {}
+        self.deletes: set[str] = set()
+        self._now: str | None = None
+
+    @property
+    def now(self) -> str:
+        """The time of this transaction; it does not move while the transaction runs."""
+        if self._now is None:
+            self._now = self.source.now()
+        return self._now
+
+    @property
+    def revision(self) -> int:
+        """The revision that reads show."""
+        return self.snapshot.revision
+
+    def at(self, revision: int) -> Snapshot:
+        """The store at an earlier revision; raises the store's ``Compacted`` when it is no longer kept."""
+        if revision == self.snapshot.revision:
+            return self.snapshot
+        if self._history is None:
+            raise Compacted(revision, self.snapshot.revision)
+        return self._history(revision)
+
+    def get(self, key: str) -> Entry | None:
+        """The entry of a key; it will be compared at commit."""
+        if key in self.deletes:
+            return None
+        entry = self.snapshot.get(key)
+        self.compares[key] = entry.revision if entry else 0
+        written = self.puts.get(key)
+        if written is not None:
+            return Entry(key, written, self.revision, entry.created if entry else 0)
+        return entry
+
+    def range(self, prefix: str, *, after: str = "", limit: int = 0) -> Sequence[Entry]:
+        """Entries under a prefix, as of the snapshot; not compared."""
+        return self.snapshot.range(prefix, after=after, limit=limit)
+
+    def put(self, key: str, value: bytes) -> None:
+        """Write a value."""
+        self.deletes.discard(key)
+        self.puts[key] = value
+
+    def delete(self, key: str) -> None:
+        """Remove a key."""
+        self.puts.pop(key, None)
+        self.deletes.add(key)
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether there is anything to commit."""
+        return bool(self.puts or self.deletes)

@@ -1,0 +1,50 @@
+"""What a verb works with: the operation, the kind it is about, the transaction, and the admission chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attractor.apiserver import admission
+from attractor.apiserver.admission import Attributes
+from attractor.objects.errors import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor.apiserver.admission import Plugin
+    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.operation import Operation
+    from attractor.apiserver.transaction import Transaction
+    from attractor.objects.jsontypes import JsonObject
+    from attractor.store.contract import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One operation being answered."""
+
+    op: Operation
+    kind: Kind
+    txn: Transaction
+    chain: Sequence[Plugin]
+
+    @property
+    def key(self) -> str:
+        """The key of the named object."""
+        return self.kind.key(self.op.namespace, self.op.name)
+
+    def existing(self) -> Entry:
+        """The named object's entry; raises ``NotFound``."""
+        entry = self.txn.get(self.key)
+        if entry is None:
+            raise NotFound.of(self.kind.group_resource, self.op.name)
+        return entry
+
+    def admit(self, obj: JsonObject | None, old: JsonObject | None) -> None:
+        """Let admission change or refuse the write."""
+        admission.admit(self.chain, Attributes(self.op, self.kind, obj, old, self.txn))
+
+    def admit_finally(self, obj: JsonObject | None, old: JsonObject | None) -> None:
+        """Let admission refuse the write as it stands."""
+        admission.validate(self.chain, Attributes(self.op, self.kind, obj, old, self.txn))

@@ -1,0 +1,172 @@
+"""Patch: a change described rather than a state, in four languages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from attractor.apiserver import metadata as rules
+from attractor.apiserver.builtin import strategy_for
+from attractor.apiserver.decoding import (
+    decode_object,
+    not_registered,
+    strict_error,
+    strict_errors,
+    unknown_conversion,
+)
+from attractor.apiserver.kinds import in_order
+from attractor.apiserver.operation import APPLY_PATCH, JSON_PATCH, STRATEGIC_PATCH
+from attractor.apiserver.strategy import DecodeError
+from attractor.apiserver.verbs.create import create_object
+from attractor.apiserver.verbs.update import reset_fields, update_object
+from attractor.objects import builtin
+from attractor.objects.errors import BadRequest, Conflict, Invalid, NotFound
+from attractor.objects.field import FieldError
+from attractor.objects.gvk import GroupKind, GroupVersionKind
+from attractor.objects.patch.gotext import go_kind
+from attractor.objects.patch.json_patch import apply_json_patch
+from attractor.objects.patch.merge_patch import apply_merge_patch
+from attractor.objects.patch.strategic import apply_strategic_merge_patch
+
+if TYPE_CHECKING:
+    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.operation import Operation
+    from attractor.apiserver.response import Response
+    from attractor.apiserver.strategy import Decoded
+    from attractor.apiserver.verbs.call import Call
+    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.schema import Schema
+
+
+def patch(call: Call) -> Response:
+    """Change the object (or its status) as the patch in the body says."""
+    if call.op.patch_type == APPLY_PATCH:
+        return apply(call)
+    op, kind = call.op, call.kind
+    entry = call.existing()
+    live = kind.decode(entry.value)
+    current = {**live, "metadata": {**live["metadata"], "resourceVersion": str(entry.revision)}}
+    patched = patched_document(op, current, kind)
+    obj, warnings = decode_patched(kind, patched, op)
+    check_name(obj, op)
+    kind.strategy.default(obj)
+    return update_object(call, entry, live, obj, warnings)
+
+
+def patched_document(op: Operation, current: JsonObject, kind: Kind) -> Any:
+    """The object after the patch, not yet decoded."""
+    if op.patch_type == JSON_PATCH:
+        return apply_json_patch(current, op.body)
+    if op.patch_type == STRATEGIC_PATCH:
+        return apply_strategic_merge_patch(current, op.body, kind.schema)
+    if not isinstance(op.body, dict):
+        raise BadRequest(f"error decoding patch: {_not_a_map(op.body)}")
+    return apply_merge_patch(current, op.body)
+
+
+def _not_a_map(value: Any) -> str:
+    return f"json: cannot unmarshal {go_kind(value)} into Go value of type map[string]interface {{}}"
+
+
+def decode_patched(kind: Kind, patched: Any, op: Operation) -> tuple[JsonObject, list[str]]:
+    """The patched document in its kind's shape; what cannot be decoded is the patch's fault."""
+    if not isinstance(patched, dict):
+        raise _bad_patch(kind, patched, _not_a_map(patched))
+    try:
+        decoded = _decode_as_said(kind, {"kind": kind.gvk.kind, "apiVersion": kind.gvk.api_version, **patched})
+    except DecodeError as error:
+        raise _bad_patch(kind, patched, str(error)) from None
+    complaints = strict_errors(op.duplicates, decoded.unknown)
+    if op.write.field_validation == "Strict" and complaints:
+        raise _bad_patch(kind, patched, strict_error(complaints))
+    return decoded.obj, complaints if op.write.field_validation == "Warn" else []
+
+
+def _decode_as_said(kind: Kind, patched: JsonObject) -> Decoded:
+    """Decode the document as the kind it says it is, which must be the one that was patched."""
+    if (patched["kind"] == kind.gvk.kind and patched["apiVersion"] == kind.gvk.api_version) or kind.is_custom:
+        return kind.strategy.decode(patched)
+    info = builtin.find_kind(GroupVersionKind.of(str(patched["apiVersion"]), str(patched["kind"])))
+    if info is None:
+        raise DecodeError(not_registered(patched))
+    strategy_for(info).decode(patched)
+    raise DecodeError(unknown_conversion(kind, info.kind))
+
+
+def _bad_patch(kind: Kind, patched: Any, why: str) -> Invalid:
+    """The refusal of a patch whose result is not an object of the kind; it shows the result, as Kubernetes does."""
+    shown = patched
+    if isinstance(patched, dict):
+        shown = {name: _in_go_order(patched[name], kind.schema.child(name)) for name in sorted(patched)}
+        shown["metadata"] = in_order(shown.get("metadata") or {})
+    text = orjson.dumps(shown).decode()
+    return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", text, why)])
+
+
+def _in_go_order(value: Any, schema: Schema | None) -> Any:
+    """A value as Go writes it: maps sorted by key, structs left in their order."""
+    if not isinstance(value, dict) or schema is None:
+        return value
+    names = value if schema.properties else sorted(value)
+    return {name: _in_go_order(value[name], schema.child(name)) for name in names}
+
+
+def check_name(obj: JsonObject, op: Operation) -> None:
+    """A patch cannot rename or move an object."""
+    said = obj["metadata"].get("name")
+    if said != op.name:
+        raise BadRequest(f"the name of the object ({said or ''}) does not match the name on the URL ({op.name})")
+    if op.namespace and obj["metadata"].get("namespace") != op.namespace:
+        raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def apply(call: Call) -> Response:
+    """Server-side apply: make the fields in the body so, own them, and let go of those no longer there."""
+    op, kind, txn = call.op, call.kind, call.txn
+    applied = _applied_object(op, kind)
+    entry = txn.get(call.key)
+    if entry is None and op.subresource:
+        raise NotFound.of(kind.group_resource, op.name)
+    live = kind.decode(entry.value) if entry else None
+    if entry is None and applied["metadata"].get("uid"):
+        said = applied["metadata"]["uid"]
+        why = f"uid mismatch: the provided object specified uid {said}, and no existing object was found"
+        raise Conflict.of(kind.group_resource, op.name, why)
+    version = applied["metadata"].pop("resourceVersion", "")
+    merged, managed = kind.fields.on_apply(
+        live,
+        applied,
+        manager=op.write.field_manager,
+        force=op.write.force,
+        now=txn.now,
+        subresource=op.subresource,
+        reset=reset_fields(kind, op.subresource),
+    )
+    obj, warnings = decode_object(kind, merged, op.duplicates, op.write.field_validation)
+    if version:
+        obj["metadata"]["resourceVersion"] = version
+    elif entry:
+        obj["metadata"]["resourceVersion"] = str(entry.revision)
+    rules.check_place(kind, obj["metadata"], op.namespace, op.name)
+    kind.strategy.default(obj)
+    if entry is None or live is None:
+        return create_object(call, obj, warnings, managed)
+    return update_object(call, entry, live, obj, warnings, managed)
+
+
+def _applied_object(op: Operation, kind: Kind) -> JsonObject:
+    """The configuration in the body, if it says what it is and where it belongs."""
+    body = op.body
+    if not isinstance(body, dict):
+        raise BadRequest(f"error decoding YAML: {_not_a_map(body)}")
+    api_version, said_kind = body.get("apiVersion") or "", body.get("kind") or ""
+    if api_version != kind.gvk.api_version or said_kind != kind.gvk.kind:
+        group, _, version = str(api_version).rpartition("/")
+        raise BadRequest(f"invalid object type: {group}/{version}, Kind={said_kind}")
+    metadata = body.get("metadata")
+    metadata = dict(metadata) if isinstance(metadata, dict) else {}
+    if metadata.get("managedFields"):
+        raise BadRequest("metadata.managedFields must be nil")
+    rules.check_place(kind, {**metadata}, op.namespace, op.name)
+    return {**body, "metadata": metadata}

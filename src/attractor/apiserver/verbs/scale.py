@@ -1,0 +1,94 @@
+"""Scale: the replica count of any kind that has one, as ``autoscaling/v1`` Scale."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from attractor.apiserver.metadata import check_version
+from attractor.apiserver.response import JsonBody, Response
+from attractor.apiserver.routing import method_not_allowed
+from attractor.apiserver.verbs.patch import patched_document
+from attractor.apiserver.verbs.update import update_object
+from attractor.objects.errors import BadRequest, Invalid
+from attractor.objects.field import FieldError
+from attractor.objects.gvk import GroupKind
+from attractor.objects.labels import LabelSelector
+from attractor.objects.schema import Schema
+
+if TYPE_CHECKING:
+    from attractor.apiserver.kinds import Kind, ScalePaths
+    from attractor.apiserver.verbs.call import Call
+    from attractor.objects.jsontypes import JsonObject
+
+SCALE = GroupKind("autoscaling", "Scale")
+_METADATA = ("name", "namespace", "uid", "creationTimestamp")
+
+
+def scale(call: Call) -> Response:
+    """Read or change an object's scale."""
+    kind, op = call.kind, call.op
+    assert kind.scale is not None, "routed to scale of a kind without one"
+    entry = call.existing()
+    live = kind.decode(entry.value)
+    current = scale_of(kind, live, str(entry.revision))
+    match op.verb:
+        case "get":
+            return Response(200, JsonBody(current))
+        case "update":
+            wanted = op.body
+        case "patch":
+            wanted = patched_document(op, current, replace(kind, schema=Schema({"type": "object"})))
+        case _:
+            raise method_not_allowed()
+    replicas, metadata = _wanted_scale(wanted, op.name)
+    check_version(kind, metadata, op.name, entry.revision, live["metadata"]["uid"])
+    changed = put(live, kind.scale.spec_replicas, replicas)
+    changed["metadata"] = {**changed["metadata"], "resourceVersion": str(entry.revision)}
+    response = update_object(call, entry, live, changed, [])
+    version = "" if call.txn.is_dirty else str(entry.revision)
+    return Response(200, JsonBody(scale_of(kind, changed, version)), response.warnings)
+
+
+def scale_of(kind: Kind, obj: JsonObject, version: str) -> JsonObject:
+    """The Scale of an object."""
+    paths: ScalePaths = kind.scale  # type: ignore[assignment]  # checked by the caller
+    metadata = {name: obj["metadata"][name] for name in _METADATA if name in obj["metadata"]}
+    metadata["resourceVersion"] = version
+    replicas = at(obj, paths.spec_replicas)
+    status: JsonObject = {"replicas": at(obj, paths.status_replicas) or 0}
+    selector = at(obj, paths.selector) if paths.selector else None
+    if selector:
+        status["selector"] = selector if paths.selector_is_text else str(LabelSelector.of_object(selector))
+    spec = {"replicas": replicas} if replicas else {}
+    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}
+
+
+def _wanted_scale(wanted: Any, name: str) -> tuple[int, JsonObject]:
+    if not isinstance(wanted, dict):
+        raise BadRequest("the object provided is not a Scale")
+    replicas = (wanted.get("spec") or {}).get("replicas") or 0
+    if not isinstance(replicas, int):
+        raise BadRequest(
+            "Scale cannot be handled: json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas of type int32"
+        )
+    if replicas < 0:
+        error = FieldError.invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        raise Invalid.of(SCALE, name, [error])
+    return replicas, {**(wanted.get("metadata") or {})}
+
+
+def at(obj: Any, path: tuple[str, ...]) -> Any:
+    """The value at a path; None where the path ends early."""
+    for name in path:
+        if not isinstance(obj, dict):
+            return None
+        obj = obj.get(name)
+    return obj
+
+
+def put(obj: JsonObject, path: tuple[str, ...], value: Any) -> JsonObject:
+    """The object with a value at a path; what did not change is shared."""
+    head, *rest = path
+    inner = put(obj.get(head) or {}, tuple(rest), value) if rest else value
+    return {**obj, head: inner}

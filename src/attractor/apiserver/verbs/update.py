@@ -1,0 +1,126 @@
+"""Update: another state of an object that exists, if the caller has seen the current one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.apiserver import metadata as rules
+from attractor.apiserver.decoding import decode_object
+from attractor.apiserver.response import ObjectBody, Response
+from attractor.apiserver.verbs.create import create_object, set_managed_fields
+from attractor.objects.apply.entries import same_but_for_times
+from attractor.objects.apply.manager import RESET_SPEC, RESET_STATUS
+from attractor.objects.errors import Invalid, NotFound
+from attractor.objects.field import FieldError
+from attractor.objects.gvk import GroupKind
+
+if TYPE_CHECKING:
+    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.verbs.call import Call
+    from attractor.objects.apply.fieldset import FieldSet
+    from attractor.objects.jsontypes import JsonObject
+    from attractor.store.contract import Entry
+
+_NOT_SPEC = {"kind", "apiVersion", "metadata", "status"}
+
+
+def update(call: Call) -> Response:
+    """Replace the object (or its status) by the one in the body."""
+    op, kind = call.op, call.kind
+    obj, warnings = decode_object(kind, op.body, op.duplicates, op.write.field_validation)
+    rules.check_place(kind, obj["metadata"], op.namespace, op.name)
+    kind.strategy.default(obj)
+    entry = call.txn.get(call.key)
+    if entry is None:
+        if kind.strategy.allow_create_on_update and not op.subresource:
+            return create_object(call, obj, warnings)
+        raise NotFound.of(kind.group_resource, op.name)
+    return update_object(call, entry, kind.decode(entry.value), obj, warnings)
+
+
+def reset_fields(kind: Kind, subresource: str) -> FieldSet | None:
+    """What a write through the main resource or a subresource cannot touch."""
+    if subresource == "status":
+        return RESET_SPEC
+    return RESET_STATUS if kind.strategy.has_status_subresource and not subresource else None
+
+
+def update_object(
+    call: Call,
+    entry: Entry,
+    live: JsonObject,
+    obj: JsonObject,
+    warnings: list[str],
+    managed: list[JsonObject] | None = None,
+) -> Response:
+    """Store ``obj`` in the place of ``live``; ``managed`` says who owns its fields if that is already known."""
+    op, kind, txn = call.op, call.kind, call.txn
+    metadata = obj["metadata"]
+    _require_version(kind, metadata, op.name)
+    rules.check_version(kind, metadata, op.name, entry.revision, live["metadata"].get("uid"))
+    warnings = [*warnings, *rules.deduplicate_owners(metadata)]
+    if managed is None:
+        managed = kind.fields.on_update(
+            live,
+            obj,
+            manager=op.manager,
+            now=txn.now,
+            subresource=op.subresource,
+            reset=reset_fields(kind, op.subresource),
+        )
+    set_managed_fields(metadata, managed)
+    call.admit(obj, live)
+    kind.strategy.prepare_update(obj, live, op.subresource)
+    rules.carry_over(metadata, live["metadata"])
+    if kind.strategy.has_generation and _spec_changed(kind, obj, live):
+        metadata["generation"] = live["metadata"].get("generation", 0) + 1
+    errors = [
+        *rules.validate_change(kind, metadata, live["metadata"]),
+        *kind.strategy.validate_update(obj, live, op.subresource),
+    ]
+    if errors:
+        raise Invalid.of(kind.group_kind, op.name, errors)
+    call.admit_finally(obj, live)
+    return _store(call, entry, live, obj, tuple(warnings))
+
+
+def _require_version(kind: Kind, metadata: JsonObject, name: str) -> None:
+    if not metadata.get("resourceVersion") and not kind.strategy.allow_unconditional_update:
+        error = FieldError.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+        raise Invalid.of(GroupKind(kind.gvk.group, kind.resource), name, [error])
+
+
+def _spec_changed(kind: Kind, obj: JsonObject, live: JsonObject) -> bool:
+    skipped = _NOT_SPEC if kind.strategy.has_status_subresource or not kind.is_custom else _NOT_SPEC - {"status"}
+    return any(obj.get(name) != live.get(name) for name in {*obj, *live} if name not in skipped)
+
+
+def _store(call: Call, entry: Entry, live: JsonObject, obj: JsonObject, warnings: tuple[str, ...]) -> Response:
+    """Write the object; remove it if this was the last finalizer of a deleted one; do nothing if nothing changed."""
+    kind, txn, dry_run = call.kind, call.txn, call.op.write.dry_run
+    if obj == live or _differs_in_times_only(obj, live):
+        return Response(200, ObjectBody(kind.served(entry.value), entry.revision), warnings)
+    value = kind.encode(obj)
+    if is_finished(kind, obj):
+        if not dry_run:
+            txn.delete(entry.key)
+        return Response(200, ObjectBody(kind.served(value), entry.revision), warnings)
+    if not dry_run:
+        txn.put(entry.key, value)
+    return Response(200, ObjectBody(kind.served(value), entry.revision if dry_run else None), warnings)
+
+
+def _differs_in_times_only(obj: JsonObject, live: JsonObject) -> bool:
+    """Whether all that is new is when someone wrote what was there already, which is not worth a write."""
+    before, now = live["metadata"].get("managedFields") or [], obj["metadata"].get("managedFields") or []
+    if not same_but_for_times(before, now):
+        return False
+    return {**obj, "metadata": {**obj["metadata"], "managedFields": before}} == live
+
+
+def is_finished(kind: Kind, obj: JsonObject) -> bool:
+    """Whether a deleted object waits for nobody any more."""
+    metadata = obj["metadata"]
+    if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
+        return False
+    return not metadata.get("deletionGracePeriodSeconds") and not kind.strategy.awaits_finalization(obj)

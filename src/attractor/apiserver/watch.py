@@ -1,0 +1,119 @@
+"""Watch: from the store's events to a watcher's, for one collection and its selectors.
+
+An object that starts to match is ADDED, one that stops is DELETED (as it was while it matched, at the version of the
+change), whatever the store's event was. A sans-I/O core: drivers feed it batches and send what it answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
+
+from attractor.apiserver.response import with_version
+from attractor.apiserver.verbs.read import matching, selectors, too_large
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.operation import Operation
+    from attractor.objects.errors import ApiError
+    from attractor.objects.fields import FieldSelector
+    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.labels import LabelSelector
+    from attractor.store.contract import Event, Snapshot
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+class WatchEvent(NamedTuple):
+    """What a watcher is told; ``object`` is encoded JSON."""
+
+    type: str
+    object: bytes
+
+    def encode(self) -> bytes:
+        """One line of a watch stream."""
+        return b'{"type":"%s","object":%s}\n' % (self.type.encode(), self.object)
+
+
+def error_event(error: ApiError) -> WatchEvent:
+    """The last event of a watch that cannot go on."""
+    return WatchEvent("ERROR", orjson.dumps(error.status()))
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """One watch: which keys, which objects, from where."""
+
+    kind: Kind
+    prefix: str
+    labels: LabelSelector | None
+    fields: FieldSelector | None
+    after: int
+    """The revision after which events are wanted."""
+    initial: bool
+    """Whether the state at ``after`` comes first, as ADDED events."""
+    bookmarks: bool
+    marks_end: bool
+    """Whether a bookmark says that the initial events are over."""
+
+    @classmethod
+    def open(cls, op: Operation, kind: Kind, snapshot: Snapshot) -> Watch:
+        """Understand a watch request; raises ``ApiError``."""
+        options = op.list
+        labels, fields = selectors(kind, options)
+        version = int(options.resource_version or 0)
+        if version > snapshot.revision:
+            raise too_large(version, snapshot.revision)
+        fresh = version == 0 or options.send_initial_events
+        return cls(
+            kind=kind,
+            prefix=kind.prefix(op.namespace),
+            labels=labels,
+            fields=fields,
+            after=snapshot.revision if fresh else version,
+            initial=fresh,
+            bookmarks=options.allow_bookmarks,
+            marks_end=options.send_initial_events and options.allow_bookmarks,
+        )
+
+    def initial_events(self, snapshot: Snapshot) -> Iterator[WatchEvent]:
+        """What is there already, if the watcher wants it."""
+        if not self.initial:
+            return
+        for entry in snapshot.range(self.prefix):
+            if self._matches(entry.value):
+                yield WatchEvent("ADDED", with_version(self.kind.served(entry.value), entry.revision))
+        if self.marks_end:
+            yield self.bookmark(snapshot.revision, ends_initial=True)
+
+    def translate(self, event: Event) -> WatchEvent | None:
+        """What the watcher is told of a change; None when it does not concern it."""
+        now = event.value is not None and self._matches(event.value)
+        before = event.previous is not None and self._matches(event.previous.value)
+        if now and event.value is not None:
+            return WatchEvent("MODIFIED" if before else "ADDED", self._versioned(event.value, event.revision))
+        if before and event.previous is not None:
+            return WatchEvent("DELETED", self._versioned(event.previous.value, event.revision))
+        return None
+
+    def bookmark(self, revision: int, *, ends_initial: bool = False) -> WatchEvent:
+        """Nothing happened up to this revision."""
+        metadata: JsonObject = {"resourceVersion": str(revision)}
+        if ends_initial:
+            metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
+        gvk = self.kind.gvk
+        return WatchEvent(
+            "BOOKMARK", orjson.dumps({"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": metadata})
+        )
+
+    def _versioned(self, value: bytes, revision: int) -> bytes:
+        return with_version(self.kind.served(value), revision)
+
+    def _matches(self, value: bytes) -> bool:
+        if self.labels is None and self.fields is None:
+            return True
+        return matching(self.kind, value, self.labels, self.fields)

@@ -1,0 +1,187 @@
+"""What changed between two objects, as sets of fields.
+
+Equal subtrees are skipped by ``==``, so the cost follows the change. (Python takes ``1`` and ``True`` as equal; a
+change of nothing but that, which only untyped data allows, is not seen.)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from attractor.objects.apply.atoms import DEDUCED, LIST, MAP, Atom
+from attractor.objects.apply.fieldset import LEAF, FieldSet, recursive_difference
+from attractor.objects.apply.typing import item_element
+
+if TYPE_CHECKING:
+    from attractor.objects.jsontypes import JsonObject
+
+UNTRACKED_METADATA = frozenset(
+    {
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "clusterName",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    }
+)
+"""What nobody owns; nor is the type, or metadata as such, anybody's."""
+
+_MISSING: Any = object()
+_NOTHING: JsonObject = {}
+
+
+class Comparison(NamedTuple):
+    """Three disjoint sets of fields; all empty when nothing that is tracked changed."""
+
+    added: FieldSet
+    modified: FieldSet
+    removed: FieldSet
+
+    def without(self, fields: FieldSet) -> Comparison:
+        """The comparison, blind to these fields and all below them."""
+        return Comparison(*(recursive_difference(part, fields) for part in self))
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.modified or self.removed)
+
+
+def compare_objects(atom: Atom, old: JsonObject, new: JsonObject) -> Comparison:
+    """Compare two whole objects, leaving out what is never tracked; raises ``Untypable`` for items without keys."""
+    result = Comparison({}, {}, {})
+    fields = atom.fields
+    for name in new if old.keys() == new.keys() else {**old, **new}:
+        before, after = old.get(name, _MISSING), new.get(name, _MISSING)
+        if before is after or before == after or name in {"apiVersion", "kind"}:
+            continue
+        child = fields.get(name) or atom.element or DEDUCED
+        if name == "metadata":
+            _compare_metadata(child, before, after, result)
+        elif before is _MISSING:
+            result.added[f"f:{name}"] = _whole(child, after)
+        elif after is _MISSING:
+            result.removed[f"f:{name}"] = _whole(child, before)
+        else:
+            _compare_values(f"f:{name}", child, before, after, result)
+    return result
+
+
+def _compare_metadata(atom: Atom, old: Any, new: Any, into: Comparison) -> None:
+    before = _tracked(old) if isinstance(old, dict) else _NOTHING
+    after = _tracked(new) if isinstance(new, dict) else _NOTHING
+    if before != after:
+        below = Comparison({}, {}, {})
+        _compare_maps(atom, before, after, below)
+        for part, found in zip(into, below, strict=True):
+            if found:
+                part["f:metadata"] = found
+
+
+def _tracked(metadata: JsonObject) -> JsonObject:
+    return {name: value for name, value in metadata.items() if name not in UNTRACKED_METADATA}
+
+
+def _compare_maps(atom: Atom, old: JsonObject, new: JsonObject, into: Comparison) -> None:
+    fields, element = atom.fields, atom.element
+    for name, before in old.items():
+        after = new.get(name, _MISSING)
+        if after is before or after == before:
+            continue
+        child = fields.get(name) or element or DEDUCED
+        if after is _MISSING:
+            into.removed[f"f:{name}"] = _whole(child, before)
+        else:
+            _compare_values(f"f:{name}", child, before, after, into)
+    for name, after in new.items():
+        if name not in old:
+            into.added[f"f:{name}"] = _whole(fields.get(name) or element or DEDUCED, after)
+
+
+def _compare_values(element: str, atom: Atom, old: Any, new: Any, into: Comparison) -> None:
+    """Compare two present values that are not equal."""
+    if not isinstance(old, dict | list) and not isinstance(new, dict | list):
+        into.modified[element] = LEAF
+        return
+    below = Comparison({}, {}, {})
+    is_modified = False
+    for face in {atom.face(old), atom.face(new)}:
+        if face == MAP:
+            before = old if isinstance(old, dict) else _NOTHING
+            after = new if isinstance(new, dict) else _NOTHING
+            if atom.is_atomic_map or not (before or after):
+                is_modified = True
+            else:
+                _compare_maps(atom, before, after, below)
+        elif face == LIST:
+            old_items = old if isinstance(old, list) else []
+            new_items = new if isinstance(new, list) else []
+            if not atom.is_associative or not (old_items or new_items):
+                is_modified = True
+            else:
+                _compare_lists(atom, old_items, new_items, below)
+        else:
+            is_modified = True
+    if below.added:
+        into.added[element] = below.added
+    if below.removed:
+        into.removed[element] = below.removed
+    if is_modified:
+        into.modified[element] = {".": LEAF, **below.modified} if below.modified else LEAF
+    elif below.modified:
+        into.modified[element] = below.modified
+
+
+def _compare_lists(atom: Atom, old: list[Any], new: list[Any], into: Comparison) -> None:
+    before, after = _by_element(atom, old), _by_element(atom, new)
+    items = atom.items
+    for element in dict.fromkeys((*before, *after)):
+        was, now = before.get(element, []), after.get(element, [])
+        if len(was) == 1 and len(now) == 1:
+            if was[0] != now[0]:
+                _compare_values(element, items, was[0], now[0], into)
+        elif len(was) > 1 and len(now) > 1:
+            if was != now:
+                into.modified[element] = LEAF
+        else:
+            if now:
+                into.added[element] = _whole(items, now[0]) if len(now) == 1 else LEAF
+            if was:
+                into.removed[element] = _whole(items, was[0]) if len(was) == 1 else LEAF
+
+
+def _by_element(atom: Atom, items: list[Any]) -> dict[str, list[Any]]:
+    result: dict[str, list[Any]] = {}
+    for item in items:
+        result.setdefault(item_element(atom, item), []).append(item)
+    return result
+
+
+def _whole(atom: Atom, value: Any) -> FieldSet:
+    """Every path of a value that only one side has, below and including its own."""
+    if not value or not isinstance(value, dict | list):
+        return LEAF
+    result: FieldSet = {".": LEAF}
+    if isinstance(value, dict):
+        if not atom.is_map or atom.is_atomic_map:
+            return LEAF
+        fields, element = atom.fields, atom.element
+        for name, item in value.items():
+            if isinstance(item, dict | list):
+                result[f"f:{name}"] = _whole(fields.get(name) or element or DEDUCED, item)
+            else:
+                result[f"f:{name}"] = LEAF
+        return result
+    if not atom.is_associative:
+        return LEAF
+    twice: set[str] = set()
+    for item in value:
+        key = item_element(atom, item)
+        if key in result:
+            twice.add(key)
+        result[key] = _whole(atom.items, item)
+    for key in twice:
+        result[key] = LEAF
+    return result

@@ -1,0 +1,99 @@
+"""What an applier no longer applies leaves the object, if nobody else owns it.
+
+A field goes when the applier owned it by its last apply, does not apply it now, and no other manager owns it. What
+nobody owns (a default, say) stays, unless the item or map that holds it goes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.objects.apply.atoms import Atom, root_atom_of
+from attractor.objects.apply.compare import Comparison, compare_objects
+from attractor.objects.apply.fieldset import FieldSet, difference, intersection, union
+from attractor.objects.apply.remove import remove
+from attractor.objects.apply.typing import fields_of, named_fields_as_members
+
+if TYPE_CHECKING:
+    from attractor.objects.apply.entries import Managed, ManagerId, Owned
+    from attractor.objects.apply.manager import Convert
+    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.schema.node import Schema
+
+
+class Versions:
+    """The versions of a kind: objects and atoms in each, by way of a conversion if there is one."""
+
+    def __init__(self, atom: Atom, api_version: str, convert: Convert | None) -> None:
+        self._atom = atom
+        self.api_version = api_version
+        self._convert = convert
+        self._converted: dict[str, tuple[Schema | None, Atom]] = {}
+
+    def atom(self, api_version: str) -> Atom:
+        """The atom of a version; that of the own version until an object was converted."""
+        return self._converted[api_version][1] if api_version in self._converted else self._atom
+
+    def convert(self, obj: JsonObject, api_version: str) -> JsonObject | None:
+        """The object in another version; None when the version is gone."""
+        if self._convert is None or obj.get("apiVersion") == api_version:
+            return obj
+        converted = self._convert(obj, api_version)
+        if converted is None:
+            return None
+        result, schema = converted
+        if api_version != self.api_version:
+            known = self._converted.get(api_version)
+            if known is None or known[0] is not schema:
+                self._converted[api_version] = schema, root_atom_of(schema)
+        return result
+
+    def compare(self, old: JsonObject, new: JsonObject, api_version: str, reset: FieldSet | None) -> Comparison | None:
+        """Compare two objects in another version; None when it is gone."""
+        before, after = self.convert(old, api_version), self.convert(new, api_version)
+        if before is None or after is None:
+            return None
+        comparison = compare_objects(self.atom(api_version), before, after)
+        return comparison.without(reset) if reset else comparison
+
+
+def prune(
+    versions: Versions, merged: JsonObject, owners: Managed, applier: ManagerId, last: Owned | None
+) -> JsonObject:
+    """The merged object without what its applier stopped applying; ``last`` is what it owned before."""
+    if last is None or not last.fields:
+        return merged
+    if last.api_version == versions.api_version and not difference(last.fields, owners[applier].fields):
+        return merged  # it still applies everything: nothing can go
+    before = versions.convert(merged, last.api_version)
+    if before is None:
+        return merged
+    atom = versions.atom(last.api_version)
+    owned_last = named_fields_as_members(atom, last.fields)
+    pruned = remove(atom, before, owned_last)
+    pruned = _with_owned(versions, before, pruned, owners, last.api_version)
+    back = versions.convert(pruned, last.api_version)
+    if back is None:
+        return merged
+    gone = difference(_named(atom, before), _named(atom, back))
+    kept = remove(atom, before, intersection(gone, owned_last))
+    return versions.convert(kept, versions.api_version) or merged
+
+
+def _named(atom: Atom, obj: JsonObject) -> FieldSet:
+    return named_fields_as_members(atom, fields_of(atom, obj))
+
+
+def _with_owned(versions: Versions, merged: JsonObject, pruned: JsonObject, owners: Managed, first: str) -> JsonObject:
+    """The pruned object with everything back that somebody owns, version by version, the last applied one first."""
+    owned_at: dict[str, FieldSet] = {first: {}}
+    for owned in owners.values():
+        owned_at[owned.api_version] = union(owned_at.get(owned.api_version, {}), owned.fields)
+    for api_version, owned_fields in owned_at.items():
+        full, part = versions.convert(merged, api_version), versions.convert(pruned, api_version)
+        if full is None or part is None:
+            continue
+        atom = versions.atom(api_version)
+        kept = union(_named(atom, part), named_fields_as_members(atom, owned_fields))
+        merged, pruned = full, remove(atom, full, difference(_named(atom, full), kept))
+    return pruned

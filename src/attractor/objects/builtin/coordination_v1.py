@@ -1,0 +1,9 @@
+"""Typed classes of ``coordination.k8s.io/v1``, made when first imported; see ``typed``."""
+
+from attractor.objects.builtin.typed import MODULES, getattr_for, names_of
+
+__getattr__ = getattr_for(MODULES["coordination_v1"])
+
+
+def __dir__() -> list[str]:
+    return names_of(MODULES["coordination_v1"])

@@ -1,0 +1,315 @@
+"""Kubernetes' rules for names, labels, keys and ports, with Kubernetes' messages.
+
+Each function returns why a value is not allowed, one text for each broken rule; an empty list means that it is. The
+rules and the words are those of ``k8s.io/apimachinery/pkg/util/validation``.
+
+>>> dns1123_label("a.b")
+['must not contain dots']
+>>> label_value("fine")
+[]
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from attractor.objects.field import FieldError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+DNS1123_LABEL_MAX = 63
+DNS1123_SUBDOMAIN_MAX = 253
+LABEL_VALUE_MAX = 63
+PORT_NAME_MAX = 15
+ANNOTATIONS_MAX_BYTES = 256 * 1024
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_LABEL_UNDERSCORE = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN_UNDERSCORE = rf"{_LABEL_UNDERSCORE}(\.{_LABEL_UNDERSCORE})*"
+_QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_QUALIFIED_WORDS = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+)
+
+
+def regex_error(message: str, pattern: str, *examples: str) -> str:
+    """A rule's message with its examples and its pattern, spaced as Kubernetes spaces them."""
+    if not examples:
+        return f"{message} (regex used for validation is '{pattern}')"
+    shown = " or ".join(f"'{example}', " for example in examples)
+    return f"{message} (e.g. {shown}regex used for validation is '{pattern}')"
+
+
+def max_length_error(limit: int) -> str:
+    """A text is longer than it may be."""
+    return f"must be no more than {limit} characters"
+
+
+def range_error(low: int, high: int) -> str:
+    """A number is outside its range."""
+    return f"must be between {low} and {high}, inclusive"
+
+
+EMPTY = "must be non-empty"
+
+
+class _Pattern:
+    """A rule given by a pattern; compiled once, message built once."""
+
+    def __init__(self, message: str, pattern: str, *examples: str, limit: int | None = None) -> None:
+        self.fullmatch = re.compile(pattern, re.ASCII).fullmatch
+        self.message = regex_error(message, pattern, *examples)
+        self.limit = limit
+
+    def __call__(self, value: str) -> list[str]:
+        errors = []
+        if self.limit is not None and _size(value) > self.limit:
+            errors.append(max_length_error(self.limit))
+        if self.fullmatch(value) is None:
+            errors.append(self.message)
+        return errors
+
+
+def _size(value: str) -> int:
+    """Length in bytes, as Go counts."""
+    return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
+
+
+_dns1123_label = _Pattern(
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+    "and must start and end with an alphanumeric character",
+    _LABEL,
+    "my-name",
+    "123-abc",
+)
+_dns1123_subdomain = _Pattern(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character",
+    _SUBDOMAIN,
+    "example.com",
+    limit=DNS1123_SUBDOMAIN_MAX,
+)
+_dns1123_subdomain_underscore = _Pattern(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-', '_' or '.', "
+    "and must start and end with an alphanumeric character",
+    _SUBDOMAIN_UNDERSCORE,
+    "example.com",
+    limit=DNS1123_SUBDOMAIN_MAX,
+)
+_dns1035_label = _Pattern(
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+    "character, and end with an alphanumeric character",
+    "[a-z]([-a-z0-9]*[a-z0-9])?",
+    "my-name",
+    "abc-123",
+    limit=DNS1123_LABEL_MAX,
+)
+_wildcard_subdomain = _Pattern(
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
+    "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+    rf"\*\.{_SUBDOMAIN}",
+    "*.example.com",
+    limit=DNS1123_SUBDOMAIN_MAX,
+)
+_qualified = _Pattern(_QUALIFIED_WORDS, _QUALIFIED, "MyName", "my.name", "123-abc", limit=LABEL_VALUE_MAX)
+_label_value = _Pattern(
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+    "and must start and end with an alphanumeric character",
+    f"({_QUALIFIED})?",
+    "MyValue",
+    "my_value",
+    "12345",
+    limit=LABEL_VALUE_MAX,
+)
+_c_identifier = _Pattern(
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
+    "characters or '_'",
+    "[A-Za-z_][A-Za-z0-9_]*",
+    "my_name",
+    "MY_NAME",
+    "MyName",
+)
+_config_key = _Pattern(
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+    "[-._a-zA-Z0-9]+",
+    "key.name",
+    "KEY_NAME",
+    "key-name",
+    limit=DNS1123_SUBDOMAIN_MAX,
+)
+_http_header = _Pattern(
+    "a valid HTTP header must consist of alphanumeric characters or '-'", "[-A-Za-z0-9]+", "X-Header-Name"
+)
+_percent = _Pattern("a valid percent string must be a numeric string followed by an ending '%'", "[0-9]+%", "1%", "93%")
+
+
+def dns1123_label(value: str) -> list[str]:
+    """A label as RFC 1123 has it: namespaces, containers, volumes."""
+    errors = [max_length_error(DNS1123_LABEL_MAX)] if _size(value) > DNS1123_LABEL_MAX else []
+    if _dns1123_label.fullmatch(value) is None:
+        dotted = _dns1123_subdomain.fullmatch(value) is not None
+        errors.append("must not contain dots" if dotted else _dns1123_label.message)
+    return errors
+
+
+def dns1123_subdomain(value: str) -> list[str]:
+    """A subdomain as RFC 1123 has it: the names of most objects."""
+    return _dns1123_subdomain(value)
+
+
+def dns1123_subdomain_with_underscore(value: str) -> list[str]:
+    """A subdomain that may hold underscores: DNS search paths."""
+    return _dns1123_subdomain_underscore(value)
+
+
+def dns1035_label(value: str) -> list[str]:
+    """A label as RFC 1035 has it: it starts with a letter."""
+    return _dns1035_label(value)
+
+
+def wildcard_dns1123_subdomain(value: str) -> list[str]:
+    """``*.`` and a subdomain: hosts of an Ingress."""
+    return _wildcard_subdomain(value)
+
+
+def qualified_name(value: str) -> list[str]:
+    """A label or annotation key: ``[prefix/]name``."""
+    errors: list[str] = []
+    parts = value.split("/")
+    if len(parts) == 1:
+        name = value
+    elif len(parts) == 2:
+        prefix, name = parts
+        said = _dns1123_subdomain(prefix) if prefix else [EMPTY]
+        errors += [f"prefix part {message}" for message in said]
+    else:
+        return [
+            f"a qualified name {_qualified.message} with an optional DNS subdomain prefix and '/' "
+            "(e.g. 'example.com/MyName')"
+        ]
+    if not name:
+        errors.append(f"name part {EMPTY}")
+    errors += [f"name part {message}" for message in _qualified(name)]
+    return errors
+
+
+def label_value(value: str) -> list[str]:
+    """The value of a label."""
+    return _label_value(value)
+
+
+def c_identifier(value: str) -> list[str]:
+    """An identifier of the C language."""
+    return _c_identifier(value)
+
+
+def config_map_key(value: str) -> list[str]:
+    """A key of a ConfigMap's or a Secret's data."""
+    return _config_key(value) + _climbing(value)
+
+
+def _climbing(value: str) -> list[str]:
+    if value in {".", ".."}:
+        return [f"must not be '{value}'"]
+    return ["must not start with '..'"] if value.startswith("..") else []
+
+
+def env_var_name(value: str) -> list[str]:
+    """The name of an environment variable, as Kubernetes 1.32 and newer allow it."""
+    if not value:
+        return [f"environment variable name {EMPTY}"]
+    if all(" " <= character <= "~" and character != "=" for character in value):
+        return []
+    return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
+
+
+def http_header_name(value: str) -> list[str]:
+    """The name of an HTTP header in a probe or a hook."""
+    return _http_header(value)
+
+
+def percent(value: str) -> list[str]:
+    """A whole percentage such as ``25%``."""
+    return _percent(value)
+
+
+def port_number(value: int) -> list[str]:
+    """A TCP, UDP or SCTP port."""
+    return [] if 1 <= value <= 65535 else [range_error(1, 65535)]
+
+
+def port_name(value: str) -> list[str]:
+    """The name of a port (an IANA service name)."""
+    errors = [max_length_error(PORT_NAME_MAX)] if _size(value) > PORT_NAME_MAX else []
+    if re.fullmatch("[-a-z0-9]+", value) is None:
+        errors.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if re.search("[a-z]", value) is None:
+        errors.append("must contain at least one letter (a-z)")
+    if "--" in value:
+        errors.append("must not contain consecutive hyphens")
+    if value and (value[0] == "-" or value[-1] == "-"):
+        errors.append("must not begin or end with a hyphen")
+    return errors
+
+
+def path_segment(value: str) -> list[str]:
+    """A name that is safe as one segment of a URL: RBAC roles and the like."""
+    if value in {".", ".."}:
+        return [f"may not be '{value}'"]
+    return [f"may not contain '{found}'" for found in ("/", "%") if found in value]
+
+
+def path_segment_prefix(value: str) -> list[str]:
+    """A generateName for such a name."""
+    return [f"may not contain '{found}'" for found in ("/", "%") if found in value]
+
+
+def as_prefix(rule: Callable[[str], list[str]], prefix: str) -> list[str]:
+    """Apply a name rule to a generateName, whose trailing dash will be followed by a suffix."""
+    if len(prefix) > 1 and prefix.endswith("-"):
+        prefix = prefix[:-2] + "a"
+    return rule(prefix)
+
+
+def validate_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
+    """Every label key and value that is not allowed."""
+    errors = []
+    for key, value in labels.items():
+        errors += [FieldError.invalid(path, key, message) for message in qualified_name(key)]
+        errors += [FieldError.invalid(path, value, message) for message in label_value(value)]
+    return errors
+
+
+def validate_annotations(annotations: Mapping[str, str], path: str) -> list[FieldError]:
+    """Every annotation key that is not allowed, and whether all together are too long."""
+    errors = []
+    for key in annotations:
+        # Kubernetes forgives upper-case letters in the prefix here.
+        errors += [FieldError.invalid(path, key, message) for message in qualified_name(key.lower())]
+    if sum(_size(key) + _size(value) for key, value in annotations.items()) > ANNOTATIONS_MAX_BYTES:
+        errors.append(FieldError.too_long(path, ANNOTATIONS_MAX_BYTES))
+    return errors
+
+
+def validate_finalizers(finalizers: Iterable[str], path: str) -> list[FieldError]:
+    """Every finalizer whose name is not allowed."""
+    return [
+        FieldError.invalid(path, finalizer, message)
+        for finalizer in finalizers
+        for message in qualified_name(finalizer)
+    ]
+
+
+def fully_qualified_name(value: str, path: str) -> list[FieldError]:
+    """A dotted name of at least three segments: the name of an admission webhook."""
+    if not value:
+        return [FieldError.required(path, "")]
+    errors = [FieldError.invalid(path, value, message) for message in _dns1123_subdomain(value)]
+    if not errors and len(value.split(".")) < 3:
+        errors.append(
+            FieldError.invalid(path, value, "should be a domain with at least three segments separated by dots")
+        )
+    return errors

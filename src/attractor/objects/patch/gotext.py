@@ -1,0 +1,35 @@
+"""Values as Go prints them, for error texts that clients know from Kubernetes.
+
+>>> go_text({"image": "noname", "ports": [80, None]})
+'map[image:noname ports:[80 <nil>]]'
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def go_text(value: Any) -> str:
+    """A JSON value as Go's ``%v`` prints it: maps by sorted key, no quotes."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{name}:{go_text(value[name])}' for name in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(go_text, value))}]"
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def go_kind(value: Any) -> str:
+    """What Go's JSON decoder calls a value of this kind."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, dict):
+        return "object"
+    if isinstance(value, list):
+        return "array"
+    return "null" if value is None else "number"

@@ -1,0 +1,249 @@
+"""Strategic merge patch: a merge patch that knows from the kind's schema how its lists merge.
+
+>>> from attractor.objects.schema.node import Schema
+>>> pod = Schema({"properties": {"containers": {"type": "array", "x-kubernetes-patch-strategy": "merge",
+...     "x-kubernetes-patch-merge-key": "name", "items": {"type": "object"}}}})
+>>> apply_strategic_merge_patch({"containers": [{"name": "a", "image": "i:1"}, {"name": "b"}]},
+...     {"containers": [{"name": "a", "image": "i:2"}]}, pod)
+{'containers': [{'name': 'a', 'image': 'i:2'}, {'name': 'b'}]}
+
+Directives: ``$patch: replace`` and ``$patch: delete`` in an object or a list item, ``$retainKeys``,
+``$deleteFromPrimitiveList/NAME`` and ``$setElementOrder/NAME``. Items of the patch come in the order of the patch (or
+of ``$setElementOrder``); items that only the server has stay where they were among those around them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from attractor.objects.errors import ApiError, BadRequest
+from attractor.objects.patch.element_order import in_order_of
+from attractor.objects.patch.gotext import go_kind, go_text
+
+if TYPE_CHECKING:
+    from attractor.objects.jsontypes import Json, JsonObject
+    from attractor.objects.schema.node import Schema
+
+_PATCH: Final = "$patch"
+_RETAIN_KEYS: Final = "$retainKeys"
+_DELETE_FROM: Final = "$deleteFromPrimitiveList"
+_SET_ORDER: Final = "$setElementOrder"
+
+_BAD_RETAIN_KEYS = "invalid patch format of retainKeys"
+_BAD_DELETE_LIST = "invalid patch format of primitive list"
+_BAD_ORDER = "invalid patch format of setElementOrder list"
+
+
+class BadStrategicPatch(ApiError):
+    """The patch does not fit the kind: a merge key is missing, a directive is wrong (500, as in Kubernetes)."""
+
+
+def apply_strategic_merge_patch(document: JsonObject, patch: Json, schema: Schema) -> JsonObject:
+    """The document after the patch; fields that the schema does not know merge as plain JSON.
+
+    Raises ``BadRequest`` when the patch is no object and ``BadStrategicPatch`` when it does not fit the schema.
+    """
+    if not isinstance(patch, dict):
+        found = f"cannot unmarshal {go_kind(patch)} into Go value of type map[string]interface {{}}"
+        raise BadRequest(f"error decoding patch: json: {found}")
+    return _merge_object(document, patch, schema)
+
+
+def _merge_object(original: JsonObject, patch: JsonObject, schema: Schema | None) -> JsonObject:
+    if _PATCH in patch:
+        return _whole(patch)
+    patch = dict(patch)
+    result = _retained(original, patch)
+    _merge_ordered_lists(result, patch, schema)
+    for name, change in patch.items():
+        if name.startswith(_DELETE_FROM):
+            _delete_from_list(result, _named(name, _DELETE_FROM, _BAD_DELETE_LIST), change)
+        elif change is None:
+            result.pop(name, None)
+        elif name in result:
+            result[name] = _merge_value(result[name], change, schema.child(name) if schema else None)
+        else:
+            result[name] = _without_nulls(change)
+    return result
+
+
+def _whole(patch: JsonObject) -> JsonObject:
+    """What an object with a ``$patch`` directive makes of whatever was there."""
+    match patch[_PATCH]:
+        case "replace":
+            return {name: value for name, value in patch.items() if name != _PATCH}
+        case "delete":
+            return {}
+        case other:
+            raise BadStrategicPatch(_unknown_directive(other, patch))
+
+
+def _unknown_directive(directive: Any, patch: JsonObject) -> str:
+    return f"unknown patch type: {go_text(directive)} in map: {go_text(patch)}"
+
+
+def _merge_value(original: Any, change: Any, schema: Schema | None) -> Any:
+    strategies = schema.patch_strategies if schema is not None else frozenset[str]()
+    if isinstance(original, dict) and isinstance(change, dict):
+        return change if "replace" in strategies else _merge_object(original, change, schema)
+    if isinstance(original, list) and isinstance(change, list):
+        return _merge_list(original, change, schema) if "merge" in strategies else change
+    return _without_nulls(change)
+
+
+def _without_nulls(value: Any) -> Any:
+    """A value that is new to the document: nulls in objects mean nothing there."""
+    if isinstance(value, dict):
+        if any(item is None or isinstance(item, dict | list) for item in value.values()):
+            return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    elif isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
+
+
+def _retained(original: JsonObject, patch: JsonObject) -> JsonObject:
+    """A copy of the original, without what ``$retainKeys`` does not name; takes the directive out of the patch."""
+    if _RETAIN_KEYS not in patch:
+        return dict(original)
+    kept = patch.pop(_RETAIN_KEYS)
+    if not isinstance(kept, list):
+        raise BadStrategicPatch(_BAD_RETAIN_KEYS)
+    for name, change in patch.items():
+        if change is not None and not name.startswith((_DELETE_FROM, _SET_ORDER)) and name not in kept:
+            raise BadStrategicPatch(_BAD_RETAIN_KEYS)
+    return {name: value for name, value in original.items() if name in kept}
+
+
+def _named(directive: str, prefix: str, complaint: str) -> str:
+    """The field that a directive such as ``$setElementOrder/ports`` is about."""
+    head, slash, name = directive.partition("/")
+    if head != prefix or not slash:
+        raise BadStrategicPatch(complaint)
+    return name
+
+
+def _delete_from_list(result: JsonObject, name: str, deleted: Any) -> None:
+    if deleted is None:
+        result.pop(name, None)
+    elif isinstance(deleted, list) and isinstance(result.get(name), list):
+        result[name] = [item for item in result[name] if item not in deleted]
+
+
+def _merge_ordered_lists(result: JsonObject, patch: JsonObject, schema: Schema | None) -> None:
+    """Merge, into ``result``, the lists that a ``$setElementOrder`` directive is about; takes both out of the patch."""
+    for directive in [name for name in patch if name.startswith(_SET_ORDER)]:
+        order = patch.pop(directive)
+        if not isinstance(order, list):
+            raise BadStrategicPatch(f"expected a []interface {{}}, but received a {go_kind(order)}")
+        name = _named(directive, _SET_ORDER, _BAD_ORDER)
+        for part in (result, patch):
+            if name in part and not isinstance(part[name], list):
+                raise BadStrategicPatch(f"expected a []interface {{}}, but received a {go_kind(part[name])}")
+        original, change = result.get(name), patch.pop(name, None)
+        if original is None and change is None:
+            continue
+        field = schema.child(name) if schema is not None else None
+        key = field.patch_merge_key if field is not None else None
+        _check_order(change or [], order, key)
+        if original is None:
+            merged = _without_nulls(change)
+        elif change is None:
+            merged = original
+        else:
+            merged = _merge_value(original, change, field)
+        result[name] = in_order_of(merged, [_identity(item, key) for item in order], original or [], _identities(key))
+
+
+def _check_order(change: list[Any], order: list[Any], key: str | None) -> None:
+    """Every patched item must be in the order list, in the same relative order."""
+    rest = iter([_identity(item, key) for item in order])
+    kept = [item for item in change if not (isinstance(item, dict) and _PATCH in item)]
+    if order and change and not all(_identity(item, key) in rest for item in kept):
+        raise BadStrategicPatch(
+            f"The order in patch list:\n{go_text(change)}\n doesn't match {_SET_ORDER} list:\n{go_text(order)}\n"
+        )
+
+
+def _identity(item: Any, key: str | None) -> Any:
+    """What makes an item the same item: its merge key's value, or itself in a list of primitives."""
+    if not key:
+        if isinstance(item, dict | list):
+            raise BadStrategicPatch(f"cannot order a list without merge key: {go_text(item)} is no primitive")
+        return item
+    if not isinstance(item, dict):
+        raise BadStrategicPatch(f"expected a map[string]interface {{}}, but received a {go_kind(item)}")
+    if key not in item:
+        raise BadStrategicPatch(f"map: {go_text(item)} does not contain declared merge key: {key}")
+    if isinstance(item[key], dict | list):
+        raise BadStrategicPatch(f"map: {go_text(item)} has a merge key that is no primitive: {key}")
+    return item[key]
+
+
+def _identities(key: str | None) -> Any:
+    return lambda item: _identity(item, key)
+
+
+def _merge_list(original: list[Any], patch: list[Any], schema: Schema | None) -> list[Any]:
+    """Two lists of a field with patch strategy ``merge``."""
+    if not original and not patch:
+        return original
+    kinds = {dict if isinstance(item, dict) else list if isinstance(item, list) else None for item in original + patch}
+    if list in kinds:
+        raise BadStrategicPatch("merging lists of lists is not supported")
+    if len(kinds) > 1:
+        raise BadStrategicPatch("list element types are not identical")
+    if dict not in kinds:
+        return in_order_of(_distinct(original + patch), patch, original, lambda item: item)
+    key = schema.patch_merge_key if schema is not None else None
+    if not key:
+        raise BadStrategicPatch("cannot merge lists without merge key for type struct")
+    server, changes, replaced = _with_item_directives(original, patch, key)
+    if replaced:
+        return server
+    items = schema.items if schema is not None else None
+    merged = _merge_items(server, changes, key, items)
+    return in_order_of(merged, [_identity(item, key) for item in changes], server, _identities(key))
+
+
+def _distinct(items: list[Any]) -> list[Any]:
+    return list(dict.fromkeys(items))
+
+
+def _with_item_directives(
+    original: list[JsonObject], patch: list[JsonObject], key: str
+) -> tuple[list[JsonObject], list[JsonObject], bool]:
+    """The server's items after ``$patch: delete`` items, the patch's plain items, and whether they replace the list."""
+    changes = [item for item in patch if _PATCH not in item]
+    replaced = False
+    for item in patch:
+        match item.get(_PATCH, _PATCH):
+            case "$patch":
+                continue
+            case "delete":
+                doomed = _identity(item, key)
+                original = [kept for kept in original if kept.get(key) != doomed]
+            case "replace":
+                replaced = True
+            case "merge":
+                raise BadStrategicPatch("merging lists cannot yet be specified in the patch")
+            case other:
+                raise BadStrategicPatch(_unknown_directive(other, item))
+    return (changes, [], True) if replaced else (original, changes, False)
+
+
+def _merge_items(
+    server: list[JsonObject], changes: list[JsonObject], key: str, schema: Schema | None
+) -> list[JsonObject]:
+    merged = list(server)
+    places: dict[Any, int] = {}
+    for place, item in enumerate(merged):
+        places.setdefault(_identity(item, key), place)
+    for change in changes:
+        identity = _identity(change, key)
+        place = places.get(identity, -1)
+        if place >= 0:
+            merged[place] = _merge_object(merged[place], change, schema)
+        else:
+            places[identity] = len(merged)
+            merged.append(_without_nulls(change))
+    return merged

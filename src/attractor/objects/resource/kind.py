@@ -1,0 +1,248 @@
+"""``Resource``: one Python class is the kind.
+
+class Widget(Resource, group="example.org", version="v1", short_names=["wd"]):
+    '''A widget.'''
+    spec: WidgetSpec
+    status: WidgetStatus | None = None
+
+widget = Widget.from_yaml(text)
+widget.spec.size += 1
+widget.to_dict()
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, dataclass_transform
+
+import msgspec
+
+from attractor.objects.builtin.resourceinfo import ResourceInfo, SubresourceInfo
+from attractor.objects.gvk import GroupVersionKind, Key
+from attractor.objects.resource import codec
+from attractor.objects.resource.codec import DecodeError
+from attractor.objects.resource.metadata import ObjectMeta, OwnerReference
+from attractor.objects.resource.struct import Struct, StructMeta, field, written
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.schema.node import Schema
+
+Scope = Literal["Namespaced", "Cluster"]
+_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+_DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+
+
+@dataclass(frozen=True)
+class PrinterColumn:
+    """A column of ``kubectl get``; ``priority`` 0 is always shown, others only with ``-o wide``."""
+
+    name: str
+    json_path: str
+    type: Literal["string", "integer", "number", "boolean", "date"] = "string"
+    priority: int = 0
+    description: str = ""
+    format: str = ""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Where a kind keeps what ``kubectl scale`` and autoscalers read and write."""
+
+    spec_replicas_path: str = ".spec.replicas"
+    status_replicas_path: str = ".status.replicas"
+    label_selector_path: str = ""
+
+
+@dataclass(frozen=True)
+class KindOptions:
+    """What the class statement says about the kind beyond its names; ``crd`` writes it to the manifest."""
+
+    printer_columns: tuple[PrinterColumn, ...] = ()
+    scale: Scale | None = None
+    selectable_fields: tuple[str, ...] = ()
+    served: bool = True
+    deprecated: bool = False
+    deprecation_warning: str = ""
+
+
+class KindError(TypeError):
+    """A class statement does not make a kind."""
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(field,))
+class ResourceMeta(StructMeta):
+    """Reads the kind's names from the class statement. A class without ``version`` is a base for others."""
+
+    def __new__(  # noqa: D102
+        mcls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        *,
+        group: str | None = None,
+        version: str | None = None,
+        kind: str | None = None,
+        plural: str | None = None,
+        singular: str | None = None,
+        scope: Scope = "Namespaced",
+        short_names: Sequence[str] = (),
+        categories: Sequence[str] = (),
+        printer_columns: Sequence[PrinterColumn] = (),
+        scale: Scale | None = None,
+        selectable_fields: Sequence[str] = (),
+        served: bool = True,
+        deprecated: bool = False,
+        deprecation_warning: str = "",
+        **settings: Any,
+    ) -> Any:
+        if version is None:
+            if group is not None:
+                raise KindError(f'{name} has a group but no version; add one, as in version="v1"')
+            return super().__new__(mcls, name, bases, namespace, **settings)
+        gvk = GroupVersionKind(group or "", version, kind or name)
+        _check_names(name, gvk, scope)
+        namespace["__annotations__"] = {**namespace.get("__annotations__", {}), "api_version": str, "kind": str}
+        namespace |= {
+            "api_version": field(default_factory=written(gvk.api_version)),
+            "kind": field(default_factory=written(gvk.kind)),
+        }
+        made = cast("type[Resource]", super().__new__(mcls, name, bases, namespace, **settings))
+        made.gvk = gvk
+        made.resource_info = ResourceInfo(
+            group=gvk.group,
+            version=gvk.version,
+            kind=gvk.kind,
+            resource=plural or guess_plural(gvk.kind),
+            singular=singular or gvk.kind.lower(),
+            namespaced=scope == "Namespaced",
+            verbs=_VERBS,
+            short_names=tuple(short_names),
+            categories=tuple(categories),
+            subresources=_subresources(made, gvk, scale),
+            group_versions=(gvk.version,),
+            load_schema=lambda: _schema(made),
+        )
+        made.kind_options = KindOptions(
+            tuple(printer_columns), scale, tuple(selectable_fields), served, deprecated, deprecation_warning
+        )
+        return made
+
+
+def _check_names(name: str, gvk: GroupVersionKind, scope: str) -> None:
+    if not _DNS_LABEL.fullmatch(gvk.version):
+        raise KindError(f"{name}: version {gvk.version!r} is no version name such as v1 or v1beta1")
+    if not all(_DNS_LABEL.fullmatch(part) for part in filter(None, gvk.group.split("."))):
+        raise KindError(f"{name}: group {gvk.group!r} is no DNS name such as example.org")
+    if scope not in {"Namespaced", "Cluster"}:
+        raise KindError(f"{name}: scope {scope!r} is neither Namespaced nor Cluster")
+
+
+def guess_plural(kind: str) -> str:
+    """The plural that Kubernetes' tools guess for a kind: ``policies``, ``classes``, ``widgets``."""
+    singular = kind.lower()
+    if singular.endswith(("s", "x", "ch", "sh")):
+        return f"{singular}es"
+    if singular.endswith("y") and singular[-2:-1] not in set("aeiou"):
+        return f"{singular[:-1]}ies"
+    return f"{singular}s"
+
+
+def _subresources(cls: type[Resource], gvk: GroupVersionKind, scale: Scale | None) -> dict[str, SubresourceInfo]:
+    verbs = ("get", "patch", "update")
+    found = {}
+    if "status" in cls.__struct_fields__:
+        found["status"] = SubresourceInfo("status", *gvk, verbs)
+    if scale is not None:
+        found["scale"] = SubresourceInfo("scale", "autoscaling", "v1", "Scale", verbs)
+    return found
+
+
+def _schema(cls: type[Resource]) -> Schema:
+    from attractor.objects.resource.structural import schema_of
+    from attractor.objects.schema.node import Schema
+
+    return Schema(schema_of(cls))
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(field,))
+class Resource(Struct, metaclass=ResourceMeta):
+    """A Kubernetes object of one kind. Equal when all fields are, unknown ones included; not hashable."""
+
+    gvk: ClassVar[GroupVersionKind]
+    resource_info: ClassVar[ResourceInfo]
+    kind_options: ClassVar[KindOptions]
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+    @property
+    def key(self) -> Key:
+        """Namespace and name."""
+        return Key(self.metadata.namespace, self.metadata.name)
+
+    @classmethod
+    def from_dict(cls, value: JsonObject) -> Self:
+        """Read a JSON object; DecodeError when it is of another kind or does not fit."""
+        return cls._of_own_kind(codec.convert(cls, value))
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> Self:
+        """Read JSON text; DecodeError when it is of another kind or does not fit."""
+        return cls._of_own_kind(codec.decode(cls, data))
+
+    @classmethod
+    def from_yaml(cls, text: str | bytes) -> Self:
+        """Read one YAML document; DecodeError when it is of another kind or does not fit."""
+        from attractor.objects.resource import yamltext
+
+        return cls.from_dict(yamltext.load(text))
+
+    @classmethod
+    def _of_own_kind(cls, made: Self) -> Self:
+        if made.kind != cls.gvk.kind or made.api_version != cls.gvk.api_version:
+            found = f"{made.api_version or '(none)'}, Kind={made.kind or '(none)'}"
+            raise DecodeError(f"{cls.__name__} {made.key}".rstrip(), f"expected {cls.gvk}, got {found}", "")
+        return made
+
+    def to_dict(self) -> JsonObject:
+        """The object as JSON value."""
+        return codec.to_builtins(self)
+
+    def to_json(self) -> bytes:
+        """The object as JSON text."""
+        return codec.encode(self)
+
+    def to_yaml(self) -> str:
+        """The object as YAML document."""
+        from attractor.objects.resource import yamltext
+
+        return yamltext.dump(self.to_dict())
+
+    def deep_copy(self) -> Self:
+        """A copy that shares nothing that can change."""
+        return codec.deep_copy(self)
+
+    def owner_reference(self, *, controller: bool = True, block_owner_deletion: bool = True) -> OwnerReference:
+        """A reference that makes another object belong to this one, which must be stored already."""
+        if not self.metadata.uid:
+            raise ValueError(f"{self.gvk.kind} {self.key} has no uid yet: only stored objects can own others")
+        return OwnerReference(
+            api_version=self.gvk.api_version,
+            kind=self.gvk.kind,
+            name=self.metadata.name,
+            uid=self.metadata.uid,
+            controller=controller or None,
+            block_owner_deletion=block_owner_deletion or None,
+        )
+
+    @classmethod
+    def crd(cls) -> JsonObject:
+        """The CustomResourceDefinition manifest of this kind, with this class as its only version."""
+        from attractor.objects.resource.crd import crd_for
+
+        return crd_for(cls)

@@ -1,0 +1,79 @@
+"""What an annotation can say about a field beyond its type: ``Annotated[list[Port], ListMap("containerPort")]``.
+
+Bounds, lengths and patterns are said with ``Meta`` (``ge``, ``le``, ``gt``, ``lt``, ``multiple_of``, ``min_length``,
+``max_length``, ``pattern``), which also checks them when an object is decoded. The markers here go to the schema.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Meta
+
+if TYPE_CHECKING:
+    from attractor.objects.jsontypes import JsonObject
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A CEL rule that the API server checks: on a class by ``rules=[...]``, on a field by ``Checked``."""
+
+    rule: str
+    message: str = ""
+    message_expression: str = ""
+    reason: Literal["", "FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"] = ""
+    field_path: str = ""
+    optional_old_self: bool = False
+
+    def manifest(self) -> JsonObject:
+        """The rule as ``x-kubernetes-validations`` lists it."""
+        said: JsonObject = {
+            "rule": self.rule,
+            "message": self.message,
+            "messageExpression": self.message_expression,
+            "reason": self.reason,
+            "fieldPath": self.field_path,
+            "optionalOldSelf": self.optional_old_self,
+        }
+        return {name: value for name, value in said.items() if value}
+
+
+def Doc(text: str) -> Meta:  # noqa: N802
+    """Describe a field, where a docstring below it does not."""
+    return Meta(description=text)
+
+
+def Format(name: str) -> Meta:  # noqa: N802
+    """Say a string's OpenAPI format, such as ``ipv4``, ``uri`` or ``uuid``."""
+    return Meta(extra_json_schema={"format": name})
+
+
+def Checked(*rules: Rule) -> Meta:  # noqa: N802
+    """Attach CEL rules to a field."""
+    return Meta(extra_json_schema={"x-kubernetes-validations": [rule.manifest() for rule in rules]})
+
+
+def ListMap(*keys: str) -> Meta:  # noqa: N802
+    """A list whose items are identified by these fields (wire names) and merge one by one."""
+    if not keys:
+        raise ValueError('a ListMap needs the fields that identify an item, as in ListMap("name")')
+    return Meta(extra_json_schema={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)})
+
+
+ListSet = Meta(extra_json_schema={"x-kubernetes-list-type": "set"})
+"""A list of unique scalars that merge one by one."""
+
+ListAtomic = Meta(extra_json_schema={"x-kubernetes-list-type": "atomic"})
+"""A list that one manager owns as a whole."""
+
+MapAtomic = Meta(extra_json_schema={"x-kubernetes-map-type": "atomic"})
+"""An object or map that one manager owns as a whole."""
+
+PreserveUnknown = Meta(extra_json_schema={"x-kubernetes-preserve-unknown-fields": True})
+"""Fields that the schema does not declare are stored."""
+
+EmbeddedResource = Meta(
+    extra_json_schema={"x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+)
+"""The value is a whole Kubernetes object."""

@@ -1,0 +1,22 @@
+"""CEL, as Kubernetes speaks it: typed by schema, with its libraries, and with limits on what a rule may cost.
+
+Read ``program`` first (compile, evaluate), then ``parser``, ``checker`` and ``evaluator``; ``rules`` runs the
+``x-kubernetes-validations`` of a schema; ``cost`` bounds a rule before any object exists.
+Guarantees: an evaluation stops when its budget is used up; no expression and no value makes it hang or raise anything
+but ``CelError``. Refuses: the authorizer library, and constructing protobuf messages.
+"""
+
+from attractor.objects.schema.cel.checker import CelCheckError
+from attractor.objects.schema.cel.declaration import Declaration, declare
+from attractor.objects.schema.cel.program import PER_CALL_LIMIT, CelProgram
+from attractor.objects.schema.cel.values import CelError, CostExceeded
+
+__all__ = [
+    "PER_CALL_LIMIT",
+    "CelCheckError",
+    "CelError",
+    "CelProgram",
+    "CostExceeded",
+    "Declaration",
+    "declare",
+]

@@ -1,0 +1,382 @@
+"""The reader of CEL texts: tokens, then a tree, by precedence climbing.
+
+>>> parse("self.size > 1").function
+'_>_'
+>>> parse("self.size >")
+Traceback (most recent call last):
+    ...
+attractor.objects.schema.cel.syntax.CelSyntaxError: Syntax error: mismatched input '<EOF>' expecting an expression
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from attractor.objects.schema.cel.syntax import (
+    Call,
+    CelSyntaxError,
+    Comprehension,
+    Expr,
+    Ident,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    Select,
+    children,
+)
+
+MAX_DEPTH = 80
+MAX_TREE_DEPTH = 150
+MAX_LENGTH = 100_000
+RESERVED = frozenset(
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
+)
+_TOKEN = re.compile(
+    r"""(?P<space>[\t\n\f\r ]+|//[^\n]*)
+    |(?P<float>(?:\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?))
+    |(?P<int>(?:0[xX][0-9a-fA-F]+|\d+))(?P<unsigned>[uU]?)
+    |(?P<prefix>(?:[rR][bB]|[bB][rR]|[rRbB])?)(?P<quote>\"\"\"|'''|"|')
+    |(?P<ident>[_a-zA-Z][_a-zA-Z0-9]*)
+    |(?P<escaped>`[a-zA-Z0-9_.\-/ ]+`)
+    |(?P<op>&&|\|\||==|!=|<=|>=|[<>+\-*/%!?:.,()\[\]{}])""",
+    re.VERBOSE | re.ASCII,
+)
+_BINARY = {
+    "||": (1, "_||_"), "&&": (2, "_&&_"),
+    "<": (3, "_<_"), "<=": (3, "_<=_"), ">": (3, "_>_"), ">=": (3, "_>=_"), "==": (3, "_==_"), "!=": (3, "_!=_"),
+    "in": (3, "@in"), "+": (4, "_+_"), "-": (4, "_-_"), "*": (5, "_*_"), "/": (5, "_/_"), "%": (5, "_%_"),
+}  # fmt: skip
+_ESCAPES = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, "?": 63, '"': 34, "'": 39, "`": 96}
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
+_ONE_VARIABLE = {"all": 1, "exists": 1, "exists_one": 1, "existsOne": 1, "filter": 1, "map": 1}
+_TWO_VARIABLES = frozenset(
+    {"all", "exists", "existsOne", "exists_one", "transformList", "transformMap", "transformMapEntry"}
+)
+
+
+class Token(NamedTuple):
+    """A word of the text."""
+
+    kind: str
+    text: str
+    at: int
+    value: object = None
+
+
+def parse(text: str) -> Expr:
+    """The tree of an expression; raises ``CelSyntaxError``."""
+    if len(text) > MAX_LENGTH:
+        raise CelSyntaxError(f"expression code point size exceeds limit: size: {len(text)}, limit {MAX_LENGTH}", 0)
+    reader = _Reader(list(_tokens(text)))
+    expr = reader.expression()
+    if (token := reader.peek()).kind != "end":
+        raise _unexpected(token, "<EOF>")
+    _refuse_deep(expr)
+    return expr
+
+
+def _balanced(terms: list[Expr], places: list[int], function: str) -> Expr:
+    if len(terms) == 1:
+        return terms[0]
+    half = (len(terms) + 1) // 2
+    left = _balanced(terms[:half], places[: half - 1], function)
+    return Call(places[half - 1], function, None, [left, _balanced(terms[half:], places[half:], function)])
+
+
+def _refuse_deep(expr: Expr) -> None:
+    level, depth = [expr], 0
+    while level:
+        depth += 1
+        if depth > MAX_TREE_DEPTH:
+            raise CelSyntaxError(f"expression recursion limit exceeded: {MAX_TREE_DEPTH}", 0)
+        level = [part for node in level for part in children(node)]
+
+
+def _unexpected(token: Token, wanted: str) -> CelSyntaxError:
+    shown = "<EOF>" if token.kind == "end" else token.text
+    return CelSyntaxError(f"Syntax error: mismatched input '{shown}' expecting {wanted}", token.at)
+
+
+def _tokens(text: str) -> list[Token]:
+    found: list[Token] = []
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise CelSyntaxError(f"Syntax error: token recognition error at: '{text[at]}'", at)
+        kind, end = match.lastgroup, match.end()
+        if kind == "quote":
+            token, end = _string(text, match)
+            found.append(token)
+        elif kind in {"int", "unsigned"}:
+            found.append(_integer(match, at))
+        elif kind == "float":
+            found.append(Token("literal", match.group(), at, float(match.group())))
+        elif kind == "escaped":
+            found.append(Token("escaped", match.group()[1:-1], at))
+        elif kind != "space":
+            found.append(Token("ident" if kind == "ident" else "op", match.group(), at))
+        at = end
+    found.append(Token("end", "", len(text)))
+    return found
+
+
+def _integer(match: re.Match[str], at: int) -> Token:
+    value = int(match.group("int"), 0) if match.group("int")[:2].lower() == "0x" else int(match.group("int"))
+    unsigned = bool(match.group("unsigned"))
+    if value >= 2**64 or (not unsigned and value > 2**63):
+        raise CelSyntaxError(f"Syntax error: invalid {'uint' if unsigned else 'int'} literal", at)
+    return Token("uint" if unsigned else "int", match.group(), at, value)
+
+
+def _string(text: str, match: re.Match[str]) -> tuple[Token, int]:
+    prefix, quote, start = match.group("prefix").lower(), match.group("quote"), match.end()
+    raw, at = "r" in prefix, match.end()
+    while not text.startswith(quote, at):
+        if at >= len(text) or (len(quote) == 1 and text[at] in "\r\n"):
+            raise CelSyntaxError(
+                f"Syntax error: token recognition error at: '{text[match.start() : at]}'", match.start()
+            )
+        at += 2 if text[at] == "\\" and not raw else 1
+    body = text[start:at]
+    end = at + len(quote)
+    if "b" in prefix:
+        return Token("literal", text[match.start() : end], match.start(), _bytes(body, raw, match.start())), end
+    value = body if raw else _ESCAPE.sub(lambda found: chr(_escaped(found, match.start())), body)
+    return Token("literal", text[match.start() : end], match.start(), value), end
+
+
+def _bytes(body: str, raw: bool, at: int) -> bytes:
+    if raw:
+        return body.encode()
+    out, last = b"", 0
+    for found in _ESCAPE.finditer(body):
+        code = _escaped(found, at)
+        octet = found.group(1) or found.group(4)
+        out += body[last : found.start()].encode() + (bytes([code]) if octet else chr(code).encode())
+        last = found.end()
+    return out + body[last:].encode()
+
+
+def _escaped(found: re.Match[str], at: int) -> int:
+    hexadecimal = found.group(1) or found.group(2) or found.group(3)
+    code = int(hexadecimal, 16) if hexadecimal else int(found.group(4), 8) if found.group(4) else -1
+    if code < 0:
+        code = _ESCAPES.get(found.group(5), -1)
+    if not 0 <= code <= 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        raise CelSyntaxError(f"Syntax error: invalid escape sequence '{found.group()}'", at)
+    return code
+
+
+class _Reader:
+    """A cursor over tokens."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens = tokens
+        self._next = 0
+        self._depth = 0
+
+    def peek(self) -> Token:
+        return self._tokens[self._next]
+
+    def take(self, text: str | None = None) -> Token:
+        token = self.peek()
+        if text is not None and not (token.kind in {"op", "ident"} and token.text == text):
+            raise _unexpected(token, f"'{text}'")
+        self._next += token.kind != "end"
+        return token
+
+    def accept(self, text: str) -> Token | None:
+        token = self.peek()
+        if token.kind in {"op", "ident"} and token.text == text:
+            self._next += 1
+            return token
+        return None
+
+    def expression(self) -> Expr:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise CelSyntaxError(f"expression recursion limit exceeded: {MAX_DEPTH}", self.peek().at)
+        condition = self.binary(1)
+        if (question := self.accept("?")) is not None:
+            chosen = self.binary(1)
+            self.take(":")
+            condition = Call(question.at, "_?_:_", None, [condition, chosen, self.expression()])
+        self._depth -= 1
+        return condition
+
+    def binary(self, least: int) -> Expr:
+        left = self.unary()
+        while (operator := _BINARY.get(self.peek().text)) and self.peek().kind != "literal" and operator[0] >= least:
+            if operator[0] <= 2:
+                left = self.logical(left, *operator)
+                continue
+            at = self.take().at
+            left = Call(at, operator[1], None, [left, self.binary(operator[0] + 1)])
+        return left
+
+    def logical(self, first: Expr, level: int, function: str) -> Expr:
+        """A chain of one logical operator becomes a balanced tree, however long it is."""
+        word = function.strip("_")
+        terms, places = [first], []
+        while (token := self.accept(word)) is not None:
+            places.append(token.at)
+            terms.append(self.binary(level + 1))
+        return _balanced(terms, places, function)
+
+    def unary(self) -> Expr:
+        token = self.peek()
+        if token.kind == "op" and token.text in "!-":
+            self.take()
+            following = self.peek()
+            if token.text == "-" and following.kind in {"int", "literal"} and isinstance(following.value, int | float):
+                self.take()
+                negative = Literal(token.at, -following.value, "int" if following.kind == "int" else "double")
+                return self.members(negative)
+            self._depth += 1
+            if self._depth > MAX_DEPTH:
+                raise CelSyntaxError(f"expression recursion limit exceeded: {MAX_DEPTH}", token.at)
+            operand = self.unary()
+            self._depth -= 1
+            return Call(token.at, "!_" if token.text == "!" else "-_", None, [operand])
+        return self.members(self.primary())
+
+    def members(self, expr: Expr) -> Expr:
+        while True:
+            if (dot := self.accept(".")) is not None:
+                expr = self.member(expr, dot)
+            elif (bracket := self.accept("[")) is not None:
+                function = "_[?_]" if self.accept("?") else "_[_]"
+                expr = Call(bracket.at, function, None, [expr, self.expression()])
+                self.take("]")
+            else:
+                return expr
+
+    def member(self, expr: Expr, dot: Token) -> Expr:
+        optional = self.accept("?") is not None
+        name = self.take()
+        if name.kind not in {"ident", "escaped"}:
+            raise _unexpected(name, "IDENTIFIER")
+        if optional or name.kind == "escaped" or (paren := self.accept("(")) is None:
+            return Select(dot.at, expr, name.text, optional=optional)
+        return _macro(Call(paren.at, name.text, expr, self.arguments(")")))
+
+    def arguments(self, closing: str) -> list[Expr]:
+        found: list[Expr] = []
+        while self.accept(closing) is None:
+            found.append(self.expression())
+            if self.accept(",") is None:
+                self.take(closing)
+                break
+        return found
+
+    def primary(self) -> Expr:
+        token = self.take()
+        if token.kind in {"int", "uint"}:
+            if token.kind == "int" and token.value == 2**63:
+                raise CelSyntaxError("Syntax error: invalid int literal", token.at)
+            return Literal(token.at, token.value, token.kind)
+        if token.kind == "literal":
+            kind = {str: "string", bytes: "bytes", float: "double"}[type(token.value)]
+            return Literal(token.at, token.value, kind)
+        if token.kind == "ident":
+            return self.named(token)
+        if token.text == "." and self.peek().kind == "ident":
+            return self.named(self.take())
+        if token.text == "(":
+            expr = self.expression()
+            self.take(")")
+            return expr
+        if token.text == "[":
+            return self.list_literal(token)
+        if token.text == "{":
+            return self.map_literal(token)
+        raise _unexpected(token, "an expression")
+
+    def named(self, token: Token) -> Expr:
+        if token.text in {"true", "false"}:
+            return Literal(token.at, token.text == "true", "bool")
+        if token.text == "null":
+            return Literal(token.at, None, "null_type")
+        if token.text in RESERVED:
+            raise CelSyntaxError(f"reserved identifier: {token.text}", token.at)
+        if token.text == "in":
+            raise _unexpected(token, "an expression")
+        if (paren := self.accept("(")) is not None:
+            return _macro(Call(paren.at, token.text, None, self.arguments(")")))
+        return Ident(token.at, token.text)
+
+    def list_literal(self, token: Token) -> Expr:
+        items: list[Expr] = []
+        optional = set()
+        while self.accept("]") is None:
+            if self.accept("?"):
+                optional.add(len(items))
+            items.append(self.expression())
+            if self.accept(",") is None:
+                self.take("]")
+                break
+        return ListLiteral(token.at, items, frozenset(optional))
+
+    def map_literal(self, token: Token) -> Expr:
+        literal = MapLiteral(token.at)
+        while self.accept("}") is None:
+            optional = self.accept("?") is not None
+            key = self.expression()
+            self.take(":")
+            literal.entries.append((key, self.expression(), optional))
+            if self.accept(",") is None:
+                self.take("}")
+                break
+        return literal
+
+
+def _macro(call: Call) -> Expr:
+    """A call that is a macro becomes what the macro means."""
+    name, target, args = call.function, call.target, call.args
+    if target is None:
+        if name == "has" and len(args) == 1:
+            if not isinstance(args[0], Select) or args[0].optional:
+                raise CelSyntaxError("invalid argument to has() macro", args[0].at)
+            return Select(call.at, args[0].operand, args[0].field, test_only=True)
+        return call
+    if name in {"optMap", "optFlatMap"} and len(args) == 2:
+        return Comprehension(call.at, name, target, None, _variable(args[0]), None, args[1])
+    if name in _ONE_VARIABLE and len(args) == 2:
+        kind = "exists_one" if name == "existsOne" else name
+        item = _variable(args[0])
+        if kind == "filter":
+            return Comprehension(call.at, kind, target, None, item, args[1], None)
+        return Comprehension(call.at, kind, target, None, item, None, args[1])
+    if name == "map" and len(args) == 3:
+        return Comprehension(call.at, name, target, None, _variable(args[0]), args[1], args[2])
+    if name in _TWO_VARIABLES and len(args) in ((3, 4) if name.startswith("transform") else (3,)):
+        kind = "exists_one" if name == "existsOne" else name
+        condition = args[2] if len(args) == 4 else None
+        return Comprehension(call.at, kind, target, _variable(args[0]), _variable(args[1]), condition, args[-1])
+    return call
+
+
+def _variable(expr: Expr) -> str:
+    if not isinstance(expr, Ident):
+        raise CelSyntaxError("argument is not an identifier", expr.at)
+    return expr.name

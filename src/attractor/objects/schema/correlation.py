@@ -1,0 +1,112 @@
+"""Which old value belongs to which new value on an update, so that unchanged errors can be forgiven (ratcheting).
+
+Fields correlate by name, items of map lists by key, items of lists without a list type by index. Items of sets and of
+atomic lists do not correlate: such a list is only the same as a whole.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+if TYPE_CHECKING:
+    from attractor.objects.schema.node import Schema
+
+
+def same_value(new: Any, old: Any) -> bool:
+    """JSON equality; unlike Python's, true is not one."""
+    if type(new) is dict:
+        return (
+            type(old) is dict
+            and len(new) == len(old)
+            and all(name in old and same_value(member, old[name]) for name, member in new.items())
+        )
+    if type(new) is list:
+        return (
+            type(old) is list and len(new) == len(old) and all(same_value(a, b) for a, b in zip(new, old, strict=True))
+        )
+    if type(new) is bool or type(old) is bool:
+        return new is old
+    return type(old) not in {dict, list} and bool(new == old)
+
+
+def list_map_key(schema: Schema, item: Any) -> bytes | None:
+    """The identity of an item of a map list: its key fields, with defaults for those it leaves out."""
+    if type(item) is not dict or schema.items is None:
+        return None
+    key: dict[str, Any] = {}
+    for name in schema.list_map_keys:
+        field = schema.items.properties.get(name)
+        default = field.doc.get("default") if field is not None else None
+        if (value := item.get(name, default)) is None:
+            return None
+        key[name] = value
+    return orjson.dumps(key, option=orjson.OPT_SORT_KEYS)
+
+
+class Correlation:
+    """A new value beside the old value that it replaces."""
+
+    __slots__ = ("__dict__", "new", "old", "schema")
+
+    def __init__(self, new: Any, old: Any, schema: Schema) -> None:
+        self.new = new
+        self.old = old
+        self.schema = schema
+
+    @cached_property
+    def is_unchanged(self) -> bool:
+        """Whether the new value equals the old one; the order of map lists does not count."""
+        return _unchanged(self.new, self.old, self.schema)
+
+    def key(self, name: str) -> Correlation | None:
+        """The correlation of a field; None when there is no old one."""
+        if type(self.new) is not dict or type(self.old) is not dict or name not in self.new or name not in self.old:
+            return None
+        child = self.schema.child(name)
+        return Correlation(self.new[name], self.old[name], child) if child is not None else None
+
+    def index(self, position: int) -> Correlation | None:
+        """The correlation of an item; None when items do not correlate here, or there is no old one."""
+        items = self.schema.items
+        if type(self.new) is not list or type(self.old) is not list or items is None:
+            return None
+        said = self.schema.doc.get("x-kubernetes-list-type")
+        if said == "map":
+            old = self.old_items_by_key.get(list_map_key(self.schema, self.new[position]))
+        elif said is None and position < len(self.old):
+            old = self.old[position]
+        else:
+            return None
+        return Correlation(self.new[position], old, items) if old is not None else None
+
+    @cached_property
+    def old_items_by_key(self) -> dict[bytes | None, Any]:
+        """Old items of a map list; of several with one key the first counts."""
+        found: dict[bytes | None, Any] = {}
+        for item in self.old if type(self.old) is list else ():
+            found.setdefault(list_map_key(self.schema, item), item)
+        found.pop(None, None)
+        return found
+
+
+def _unchanged(new: Any, old: Any, schema: Schema | None) -> bool:
+    if schema is None:
+        return same_value(new, old)
+    if type(new) is dict and type(old) is dict:
+        return len(new) == len(old) and all(
+            name in old and _unchanged(member, old[name], schema.child(name)) for name, member in new.items()
+        )
+    if type(new) is list and type(old) is list:
+        if len(new) != len(old):
+            return False
+        if schema.list_type == "map":
+            by_key = Correlation(new, old, schema).old_items_by_key
+            return all(
+                (key := list_map_key(schema, item)) in by_key and _unchanged(item, by_key[key], schema.items)
+                for item in new
+            )
+        return all(_unchanged(a, b, schema.items) for a, b in zip(new, old, strict=True))
+    return same_value(new, old)

@@ -1,0 +1,118 @@
+"""What a CustomResourceDefinition's schema means for its objects: unknown fields, defaults, validity.
+
+>>> widgets = CustomSchema({
+...     "type": "object",
+...     "properties": {"spec": {
+...         "type": "object",
+...         "required": ["size"],
+...         "properties": {
+...             "size": {"type": "integer", "minimum": 1},
+...             "color": {"type": "string", "default": "red"},
+...         },
+...     }},
+... })
+>>> widget = {"kind": "Widget", "spec": {"size": 0, "unknown": 1}}
+>>> widgets.prune_in_place(widget)
+['spec.unknown']
+>>> widgets.default_in_place(widget); widget["spec"]
+{'size': 0, 'color': 'red'}
+>>> [str(error) for error in widgets.validate(widget)]
+['spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1']
+
+A compiled schema never changes and may be shared and cached. Compiling costs milliseconds; using it, microseconds.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from attractor.objects.field import FieldError
+from attractor.objects.schema.accept import compile_acceptance
+from attractor.objects.schema.cel.rules import RUNTIME_BUDGET, RuleTree, has_rules, rule_tree
+from attractor.objects.schema.correlation import Correlation
+from attractor.objects.schema.defaulting import compile_defaulting
+from attractor.objects.schema.embedded import check_embedded, check_metadata_shape, has_embedded_resources
+from attractor.objects.schema.listtypes import check_list_types, has_list_types
+from attractor.objects.schema.node import Schema
+from attractor.objects.schema.pruning import compile_pruning
+from attractor.objects.schema.wording import NO_PATH, explain
+
+if TYPE_CHECKING:
+    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.schema.embedded import CheckMetadata
+
+_BLOCKS_RULES = frozenset(
+    {
+        "FieldValueNotSupported",
+        "FieldValueRequired",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    }
+)
+"""After an error of these kinds the rules are not run: a rule may rely on what the schema promises."""
+
+RULES_NOT_CHECKED = FieldError.invalid(
+    NO_PATH,
+    None,
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation",
+)
+
+
+class CustomSchema:
+    """A version's ``openAPIV3Schema``, compiled once."""
+
+    def __init__(
+        self, doc: JsonObject, *, check_metadata: CheckMetadata = check_metadata_shape, budget: float = RUNTIME_BUDGET
+    ) -> None:
+        self.node = Schema(doc)
+        self._budget = budget
+        self._check_metadata = check_metadata
+        self._has_list_types = has_list_types(self.node)
+        self._has_embedded = has_embedded_resources(self.node)
+        self._has_rules = has_rules(self.node)
+
+    @cached_property
+    def _prune(self) -> Any:
+        return compile_pruning(self.node)
+
+    @cached_property
+    def _default(self) -> Any:
+        return compile_defaulting(self.node)
+
+    @cached_property
+    def _accepts(self) -> Any:
+        return compile_acceptance(self.node)
+
+    @cached_property
+    def _rules(self) -> RuleTree | None:
+        return rule_tree(self.node, is_root=True)
+
+    def unknown_fields(self, obj: JsonObject) -> list[str]:
+        """The paths of fields that the schema does not know, sorted; the object stays as it is."""
+        return sorted(self._prune(obj, "", False))
+
+    def prune_in_place(self, obj: JsonObject) -> list[str]:
+        """Remove the fields that the schema does not know; their paths, sorted."""
+        return sorted(self._prune(obj, "", True))
+
+    def default_in_place(self, obj: JsonObject) -> None:
+        """Drop nulls where null is not a value, then fill in defaults."""
+        self._default(obj)
+
+    def validate(self, obj: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
+        """Everything wrong with an object, most basic first; on an update, unchanged wrongs are forgiven."""
+        correlation = Correlation(obj, old, self.node) if old is not None else None
+        errors = [] if self._accepts(obj) else explain(self.node, obj, correlation)
+        if self._has_embedded:
+            errors += check_embedded(self.node, obj, self._check_metadata)
+        if self._has_list_types and not (old is not None and check_list_types(self.node, old)):
+            errors += check_list_types(self.node, obj)
+        if self._has_rules and self._rules is not None:
+            if any(error.reason in _BLOCKS_RULES for error in errors):
+                errors.append(RULES_NOT_CHECKED)
+            else:
+                errors += self._rules.validate(obj, old, correlation, self._budget)
+        return errors

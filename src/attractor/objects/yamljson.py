@@ -1,0 +1,95 @@
+"""YAML as Kubernetes reads it: a way to write JSON.
+
+Timestamps stay text, keys become text, and a document cannot grow beyond a node budget through aliases.
+
+>>> parse_yaml("a: 2026-01-01\\n1: [x, true]")
+{'a': '2026-01-01', '1': ['x', True]}
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attractor.objects.jsontypes import Json
+
+MAX_NODES = 500_000
+MAX_DEPTH = 100
+
+
+class YamlError(ValueError):
+    """The text is not YAML, or is not JSON once read; the message is Go's."""
+
+
+class _Loader(yaml.CSafeLoader):
+    """The safe loader without timestamps."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def parse_yaml(text: str | bytes) -> Json:
+    """The JSON value that a YAML document stands for."""
+    try:
+        loaded = yaml.load(text, Loader=_Loader)  # noqa: S506  # a safe loader, narrowed further
+    except yaml.MarkedYAMLError as error:
+        raise _worded(error) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise YamlError(f"yaml: {error}") from error
+    value: Json = _as_json(loaded, [MAX_NODES], 0)
+    return value
+
+
+def parse_yaml_documents(text: str | bytes) -> Iterator[Json]:
+    """The documents of a multi-document text that are not empty."""
+    try:
+        for document in yaml.load_all(text, Loader=_Loader):
+            if document is not None:
+                yield _as_json(document, [MAX_NODES], 0)
+    except yaml.MarkedYAMLError as error:
+        raise _worded(error) from error
+
+
+def _worded(error: yaml.MarkedYAMLError) -> YamlError:
+    """The error as go-yaml words it: lines count from zero, except where the scanner stopped."""
+    line = error.problem_mark.line if error.problem_mark else 0
+    if line and isinstance(error, yaml.scanner.ScannerError):
+        line += 1
+    if not line and error.context_mark:
+        line = error.context_mark.line
+    return YamlError(f"yaml: line {line}: {error.problem}" if line else f"yaml: {error.problem}")
+
+
+def _as_json(value: Any, budget: list[int], depth: int) -> Any:
+    budget[0] -= 1
+    if budget[0] < 0 or depth > MAX_DEPTH:
+        raise YamlError("yaml: document contains excessive aliasing")
+    match value:
+        case dict():
+            return {_key(key): _as_json(item, budget, depth + 1) for key, item in value.items()}
+        case list():
+            return [_as_json(item, budget, depth + 1) for item in value]
+        case float() if not math.isfinite(value):
+            raise YamlError(f"json: unsupported value: {value}")
+        case str() | int() | float() | bool() | None:
+            return value
+    raise YamlError(f"json: unsupported type: {type(value).__name__}")
+
+
+def _key(key: Any) -> str:
+    match key:
+        case str():
+            return key
+        case bool():
+            return "true" if key else "false"
+        case int() | float():
+            return str(key)
+    raise YamlError(f"error converting YAML to JSON: unsupported map key of type: {type(key).__name__}, key: {key}")

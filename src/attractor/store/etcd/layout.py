@@ -1,0 +1,91 @@
+"""How a store lies in etcd: our keys under a prefix, our transactions as etcd's.
+
+Beside the keys there is one more, the *head* (the prefix and U+0000, which no key of ours begins with). Every
+transaction writes it, so its ``mod_revision`` is the revision of the last transaction: reading this one key, which is
+cheap, tells how far a mirror must have come to be up to date. Etcd's own revision does not tell that, for it also
+counts writes to keys of others, and those never arrive on our watch.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from attractor.store.contract import Entry
+from attractor.store.etcd.proto import rpc_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+PAGE = 500
+"""Keys of one answer while listing."""
+
+
+class Layout:
+    """The mapping between our keys and etcd's, for one prefix."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix.encode()
+        self.head = self._prefix + b"\0"
+
+    def key(self, key: str) -> bytes:
+        """Etcd's key of ours."""
+        return self._prefix + key.encode()
+
+    def watch_request(self, after: int) -> pb.WatchRequest:
+        """Everything under the prefix, the head included, from the revision after that one."""
+        create = pb.WatchCreateRequest(key=self._prefix, range_end=_end(self._prefix), start_revision=after + 1)
+        return pb.WatchRequest(create_request=create)
+
+    def head_request(self) -> pb.RangeRequest:
+        """Read the head."""
+        return pb.RangeRequest(key=self.head, keys_only=True)
+
+    def page_request(self, revision: int, after: bytes | None) -> pb.RangeRequest:
+        """The next page of all entries at a revision."""
+        key = self.head + b"\0" if after is None else after + b"\0"
+        return pb.RangeRequest(key=key, range_end=_end(self._prefix), limit=PAGE, revision=revision)
+
+    def transaction(
+        self, compares: Mapping[str, int], puts: Mapping[str, bytes], deletes: Iterable[str]
+    ) -> pb.TxnRequest:
+        """Write if all compares hold (with nothing to write: read the head); else read the head and all compared."""
+        head = pb.RequestOp(request_range=self.head_request())
+        writes = [
+            pb.RequestOp(request_put=pb.PutRequest(key=self.key(key), value=value)) for key, value in puts.items()
+        ]
+        writes += [pb.RequestOp(request_delete_range=pb.DeleteRangeRequest(key=self.key(key))) for key in deletes]
+        if writes:
+            writes.append(pb.RequestOp(request_put=pb.PutRequest(key=self.head)))
+        reads = [pb.RequestOp(request_range=pb.RangeRequest(key=self.key(key), keys_only=True)) for key in compares]
+        checks = [
+            pb.Compare(target=pb.Compare.MOD, key=self.key(key), mod_revision=revision)
+            for key, revision in compares.items()
+        ]
+        return pb.TxnRequest(compare=checks, success=writes or [head], failure=[head, *reads])
+
+    def entry(self, kv: pb.KeyValue) -> Entry:
+        """Our entry of etcd's; keys that are not text survive unchanged."""
+        key = kv.key[len(self._prefix) :].decode(errors="surrogateescape")
+        return Entry(key, kv.value, kv.mod_revision, kv.create_revision)
+
+    def changes(self, events: Iterable[pb.Event]) -> Iterator[tuple[int, dict[str, Entry | None]]]:
+        """What each revision changed, in order; the head does not count as a change."""
+        for revision, group in groupby(events, key=lambda event: event.kv.mod_revision):
+            changed: dict[str, Entry | None] = {}
+            for event in group:
+                if event.kv.key != self.head:
+                    entry = self.entry(event.kv)
+                    changed[entry.key] = None if event.type == pb.Event.DELETE else entry
+            yield revision, changed
+
+
+def head_revision(answer: pb.RangeResponse) -> int:
+    """The revision of the last transaction, out of the answer to a head request."""
+    return answer.kvs[0].mod_revision if answer.kvs else 0
+
+
+def _end(prefix: bytes) -> bytes:
+    """The first key after all with a prefix; a zero byte means to etcd: to the end."""
+    stripped = prefix.rstrip(b"\xff")
+    return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else b"\0"

@@ -1,0 +1,1 @@
+"""Messages of the etcd API, generated; see README.md here."""

@@ -1,0 +1,44 @@
+"""The store that lives in this process and dies with it: for tests, demos and the embedded default."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.store.local import LocalStore
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+
+class MemoryStore(LocalStore):
+    """A store without durability. Its ``commit`` never waits, so it never lets another task run either."""
+
+    def commit_nowait(
+        self, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
+    ) -> int:
+        """``commit`` for callers that are not coroutines."""
+        self._check_open()
+        commit = self._mvcc.head.plan(compares, puts, deletes)
+        if commit.events:
+            self._publish((commit,))
+        return commit.revision
+
+    async def commit(
+        self, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
+    ) -> int:
+        """Write all or nothing if every compared key is at its revision (0: absent); answer the new revision."""
+        return self.commit_nowait(compares, puts=puts, deletes=deletes)
+
+    def fork(self) -> MemoryStore:
+        """An independent store with the same state and history, in O(1); watchers stay with the original."""
+        copy = MemoryStore(history_limit=self._history_limit)
+        copy._mvcc = self._mvcc.fork()
+        return copy
+
+    async def compact(self, revision: int) -> None:
+        """Forget history below that revision; the newest state is always kept."""
+        self._mvcc.compact(revision)
+
+    async def aclose(self) -> None:
+        """End watches."""
+        self._end_watches()

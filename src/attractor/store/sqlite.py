@@ -1,0 +1,205 @@
+"""The durable store for one machine: SQLite with group commit.
+
+How a write goes: it is checked against the *head* and planned in the event loop, at once and in order. One thread
+makes all planned writes durable together, with one sync of the disk for all of them. Only then do they become visible
+to readers and watchers, and only then are they acknowledged. If the disk refuses, the head goes back to what is
+durable, which is one assignment, and every waiting writer is told.
+
+Survives ``kill -9`` and power cuts: what was acknowledged is there, what was not is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from attractor.store.contract import FutureRevision, Stale, StoreError, StoreUnavailable
+from attractor.store.local import LocalStore
+from attractor.store.mvcc import HISTORY_LIMIT
+from attractor.store.sqlitelog import SqliteLog
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from os import PathLike
+
+    from attractor.store.mvcc import Commit
+
+log = logging.getLogger(__name__)
+
+GROUP_BYTES = 8 << 20
+"""A group is cut here, far below the greatest row that SQLite takes, and so that writers see progress."""
+FOLD_LAG = 1000
+"""How many forgotten revisions may pile up in the file before they are folded into the state."""
+
+
+class _Waiting(NamedTuple):
+    """A writer that waits: for a transaction to be durable, or for the floor to be."""
+
+    commit: Commit | None
+    compacted: int | None
+    done: asyncio.Future[None]
+
+
+class SqliteStore(LocalStore):
+    """A store in one file, open in one process."""
+
+    def __init__(self, path: str | PathLike[str], *, history_limit: int = HISTORY_LIMIT) -> None:
+        """Open or create the file and read it in; this blocks, so servers use ``open_store``."""
+        super().__init__(history_limit=history_limit)
+        self._path = Path(path)
+        self._file = SqliteLog.open(self._path)
+        try:
+            self._mvcc = self._file.load(history_limit=history_limit)
+        except StoreError:
+            self._file.close()
+            raise
+        self._head = self._mvcc.head
+        """The newest planned view; ahead of the durable one exactly while somebody waits."""
+        self._queue: list[_Waiting] = []
+        """Planned, and not yet handed to the writer thread."""
+        self._group: list[_Waiting] = []
+        """With the writer thread. A second group is not started before the first is settled, so that what was
+        planned on top of a failed write is never written."""
+        self._is_scheduled = False
+        """Whether ``_start_group`` is about to run, or a group is under way and will run it."""
+        self._settling: list[asyncio.Future[None]] = []
+        """Those who wait for any group to end, well or not."""
+        self._folding_to = self._mvcc.compacted
+        """Rows of the log below this revision serve nobody any more."""
+        self._jobs: queue.SimpleQueue[list[_Waiting] | None] = queue.SimpleQueue()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._write, name=f"store {self._path.name}", daemon=True)
+        self._thread.start()
+
+    async def commit(
+        self, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
+    ) -> int:
+        """Write all or nothing if every compared key is at its revision (0: absent); answer the new revision."""
+        while True:
+            self._check_open()
+            try:
+                commit = self._head.plan(compares, puts, deletes)
+            except Stale:
+                # Stale against what is durable is final. Stale against a write in flight is not: it may yet fail.
+                self._mvcc.head.plan(compares, {})
+                await self._settled()
+                continue
+            if commit.events:
+                self._head = commit.view
+                await self._enqueue(commit, None)
+                return commit.revision
+            if self._head is self._mvcc.head:
+                return commit.revision
+            await self._settled()
+
+    async def compact(self, revision: int) -> None:
+        """Forget history below that revision; the newest state is always kept."""
+        self._check_open()
+        if revision > self.revision:
+            raise FutureRevision(revision, self.revision)
+        if revision > self.compacted:
+            await self._enqueue(None, revision)
+
+    async def aclose(self) -> None:
+        """Finish running writes, end watches, and let go of the file."""
+        if self.is_closed:
+            return
+        self._end_watches()
+        while self._queue or self._group:
+            await self._settled()
+        self._jobs.put(None)
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+
+    def check_invariants(self) -> None:
+        """What holds between any two steps of the event loop."""
+        super().check_invariants()
+        planned = [waiting.commit for waiting in self._group + self._queue if waiting.commit is not None]
+        revisions = [commit.revision for commit in planned]
+        assert revisions == list(range(self.revision + 1, self._head.revision + 1)), "a planned write has no waiter"
+        assert self._is_scheduled or not (self._queue or self._group), "nobody will serve the waiting writers"
+
+    async def _enqueue(self, commit: Commit | None, compacted: int | None) -> None:
+        loop = self._loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        self._queue.append(_Waiting(commit, compacted, done))
+        if not self._is_scheduled:
+            # Not at once: all tasks that are ready to write may join the group first.
+            self._is_scheduled = True
+            loop.call_soon(self._start_group)
+        await done
+
+    async def _settled(self) -> None:
+        """Wait until the next group has ended, well or not."""
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._settling.append(ended)
+        await ended
+
+    def _start_group(self) -> None:
+        size = cut = 0
+        for waiting in self._queue:
+            if size >= GROUP_BYTES:
+                break
+            cut += 1
+            if waiting.commit is not None:
+                size += sum(len(event.value or b"") for event in waiting.commit.events)
+        self._group, self._queue = self._queue[:cut], self._queue[cut:]
+        self._is_scheduled = bool(self._group)
+        if self._group:
+            self._jobs.put(self._group)
+
+    def _end_group(self, error: StoreError | None) -> None:
+        """The writer thread has finished: tell the group how it went, and start the next one."""
+        group, self._group = self._group, []
+        if error is None:
+            self._publish([waiting.commit for waiting in group if waiting.commit is not None])
+            for waiting in group:
+                if waiting.compacted is not None:
+                    self._mvcc.compact(waiting.compacted)
+                if not waiting.done.done():
+                    waiting.done.set_result(None)
+        else:
+            self._head = self._mvcc.head
+            # Those in the queue planned on writes that have failed.
+            group, self._queue = group + self._queue, []
+            for waiting in group:
+                if not waiting.done.done():
+                    waiting.done.set_exception(type(error)(*error.args))
+        for ended in self._settling:
+            if not ended.done():
+                ended.set_result(None)
+        self._settling.clear()
+        self._folding_to = self._mvcc.compacted
+        # After those who were just answered, so that their next writes join the group.
+        assert self._loop is not None
+        self._loop.call_soon(self._start_group)
+
+    def _write(self) -> None:
+        """The writer thread: one group after the other; between two, a piece of the log is folded."""
+        while (group := self._jobs.get()) is not None:
+            assert self._loop is not None
+            compacted = max((waiting.compacted for waiting in group if waiting.compacted is not None), default=None)
+            error: StoreError | None = StoreUnavailable(f"{self._path}: the writer thread has died")
+            try:
+                self._file.append([waiting.commit for waiting in group if waiting.commit is not None], compacted)
+                error = None
+                while compacted is not None and self._fold(compacted):
+                    pass  # who compacts, waits until the space is free
+            except StoreError as refused:
+                error = refused
+            finally:
+                self._loop.call_soon_threadsafe(self._end_group, error)
+            if error is None and self._folding_to >= self._file.folded + FOLD_LAG:
+                self._fold(self._folding_to)
+        self._file.close()
+
+    def _fold(self, floor: int) -> bool:
+        """Fold one piece; answers whether to go on. It is housekeeping, and can be done another time."""
+        try:
+            return self._file.fold(floor)
+        except StoreError as error:
+            log.warning("the log was not folded, which will be tried again: %s", error)
+            return False

@@ -1,0 +1,100 @@
+"""How long a key waits before it runs again: per-key backoff, a shared rate, and the longer of several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+
+class Limiter(Protocol):
+    """Decides delays; the clock is handed in."""
+
+    def delay_s(self, key: Hashable, now_s: float) -> float:
+        """How long this key must wait, counting this attempt."""
+        ...
+
+    def forget(self, key: Hashable) -> None:
+        """The key succeeded: its next failure is its first."""
+        ...
+
+    def failures(self, key: Hashable) -> int:
+        """How often the key failed since it was last forgotten."""
+        ...
+
+
+@dataclass
+class Backoff:
+    """Exponential per-key delay: 5 ms, 10 ms, 20 ms, … up to about 17 minutes, as client-go has it."""
+
+    base_s: float = 0.005
+    max_s: float = 1000.0
+    _failures: dict[Hashable, int] = field(default_factory=dict)
+
+    def delay_s(self, key: Hashable, now_s: float) -> float:
+        """Twice as long as last time."""
+        count = self._failures.get(key, 0)
+        self._failures[key] = count + 1
+        return min(self.base_s * 2.0 ** min(count, 64), self.max_s)
+
+    def forget(self, key: Hashable) -> None:
+        """Start over."""
+        self._failures.pop(key, None)
+
+    def failures(self, key: Hashable) -> int:
+        """Attempts since the last success."""
+        return self._failures.get(key, 0)
+
+
+@dataclass
+class TokenBucket:
+    """A rate that all keys share: ``rate`` per second, and ``burst`` at once."""
+
+    rate: float = 10.0
+    burst: int = 100
+    _tokens: float = field(init=False)
+    _last_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.rate <= 0 or self.burst < 1:
+            raise ValueError(f"rate must be positive and burst at least 1, not {self.rate} and {self.burst}")
+        self._tokens = float(self.burst)
+
+    def delay_s(self, key: Hashable, now_s: float) -> float:
+        """How long until a token is there; the token is taken now."""
+        if self._last_s is not None:
+            self._tokens = min(self.burst, self._tokens + (now_s - self._last_s) * self.rate)
+        self._last_s = now_s
+        self._tokens -= 1
+        return max(0.0, -self._tokens / self.rate)
+
+    def forget(self, key: Hashable) -> None:
+        """Nothing is remembered of single keys."""
+
+    def failures(self, key: Hashable) -> int:
+        """Nothing is remembered of single keys."""
+        return 0
+
+
+class MaxOf:
+    """The longest of several delays, so that both a key's own backoff and the shared rate hold."""
+
+    def __init__(self, *limiters: Limiter) -> None:
+        if not limiters:
+            raise ValueError("MaxOf needs at least one limiter")
+        self._limiters = limiters
+
+    def delay_s(self, key: Hashable, now_s: float) -> float:
+        """The longest delay; every limiter counts the attempt."""
+        return max(limiter.delay_s(key, now_s) for limiter in self._limiters)
+
+    def forget(self, key: Hashable) -> None:
+        """Tell all of them."""
+        for limiter in self._limiters:
+            limiter.forget(key)
+
+    def failures(self, key: Hashable) -> int:
+        """The most that any of them remembers."""
+        return max(limiter.failures(key) for limiter in self._limiters)

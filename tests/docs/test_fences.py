@@ -1,0 +1,41 @@
+"""Every Python fence of the README and the docs is executed, in order, one namespace for each page."""
+
+import re
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^(?P<indent> *)```python(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL)
+
+
+def fences(page: Path) -> list[tuple[int, str]]:
+    """The executable fences of a page with the lines they start at; ```python notest is for reading only."""
+    text = page.read_text()
+    return [
+        (text.count("\n", 0, found.start()) + 2, textwrap.dedent(found["code"]))
+        for found in FENCE.finditer(text)
+        if "notest" not in found["info"]
+    ]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if fences(page)], ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_on_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": "__page__"}
+    for line, code in fences(page):
+        exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
+
+
+LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name
+)
+def test_links_on_the_page_lead_somewhere(page: Path) -> None:
+    broken = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
+    assert not broken, f"{page.name} links to what is not there: {broken}"

@@ -1,0 +1,1 @@
+"""Conversations recorded with a real kube-apiserver, and their replay against ours."""
