@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
+from attractor.check.audit import advice, audit
 from attractor.check.engines import EngineName, Runs, explore, runs_of
 from attractor.check.errors import SpecError
-from attractor.check.exploration import DEADLOCK, Exploration, Progress, Settings
+from attractor.check.execution import truth
+from attractor.check.exploration import DEADLOCK, Exploration, Finding, Progress, Settings
 from attractor.check.liveness import Lasso, Query
 from attractor.check.trace import Trace, Tracer
 from attractor.check.verdict import ActionCoverage, Answer, PropertyVerdict, Verdict
@@ -93,6 +95,7 @@ class Judgement:
     def verdict(self, started: float) -> Verdict:
         """Explore and decide."""
         exploration, engine = explore(self.model, self.settings, self.engine)
+        audit(exploration)
         tracer = Tracer(exploration, self.title)
         answers = [self._safety(number, exploration, tracer) for number in self.wanted if not self._live(number)]
         if self.settings.deadlock:
@@ -114,6 +117,7 @@ class Judgement:
             engine=engine,
             threads=self.settings.threads,
             warnings=tuple(self.warnings),
+            advice=tuple(advice(self.model, exploration.tallies, counts.distinct)),
             coverage=self._coverage(exploration),
         )
 
@@ -129,6 +133,8 @@ class Judgement:
     def _safety(self, number: int, exploration: Exploration, tracer: Tracer) -> PropertyVerdict:
         claim = self.model.properties[number]
         found = [finding for (each, _), finding in exploration.findings.items() if each == number]
+        if claim.kind == "refines":
+            found += self._wrong_starts(claim, exploration)
         shortest = min(found, key=lambda each: len(tracer.path(each.state)) + (each.after is not None), default=None)
         trace = tracer.to(shortest, claim.name) if shortest else None
         undecided: Answer = "inconclusive" if exploration.bound else "holds"
@@ -141,6 +147,12 @@ class Judgement:
                 " or step" if claim.kind == "always_step" else ""
             )
         return PropertyVerdict(claim.name, claim.kind, "violated" if found else undecided, trace, vacuous)
+
+    def _wrong_starts(self, claim: Property, exploration: Exploration) -> list[Finding]:
+        judge = self.model.predicates[claim.cases[0].operands[0]]
+        return [
+            Finding(index) for index in exploration.initial() if not truth(self.model, judge, exploration.state(index))
+        ]
 
     def _guarded(self) -> set[str]:
         return {each.name for each in self.model.properties if each.kind in {"always", "always_step"}}

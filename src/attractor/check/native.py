@@ -16,11 +16,12 @@ from attractor.check.execution import Outcome, evaluations, steps, truth
 from attractor.check.exploration import DEADLOCK, Counts, Finding, Graph, Progress, Settings
 from attractor.check.liveness import Lasso, Query
 from attractor.check.memory import Tally, impure
-from attractor.check.model import CHOICE, Instance, Model, Routine, State
 from attractor.check.symmetry import canonical_form
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from attractor.check.model import Instance, Model, Routine, State
 
 MISSES, TIME, LEVEL, DONE = range(4)
 SLICE_SECONDS = 0.2
@@ -205,7 +206,7 @@ class NativeSearch:
             for place, case in enumerate(claim.cases):
                 finding = len(self._finding_names)
                 self._finding_names.append((number, place))
-                if claim.kind == "always_step":
+                if case.steps:
                     judges += [(action, predicate, finding) for action, predicate in case.steps.items()]
                 else:
                     watches.append((case.operands[0], finding, claim.kind == "sometimes"))
@@ -244,10 +245,8 @@ class NativeSearch:
         self._kernel.learned()
 
     def _teach(self, number: int, instance: Instance, outcomes: list[Outcome]) -> None:
-        tally = self.tallies.setdefault(instance.name, Tally())
-        tally.executed += len(outcomes)
+        self.tallies.setdefault(instance.name, Tally()).note(self.model, instance, outcomes)
         for outcome in outcomes:
-            tally.widest = max(tally.widest, sum(1 for ref, _ in outcome.path if ref < CHOICE))
             path = [part for pair in outcome.path for part in pair]
             leaf = outcome.leaf
             flat = [part for pair in leaf for part in pair] if isinstance(leaf, tuple) else leaf

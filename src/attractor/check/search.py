@@ -50,7 +50,7 @@ class Search:
             if p.kind in {"always", "sometimes"}
             for c, case in enumerate(p.cases)
         ]
-        self._judges = [(n, case.steps) for n, p in chosen if p.kind == "always_step" for case in p.cases]
+        self._judges = [(n, case.steps) for n, p in chosen if p.kind in {"always_step", "refines"} for case in p.cases]
 
     # What the contract promises
 
