@@ -148,7 +148,7 @@ class Spec:
             raise SpecError(f"{author_line()}: {type(self).__name__} has no action {name!r}")
         return any(
             self.view.read(ref)
-            for values, ref in self.layout["enabled", name].items()
+            for values, ref in self.layout.get(("enabled", name), {}).items()
             if not arguments or values == arguments
         )
 
@@ -177,8 +177,10 @@ class Spec:
         return [(name, each) for name, each in cls.declared.items() if isinstance(each, kind)]
 
     def of(self, kind: type[Any]) -> list[tuple[str, Any]]:
-        """The declarations of one kind, bases first, in the order of their writing."""
-        return self._of(kind)
+        """The declarations of one kind that are switched on, bases first, in the order of their writing."""
+        return [
+            (name, each) for name, each in self._of(kind) if not isinstance(each, words.Declared) or each.applies(self)
+        ]
 
 
 class Composition:
@@ -365,7 +367,9 @@ class Compiler:
             groups: dict[tuple[Any, ...], list[int]] = {}
             for each in declared.actions:
                 action = each if isinstance(each, str) else each.name
-                for index in part.layout["action", action].values():
+                if not isinstance(part.declared.get(action), words.Action):
+                    raise SpecError(f"fairness {name}: {part.name} has no action {action!r}")
+                for index in part.layout.get(("action", action), {}).values():
                     arguments = dict(self.model.actions[index].arguments)
                     missing = [parameter for parameter in declared.per if parameter not in arguments]
                     if missing:

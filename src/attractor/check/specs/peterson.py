@@ -1,59 +1,79 @@
-"""Peterson's algorithm: two processes, one critical section, no locks."""
+"""Peterson's algorithm: two processes share a room without any help but three shared variables.
+
+A first specification to read. Each process goes round ``idle -> asked -> waiting -> critical -> idle``: it raises its
+flag, lets the other one go first, waits until the other is not interested or gives way, enters, and lowers its flag.
+Each line of the algorithm is one action, because the processes may be interrupted between any two of them.
+"""
 
 from __future__ import annotations
 
-from attractor.check import Map, Spec, action, always, each, leads_to, require, sometimes, var
+from attractor.check import Map, Spec, action, always, each, leads_to, predicate, require, sometimes, var
 
-IDLE, RAISED, WAITING, CRITICAL = "idle", "raised", "waiting", "critical"
-BOTH = (0, 1)
+PROCESSES = (0, 1)
 
 
 class Peterson(Spec):
-    """Mutual exclusion by two flags and a turn."""
+    """Two processes, their flags, and whose turn it is."""
 
-    at: Map[int, str] = each(BOTH, IDLE)
-    flag: Map[int, bool] = each(BOTH, False)
+    at: Map[int, str] = each(PROCESSES, "idle")
+    flag: Map[int, bool] = each(PROCESSES, False)
     turn: int = var(0)
 
-    @action(p=BOTH)
-    def want(self, p: int) -> None:
-        """Raise the flag. Nobody has to want, so this is not fair."""
-        require(self.at[p] == IDLE)
+    # A process need not ask: no fairness here. But whoever has asked keeps going: weak fairness on the rest.
+
+    @action(p=PROCESSES)
+    def ask(self, p: int) -> None:
+        """Raise the flag."""
+        require(self.at[p] == "idle")
         self.flag[p] = True
-        self.at[p] = RAISED
+        self.at[p] = "asked"
 
-    @action(p=BOTH, fair="weak")
-    def yield_turn(self, p: int) -> None:
-        """Let the other go first."""
-        require(self.at[p] == RAISED)
+    @action(p=PROCESSES, fair="weak")
+    def give_way(self, p: int) -> None:
+        """Let the other process go first."""
+        require(self.at[p] == "asked")
         self.turn = 1 - p
-        self.at[p] = WAITING
+        self.at[p] = "waiting"
 
-    @action(p=BOTH, fair="weak")
+    @action(p=PROCESSES, fair="weak")
     def enter(self, p: int) -> None:
-        """Go in when the other does not want to, or it is my turn."""
-        require(self.at[p] == WAITING and (not self.flag[1 - p] or self.turn == p))
-        self.at[p] = CRITICAL
+        """Enter once the other is not interested, or it is our turn."""
+        require(self.at[p] == "waiting")
+        require(not self.flag[1 - p] or self.turn == p)
+        self.at[p] = "critical"
 
-    @action(p=BOTH, fair="weak")
+    @action(p=PROCESSES, fair="weak")
     def leave(self, p: int) -> None:
-        """Lower the flag."""
-        require(self.at[p] == CRITICAL)
+        """Leave, and lower the flag."""
+        require(self.at[p] == "critical")
         self.flag[p] = False
-        self.at[p] = IDLE
+        self.at[p] = "idle"
+
+    # What we expect
 
     @always
     def mutual_exclusion(self) -> bool:
-        """Never both at once."""
-        return not (self.at[0] == CRITICAL and self.at[1] == CRITICAL)
+        """Never are both inside."""
+        return not all(self.at[p] == "critical" for p in PROCESSES)
 
-    @sometimes(p=BOTH)
-    def enters(self, p: int) -> bool:
-        """The critical section is used."""
-        return self.at[p] == CRITICAL
+    @always(p=PROCESSES)
+    def flags_are_up_outside_idle(self, p: int) -> bool:
+        """A flag is up exactly while its process is interested."""
+        return self.flag[p] == (self.at[p] != "idle")
 
-    no_starvation = leads_to(
-        lambda self, p: self.at[p] == RAISED,
-        lambda self, p: self.at[p] == CRITICAL,
-        p=BOTH,
-    )
+    @sometimes
+    def both_wait(self) -> bool:
+        """The interesting case is reached: both want in."""
+        return all(self.at[p] == "waiting" for p in PROCESSES)
+
+    @sometimes(p=PROCESSES)
+    def somebody_enters(self, p: int) -> bool:
+        """The room is not empty for ever."""
+        return self.at[p] == "critical"
+
+    @predicate(p=PROCESSES)
+    def interested(self, p: int) -> bool:
+        """The process has asked."""
+        return self.at[p] in ("asked", "waiting")
+
+    no_starvation = leads_to(interested, lambda self, p: self.at[p] == "critical", p=PROCESSES)
