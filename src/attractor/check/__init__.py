@@ -9,7 +9,7 @@ Guarantees: engines agree on distinct, generated and depth, and count as TLC cou
 "holds"; a step that is not a function of what it reads is reported, not remembered.
 """
 
-from attractor.check.checking import check
+from attractor.check.checking import check, simulate
 from attractor.check.declarations import (
     Map,
     Subset,
@@ -39,7 +39,6 @@ from attractor.check.declarations import (
     weak,
 )
 from attractor.check.errors import ImpureStep, MutationError, SpecError, ValueNotHashable
-from attractor.check.refinement import refines
 from attractor.check.spec import Composition, Spec, Step
 from attractor.check.trace import Trace, TraceStep
 from attractor.check.values import Bag, FrozenMap, Record
@@ -81,6 +80,7 @@ __all__ = [
     "predicate",
     "refines",
     "require",
+    "simulate",
     "sometimes",
     "strong",
     "subset",

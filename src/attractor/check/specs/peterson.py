@@ -1,79 +1,74 @@
-"""Peterson's algorithm: two processes share a room without any help but three shared variables.
+"""Peterson's algorithm: two processes, one critical section, no locks.
 
-A first specification to read. Each process goes round ``idle -> asked -> waiting -> critical -> idle``: it raises its
-flag, lets the other one go first, waits until the other is not interested or gives way, enters, and lowers its flag.
-Each line of the algorithm is one action, because the processes may be interrupted between any two of them.
+A first specification to read. Each process goes round ``idle -> raised -> waiting -> critical -> idle``: it raises its
+flag, lets the other one go first, waits until the other does not want to or gives way, goes in, and lowers its flag.
+Each line of the algorithm is one action, because a process may be interrupted between any two of them.
 """
 
 from __future__ import annotations
 
-from attractor.check import Map, Spec, action, always, each, leads_to, predicate, require, sometimes, var
+from attractor.check import Map, Spec, action, always, each, leads_to, require, sometimes, var
 
-PROCESSES = (0, 1)
+IDLE, RAISED, WAITING, CRITICAL = "idle", "raised", "waiting", "critical"
+BOTH = (0, 1)
 
 
 class Peterson(Spec):
-    """Two processes, their flags, and whose turn it is."""
+    """Mutual exclusion by two flags and a turn."""
 
-    at: Map[int, str] = each(PROCESSES, "idle")
-    flag: Map[int, bool] = each(PROCESSES, False)
+    at: Map[int, str] = each(BOTH, IDLE)
+    flag: Map[int, bool] = each(BOTH, False)
     turn: int = var(0)
 
-    # A process need not ask: no fairness here. But whoever has asked keeps going: weak fairness on the rest.
+    # An action says when it can happen (``require``) and what it changes. Nobody has to want, so ``want`` is not fair;
+    # but whoever wants goes on: ``fair="weak"`` means that an action which stays possible happens at last.
 
-    @action(p=PROCESSES)
-    def ask(self, p: int) -> None:
+    @action(p=BOTH)
+    def want(self, p: int) -> None:
         """Raise the flag."""
-        require(self.at[p] == "idle")
+        require(self.at[p] == IDLE)
         self.flag[p] = True
-        self.at[p] = "asked"
+        self.at[p] = RAISED
 
-    @action(p=PROCESSES, fair="weak")
-    def give_way(self, p: int) -> None:
-        """Let the other process go first."""
-        require(self.at[p] == "asked")
+    @action(p=BOTH, fair="weak")
+    def yield_turn(self, p: int) -> None:
+        """Let the other go first."""
+        require(self.at[p] == RAISED)
         self.turn = 1 - p
-        self.at[p] = "waiting"
+        self.at[p] = WAITING
 
-    @action(p=PROCESSES, fair="weak")
+    @action(p=BOTH, fair="weak")
     def enter(self, p: int) -> None:
-        """Enter once the other is not interested, or it is our turn."""
-        require(self.at[p] == "waiting")
-        require(not self.flag[1 - p] or self.turn == p)
-        self.at[p] = "critical"
+        """Go in when the other does not want to, or it is my turn."""
+        require(self.at[p] == WAITING and (not self.flag[1 - p] or self.turn == p))
+        self.at[p] = CRITICAL
 
-    @action(p=PROCESSES, fair="weak")
+    @action(p=BOTH, fair="weak")
     def leave(self, p: int) -> None:
-        """Leave, and lower the flag."""
-        require(self.at[p] == "critical")
+        """Lower the flag."""
+        require(self.at[p] == CRITICAL)
         self.flag[p] = False
-        self.at[p] = "idle"
+        self.at[p] = IDLE
 
-    # What we expect
+    # What we expect: in every state (``always``), in some state (``sometimes``), in every run (``leads_to``)
 
     @always
     def mutual_exclusion(self) -> bool:
-        """Never are both inside."""
-        return not all(self.at[p] == "critical" for p in PROCESSES)
-
-    @always(p=PROCESSES)
-    def flags_are_up_outside_idle(self, p: int) -> bool:
-        """A flag is up exactly while its process is interested."""
-        return self.flag[p] == (self.at[p] != "idle")
+        """Never both at once."""
+        return not (self.at[0] == CRITICAL and self.at[1] == CRITICAL)
 
     @sometimes
     def both_wait(self) -> bool:
-        """The interesting case is reached: both want in."""
-        return all(self.at[p] == "waiting" for p in PROCESSES)
+        """The interesting case is reached."""
+        return self.at[0] == WAITING and self.at[1] == WAITING
 
-    @sometimes(p=PROCESSES)
-    def somebody_enters(self, p: int) -> bool:
-        """The room is not empty for ever."""
-        return self.at[p] == "critical"
+    @sometimes(p=BOTH)
+    def enters(self, p: int) -> bool:
+        """The critical section is used."""
+        return self.at[p] == CRITICAL
 
-    @predicate(p=PROCESSES)
-    def interested(self, p: int) -> bool:
-        """The process has asked."""
-        return self.at[p] in ("asked", "waiting")
-
-    no_starvation = leads_to(interested, lambda self, p: self.at[p] == "critical", p=PROCESSES)
+    no_starvation = leads_to(
+        lambda self, p: self.at[p] == RAISED,
+        lambda self, p: self.at[p] == CRITICAL,
+        p=BOTH,
+    )

@@ -1,105 +1,96 @@
 """Dining philosophers: a deadlock and its cure, and why it matters which fairness one asks for.
 
-Philosophers sit around a table with one fork between any two. To eat, a philosopher takes the first fork, then the
-second, and puts both down after the meal. If all are right-handed (``left_handed=0``), each can hold one fork and wait
-for the next one for ever: a deadlock. One left-handed philosopher breaks the circle.
+Philosophers sit around a table with one fork between any two. To eat, a philosopher takes one fork, then the other, and
+puts both down after the meal. If all reach to the same side first (``polite=False``), each can hold one fork and wait
+for the next one for ever: a deadlock. With ``polite`` the last one takes the other fork first, which breaks the circle.
 
-Nobody starves, but only because a fork that is free *again and again* is got at last (strong fairness). Under weak
-fairness (``WeaklyServed``: only a fork that *stays* free is got at last) greedy neighbours can starve a philosopher,
-without any deadlock.
+Then none starves, but only because a fork that is free *again and again* is got at last (strong fairness). Under weak
+fairness (``WeaklyServed``: only a fork that *stays* free is got at last) greedy neighbours starve a philosopher, without
+any deadlock.
 """
 
 from __future__ import annotations
 
-from attractor.check import (
-    Map,
-    Spec,
-    action,
-    always,
-    constant,
-    each,
-    leads_to,
-    predicate,
-    require,
-    sometimes,
-    strong,
-    weak,
-)
+from attractor.check import Map, Spec, action, always, constant, each, leads_to, require, sometimes
 
-THINKING, HUNGRY, ONE_FORK, EATING = "thinking", "hungry", "one fork", "eating"
+THINKING, HUNGRY, HOLDING, EATING = "thinking", "hungry", "holding", "eating"
 
 
 class Philosophers(Spec):
-    """``philosophers`` around a table, the first ``left_handed`` of which take their left fork first."""
+    """Philosophers at a round table; fork ``i`` lies between philosopher ``i`` and the one before."""
 
-    philosophers: int = constant(3)
-    left_handed: int = constant(1)
+    seats: int = constant(3)
+    polite: bool = constant(True)
 
-    does: Map[int, str] = each(philosophers, THINKING)
-    holder: Map[int, int | None] = each(philosophers, None)  # of the fork to the right of each philosopher
+    at: Map[int, str] = each(seats, THINKING)
+    holder: Map[int, int | None] = each(seats, None)
 
-    def first(self, p: int) -> int:
-        """The fork that ``p`` takes first."""
-        return self.left(p) if p < self.left_handed else p
+    def forks(self, p: int) -> tuple[int, int]:
+        """The forks of ``p``, in the order in which they are taken."""
+        mine, other = p, (p + 1) % self.seats
+        return (other, mine) if self.polite and p == self.seats - 1 else (mine, other)
 
-    def second(self, p: int) -> int:
-        """The fork that ``p`` takes second."""
-        return p if p < self.left_handed else self.left(p)
-
-    def left(self, p: int) -> int:
-        """The fork to the left of ``p``: the one to the right of the neighbour."""
-        return (p + 1) % self.philosophers
-
-    @action(p=philosophers)
+    @action(p=seats)
     def get_hungry(self, p: int) -> None:
-        """Stop thinking; nobody has to."""
-        require(self.does[p] == THINKING)
-        self.does[p] = HUNGRY
+        """Hunger comes, or not."""
+        require(self.at[p] == THINKING)
+        self.at[p] = HUNGRY
 
-    @action(p=philosophers)
+    @action(p=seats, fair="strong")
     def take_first(self, p: int) -> None:
-        """Take the first fork, if it is free."""
-        require(self.does[p] == HUNGRY and self.holder[self.first(p)] is None)
-        self.holder[self.first(p)] = p
-        self.does[p] = ONE_FORK
+        """Take the first fork."""
+        first, _ = self.forks(p)
+        require(self.at[p] == HUNGRY and self.holder[first] is None)
+        self.holder[first] = p
+        self.at[p] = HOLDING
 
-    @action(p=philosophers)
+    @action(p=seats, fair="strong")
     def take_second(self, p: int) -> None:
-        """Take the second fork, if it is free, and eat."""
-        require(self.does[p] == ONE_FORK and self.holder[self.second(p)] is None)
-        self.holder[self.second(p)] = p
-        self.does[p] = EATING
+        """Take the second fork and eat."""
+        _, second = self.forks(p)
+        require(self.at[p] == HOLDING and self.holder[second] is None)
+        self.holder[second] = p
+        self.at[p] = EATING
 
-    @action(p=philosophers, fair="weak")
+    @action(p=seats, fair="weak")
     def put_down(self, p: int) -> None:
-        """Put both forks down; every meal ends."""
-        require(self.does[p] == EATING)
-        self.holder[self.first(p)] = self.holder[self.second(p)] = None
-        self.does[p] = THINKING
+        """Put both forks down and think."""
+        require(self.at[p] == EATING)
+        for fork in self.forks(p):
+            self.holder[fork] = None
+        self.at[p] = THINKING
 
-    service = strong(take_first, take_second, per=("p",))
-
-    # What we expect
-
-    @always(p=philosophers)
+    @always(p=seats)
     def neighbours_do_not_eat_together(self, p: int) -> bool:
-        """Two neighbours share a fork."""
-        return not (self.does[p] == EATING and self.does[self.left(p)] == EATING)
+        """One fork is with one philosopher."""
+        return not (self.at[p] == EATING and self.at[(p + 1) % self.seats] == EATING)
+
+    @sometimes(p=seats)
+    def eats(self, p: int) -> bool:
+        """Somebody eats."""
+        return self.at[p] == EATING
 
     @sometimes
     def all_are_hungry(self) -> bool:
         """The table can be as full as it gets."""
-        return all(self.does[p] == HUNGRY for p in self.does)
+        return all(self.at[p] == HUNGRY for p in self.at)
 
-    @predicate(p=philosophers)
-    def hungry(self, p: int) -> bool:
-        """Wants to eat, and does not yet."""
-        return self.does[p] in (HUNGRY, ONE_FORK)
-
-    nobody_starves = leads_to(hungry, lambda self, p: self.does[p] == EATING, p=philosophers)
+    none_starves = leads_to(
+        lambda self, p: self.at[p] == HUNGRY,
+        lambda self, p: self.at[p] == EATING,
+        p=seats,
+    )
 
 
 class WeaklyServed(Philosophers):
     """The same table, where a philosopher is only sure to get a fork that stays free."""
 
-    service = weak("take_first", "take_second", per=("p",))
+    @action(p=Philosophers.seats, fair="weak")
+    def take_first(self, p: int) -> None:
+        """As before, with less of a promise."""
+        super().take_first(p)
+
+    @action(p=Philosophers.seats, fair="weak")
+    def take_second(self, p: int) -> None:
+        """As before, with less of a promise."""
+        super().take_second(p)

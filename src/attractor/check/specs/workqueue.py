@@ -206,22 +206,18 @@ class ProductWorkQueue(WorkQueue):
         """The keys that wait, without their priorities."""
         return tuple(k for _, k in self.wq.waiting)
 
-    refines_the_algorithm = refines(
-        lambda self: WorkQueue(keys=self.keys, workers=self.workers),
-        lambda self: {
-            **seen_from_outside(self),
-            "wq": Queue(dirty=self.wq.dirty, processing=self.wq.processing, queue=self.waiting()),
-        },
-    )
+    @refines(lambda self: WorkQueue(keys=self.keys, workers=self.workers))
+    def refines_the_algorithm(self) -> dict[str, object]:
+        """The product's queue without the priorities."""
+        wq = Queue(dirty=self.wq.dirty, processing=self.wq.processing, queue=self.waiting())
+        return {**seen_from_outside(self), "wq": wq}
 
 
 class WorkQueueAsProduct(WorkQueue):
     """The algorithm again, with the claim that the product can take every step that it takes."""
 
-    is_what_production_runs = refines(
-        lambda self: ProductWorkQueue(keys=self.keys, workers=self.workers),
-        lambda self: {
-            **seen_from_outside(self),
-            "wq": QueueState(tuple((0, k) for k in self.wq.queue), self.wq.dirty, self.wq.processing),
-        },
-    )
+    @refines(lambda self: ProductWorkQueue(keys=self.keys, workers=self.workers))
+    def is_what_production_runs(self) -> dict[str, object]:
+        """The algorithm's queue, with every key at the usual priority."""
+        wq = QueueState(tuple((0, k) for k in self.wq.queue), self.wq.dirty, self.wq.processing)
+        return {**seen_from_outside(self), "wq": wq}
