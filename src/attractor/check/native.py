@@ -294,7 +294,7 @@ class NativeSearch:
 
 
 def first_fit(bits: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Where fields of these widths go, as the kernel lays them out (widest first): each one's word, each word's room."""
+    """Where fields of these widths go, as the kernel lays them out: the word of each, and the room in each word."""
     place, room = [0] * len(bits), [64]
     for slot in sorted(range(len(bits)), key=lambda slot: (-bits[slot], slot)):
         word = next((n for n, left in enumerate(room) if left >= bits[slot]), len(room))
@@ -306,7 +306,7 @@ def first_fit(bits: Sequence[int]) -> tuple[list[int], list[int]]:
 
 
 def with_room(needed: Sequence[int], sizes: Sequence[int]) -> list[int]:
-    """Spread the spare bits of each word over its fields, larger domains first: packing anew costs, spare bits do not."""
+    """Spread the spare bits of a word over its fields, large domains first: packing anew costs, spare bits do not."""
     place, room = first_fit(needed)
     bits = list(needed)
     for _ in range(3):
