@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor.check import PropertyVerdict, SpecError, Verdict, check
+from attractor.check import PropertyVerdict, SpecError, Verdict, check, simulate
 from attractor.check.graphs import FORMATS, GraphTooLarge, draw
 from attractor.cli import report
 from attractor.cli.progress import Meter
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from attractor.check.checking import Checkable
     from attractor.check.model import Model
 
+SIMULATED_STEPS = 100
+EXHAUSTIVE = ("symmetry", "reduction", "stop_at_first", "memory", "max_states", "max_seconds", "save", "resume")
 EXIT = {"holds": 0, "violated": 1, "inconclusive": 3}
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -45,12 +47,20 @@ def register(subparsers: Any) -> None:
     how = parser.add_argument_group("how to search")
     how.add_argument("--engine", choices=("auto", "native", "python"), default="auto", help="default: native if built")
     how.add_argument("--threads", type=_positive, default=1, metavar="N", help="threads of the native engine")
+    how.add_argument(
+        "--order", choices=("breadth", "depth"), default="breadth", help="breadth (default) finds shortest traces"
+    )
+    how.add_argument("--reduction", action="store_true", help="take one order of steps that commute, for safety")
+    how.add_argument("--simulate", type=_positive, metavar="N", help="follow N random runs instead of exploring all")
+    how.add_argument("--seed", type=int, default=None, metavar="N", help="which random runs (default: 0)")
     how.add_argument("--stop-at-first", action="store_true", help="stop after the level of the first violation")
     bounds = parser.add_argument_group("bounds (reaching one makes the verdict inconclusive)")
     bounds.add_argument("--depth", type=_positive, metavar="N", help="levels of the search, the initial one included")
     bounds.add_argument("--memory", type=_size, metavar="SIZE", help="bytes for states, for example 4G")
     bounds.add_argument("--max-states", type=_positive, metavar="N", help="distinct states")
     bounds.add_argument("--max-seconds", type=float, metavar="S", help="time")
+    bounds.add_argument("--save", type=Path, metavar="FILE", help="keep a search that a bound has stopped")
+    bounds.add_argument("--resume", type=Path, metavar="FILE", help="go on with a search that was kept")
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print the verdict as one JSON object")
     output.add_argument("--coverage", action="store_true", help="show how often each action was taken")
@@ -81,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
         spec = load(args.target, args.constants)
         model = spec.compile()
         _require_known(model, args.properties or ())
+        _require_sense(args)
         if args.graph:
             _draw(spec, args.graph)
         meter = Meter(line)
@@ -97,18 +108,29 @@ def run(args: argparse.Namespace) -> int:
 
 def _checked(spec: Checkable, args: argparse.Namespace, meter: Meter) -> Verdict:
     names = None if args.properties is None else [name for name in args.properties if name != "deadlock"]
+    deadlock = not args.no_deadlock and (args.properties is None or "deadlock" in args.properties)
+    if args.simulate:
+        depth = args.depth or SIMULATED_STEPS
+        seed = args.seed or 0
+        return simulate(
+            spec, runs=args.simulate, depth=depth, seed=seed, properties=names, deadlock=deadlock, on_progress=meter
+        )
     return check(
         spec,
         engine=args.engine,
         threads=args.threads,
+        order=args.order,
         properties=names,
-        deadlock=not args.no_deadlock and (args.properties is None or "deadlock" in args.properties),
+        deadlock=deadlock,
         symmetry=args.symmetry,
+        reduction=args.reduction,
         stop_at_first=args.stop_at_first,
         max_depth=args.depth,
         max_states=args.max_states,
         max_seconds=args.max_seconds,
         memory_bytes=args.memory,
+        save=args.save,
+        resume=args.resume,
         on_progress=meter,
     )
 
@@ -167,6 +189,18 @@ def _require_known(model: Model, names: list[str] | tuple[()]) -> None:
     for name in names:
         if name not in known:
             raise UsageError(f"{model.name} has no property `{name}`", close(name, known))
+
+
+def _require_sense(args: argparse.Namespace) -> None:
+    if args.seed is not None and not args.simulate:
+        raise UsageError("--seed is for random runs", "add `--simulate 1000`")
+    given = [f"--{name.replace('_', '-')}" for name in EXHAUSTIVE if getattr(args, name)]
+    if args.simulate and given:
+        raise UsageError(
+            f"{', '.join(given)} cannot be used with --simulate", "random runs take --depth and --seed only"
+        )
+    if args.resume and not args.resume.is_file():
+        raise UsageError(f"there is no file {args.resume}", "it is written by --save when a bound stops a search")
 
 
 def _draw(spec: Checkable, path: Path) -> None:

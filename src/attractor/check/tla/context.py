@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.check.declarations import Constant, MapVariable, SetVariable, Variable, elements
 from attractor.check.tla.shapes import ANY, BOOL, Shape, literal, names_of, of_annotation, of_value
-from attractor.check.tla.source import Constants, OutsideSubset
+from attractor.check.tla.source import Constants, NotKnown, OutsideSubset
 from attractor.check.tla.terms import Scope, Term
 
 if TYPE_CHECKING:
@@ -99,7 +99,10 @@ class Context:
                 return self.sets[name], Shape("int")
             self.frozen.add(name)
         elif callable(source):
-            source = source(self.freezing())
+            try:
+                source = source(self.freezing())
+            except NotKnown as problem:
+                raise OutsideSubset(f"{self.spec.name}: a finite set depends on `{problem}`, a variable") from None
         values = frozenset(elements(source, self.spec))
         text = literal(values)
         if text is None:

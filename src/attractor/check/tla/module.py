@@ -81,7 +81,8 @@ class Exporter:
             self._attempt(lambda name=name, declared=declared: self._constraint(name, declared))  # type: ignore[misc]
         self._attempt(self._terminal)
         if self._problems:
-            raise OutsideSubset("\n".join(dict.fromkeys(self._problems)))
+            listed = "".join(f"\n  {each}" for each in dict.fromkeys(self._problems))
+            raise OutsideSubset(f"{self.spec.name} uses what has no translation to TLA+:{listed}")
         self._freeze_switches()
         self._next()
         self._fairness()

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.declarations import Constant, Declared
+from attractor.check.declarations import Constant, Declared, Named
 from attractor.check.errors import SpecError
 
 if TYPE_CHECKING:
@@ -114,7 +114,9 @@ class Constants:
         found = getattr(type(spec), name, None)
         if isinstance(found, types.FunctionType) and not isinstance(declared, Declared):
             return found.__get__(self)
-        raise NotKnown(name)
+        if found is None or isinstance(found, Named | property) or callable(found):
+            raise NotKnown(name)
+        return found
 
     def __setattr__(self, name: str, value: object) -> None:
         raise NotKnown(name)

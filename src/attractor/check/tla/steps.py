@@ -11,7 +11,7 @@ import ast
 import types
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.declarations import Declared
+from attractor.check.declarations import Constant, Declared, MapVariable, SetVariable, elements
 from attractor.check.tla.expressions import Expressions
 from attractor.check.tla.formula import If, Let, Node, Some, Text, conjunction
 from attractor.check.tla.source import NotKnown, Source
@@ -115,6 +115,10 @@ class Steps(Expressions):
         return turn(0, scope)
 
     def _loop_values(self, node: ast.For, source: ast.expr, scope: Scope) -> tuple[Any, ...]:
+        variable = self.context.variables.get(self.variable_of(source, scope) or "")
+        if isinstance(variable, MapVariable) and not isinstance(variable, SetVariable):
+            self.context.frozen.update([variable.keys.name] if isinstance(variable.keys, Constant) else [])
+            return elements(variable.keys, self.context.spec)
         try:
             return tuple(self.value(source, scope))
         except (NotKnown, TypeError):
