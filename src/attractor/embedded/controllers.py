@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ log = logging.getLogger("attractor.controllers")
 
 SETTLE_S = 0.005
 """Changes within this time of the first are planned for together."""
+REST = 4
+"""A planner rests so many times as long as its last plan took, so that it never has more than a fifth of the core."""
 RETRY_S = 1.0
 """When nothing could be done although something should be, look again after this time."""
 
@@ -188,13 +191,13 @@ class Controllers:
         store = self._server.store
         while True:
             snapshot = await store.snapshot()
-            await self._settle(controller)
+            took_s = await self._settle(controller)
             try:
                 async with store.watch("", after=snapshot.revision) as watch:
                     async for batch in watch:
                         if any(map(controller.concerns, batch.events)):
-                            await asyncio.sleep(SETTLE_S)
-                            await self._settle(controller)
+                            await asyncio.sleep(max(SETTLE_S, took_s * REST))
+                            took_s = await self._settle(controller)
                 return
             except Compacted:
                 continue
@@ -206,14 +209,16 @@ class Controllers:
             await self._settle(controller)
             await asyncio.sleep(controller.period_s)
 
-    async def _settle(self, controller: Controller) -> None:
-        """Plan and perform until nothing is left to do."""
+    async def _settle(self, controller: Controller) -> float:
+        """Plan and perform until nothing is left to do; answers how long the last plan took, in seconds."""
         while True:
             snapshot = await self._server.store.snapshot()
             around = Surroundings(parse_time(self._server.source.now()), self._root_ca)
+            started = time.perf_counter()
             operations = list(controller.plan(snapshot, around))
+            took_s = time.perf_counter() - started
             if not operations:
-                return
+                return took_s
             for op in operations:
                 await self._perform(controller, op)
             if self._server.store.revision == snapshot.revision:
