@@ -7,8 +7,9 @@ a module under ``verbs`` and a line to ``_VERBS``; a subresource with a meaning 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from attractor.apiserver import bodies, options, routing
 from attractor.apiserver.admission import DEFAULT_CHAIN
@@ -63,16 +64,15 @@ _STATE_SUBRESOURCES = frozenset({"status", "finalize"})
 _PATCH_TYPES: tuple[PatchType, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """What a caller sent, as HTTP has it, already authenticated."""
 
     method: str
     path: str
-    query: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    query: Mapping[str, Sequence[str]] = {}
     body: bytes = b""
     content_type: str = ""
-    user: User = field(default_factory=User)
+    user: User = User()
     user_agent: str = ""
 
 

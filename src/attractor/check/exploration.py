@@ -41,10 +41,21 @@ class Settings:
     max_seconds: float | None = None
     memory_bytes: int | None = None
     symmetry: bool = False
+    reduction: bool = False
     deadlock: bool = True
     stop_at_first: bool = False
     properties: frozenset[int] | None = None
     on_progress: Callable[[Progress], None] | None = None
+
+    def limit_reached(self, distinct: int, seconds: float, used_bytes: int, *, violated: bool) -> str | None:
+        """The bound that stops a search which has come so far, in the words of the verdict."""
+        if self.max_states is not None and distinct >= self.max_states:
+            return f"{self.max_states} states"
+        if self.max_seconds is not None and seconds >= self.max_seconds:
+            return f"{self.max_seconds:g} seconds"
+        if self.memory_bytes is not None and used_bytes > self.memory_bytes:
+            return f"{self.memory_bytes} bytes of memory"
+        return "first violation" if self.stop_at_first and violated else None
 
 
 @dataclass(frozen=True)
@@ -104,6 +115,9 @@ class Exploration(Protocol):
 
     def parent(self, index: int) -> int | None:
         """The state from which it was first reached; None for an initial state."""
+
+    def table_bytes(self) -> int:
+        """The memory that the states take, with their predecessors and the index over them."""
 
     def initial(self) -> list[int]:
         """The indices of the initial states."""

@@ -10,10 +10,10 @@ disabled; 1 (idle) -> read ``queue``; 0 (empty) -> disabled; 7 -> write ``queue`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.errors import ImpureStep
+from attractor.check.errors import ImpureStep, SpecError
 from attractor.check.execution import Outcome, evaluations, steps
 from attractor.check.model import AFTER, CHOICE, DERIVED, Instance, Model, State
 
@@ -50,12 +50,40 @@ class Leaf:
         self.value = value
 
 
+SAMPLES_PER_ROUTINE = 4
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One remembered execution: where it happened and how it went."""
+
+    instance: Instance
+    state: State
+    outcomes: list[Outcome]
+
+
 @dataclass
 class Tally:
-    """How well a routine is remembered: executions of its Python code, and the most slots one of them read."""
+    """How well a routine is remembered: executions of its Python code, and what the widest of them read."""
 
     executed: int = 0
     widest: int = 0
+    slots: tuple[str, ...] = ()
+    samples: list[Sample] = field(default_factory=list)
+
+    def note(self, model: Model, instance: Instance, state: State, outcomes: list[Outcome]) -> None:
+        """Count these executions, and keep a few of them to be run again by the audit."""
+        self.executed += len(outcomes)
+        if any(outcome.leaf for outcome in outcomes):
+            if len(self.samples) < SAMPLES_PER_ROUTINE:
+                self.samples.append(Sample(instance, state, outcomes))
+            else:
+                self.samples[self.executed % SAMPLES_PER_ROUTINE] = Sample(instance, state, outcomes)
+        for outcome in outcomes:
+            reads = [ref for ref, _ in outcome.path if ref < CHOICE]
+            if len(reads) > self.widest:
+                self.widest = len(reads)
+                self.slots = tuple(model.name_of(instance.binding[-1 - ref] if ref < 0 else ref) for ref in reads)
 
 
 class Memory:
@@ -64,6 +92,7 @@ class Memory:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.tallies: dict[str, Tally] = {}
+        self.holds_to_footprints = False
         self._tries: dict[Any, Any] = {}
 
     def leaves(self, instance: Instance, state: State, run: Callable[..., list[Outcome]]) -> list[Any]:
@@ -100,6 +129,26 @@ class Memory:
         child = root.children.get(value) if isinstance(root, Read) else None
         return isinstance(child, Leaf) and child.value is None
 
+    def looked_at(self, instance: Instance, state: State) -> list[int]:
+        """The slots on which it depends that ``instance`` does what it does in ``state``; it must be known there."""
+        self.leaves(instance, state, steps)
+        slots: list[int] = []
+        routine = instance.routine
+        todo = [(self._tries[routine if routine.shared else instance], instance)]
+        while todo:
+            node, owner = todo.pop()
+            if type(node) is Fork:
+                todo += [(child, owner) for child in node.children.values()]
+            elif type(node) is Read:
+                ref = owner.binding[-1 - node.ref] if node.ref < 0 else node.ref
+                if ref & DERIVED:
+                    asked = self.model.predicates[ref ^ DERIVED]
+                    todo.append((self._tries[asked.routine if asked.routine.shared else asked], asked))
+                else:
+                    slots.append(ref)
+                todo.append((node.children[self._number(node.ref, owner, state)], owner))
+        return slots
+
     def _walk(self, node: Any, instance: Instance, state: State, found: list[Any]) -> bool:
         while True:
             if type(node) is Read:
@@ -129,10 +178,10 @@ class Memory:
         if not routine.shared:
             self._tries.pop(routine, None)
         key = routine if routine.shared else instance
-        tally = self.tallies.setdefault(instance.name, Tally())
-        tally.executed += len(outcomes)
+        self.tallies.setdefault(instance.name, Tally()).note(self.model, instance, state, outcomes)
+        if self.holds_to_footprints:
+            _hold_to_footprint(instance, outcomes)
         for outcome in outcomes:
-            tally.widest = max(tally.widest, sum(1 for ref, _ in outcome.path if ref < CHOICE))
             self._tries[key] = insert(self._tries.get(key), outcome, instance)
 
 
@@ -153,6 +202,23 @@ def insert(root: Any, outcome: Outcome, instance: Instance) -> Any:
     elif type(present) is not Leaf or present.value != outcome.leaf:
         raise impure(instance)
     return top[0]
+
+
+def _hold_to_footprint(instance: Instance, outcomes: list[Outcome]) -> None:
+    """Make sure that what an action touched is within what its source says it can touch."""
+    known = instance.footprint
+    if known is None:
+        return
+    for outcome in outcomes:
+        real = [(instance.binding[-1 - ref] if ref < 0 else ref) for ref, _ in outcome.path]
+        read = {ref for ref in real if ref < AFTER}
+        writes = outcome.leaf if isinstance(outcome.leaf, tuple) else ()
+        written = {instance.binding[-1 - ref] if ref < 0 else ref for ref, _ in writes}
+        if not read <= known.reads | known.writes or not written <= known.writes:
+            raise SpecError(
+                f"{instance.label} touched slots that its source does not show, so steps cannot be reduced by order; "
+                f"check without `reduction`, and report this with the specification"
+            )
 
 
 def impure(instance: Instance) -> ImpureStep:

@@ -6,6 +6,7 @@ packed into as few bits as their domains need; ``fit`` repacks when a domain out
 
 from __future__ import annotations
 
+import pickle
 import time
 from array import array
 from typing import TYPE_CHECKING, Any
@@ -16,14 +17,17 @@ from attractor.check.execution import Outcome, evaluations, steps, truth
 from attractor.check.exploration import DEADLOCK, Counts, Finding, Graph, Progress, Settings
 from attractor.check.liveness import Lasso, Query
 from attractor.check.memory import Tally, impure
-from attractor.check.model import CHOICE, Instance, Model, Routine, State
 from attractor.check.symmetry import canonical_form
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
+
+    from attractor.check.model import Instance, Model, Routine, State
 
 MISSES, TIME, LEVEL, DONE = range(4)
 SLICE_SECONDS = 0.2
+SAVE_FORMAT = 1
 
 
 class NativeSearch:
@@ -43,6 +47,7 @@ class NativeSearch:
         self._sharers: dict[Routine, list[int]] = {}
         self._bits: list[int] = []
         self._finding_names: list[tuple[int, int]] = []
+        self._resumed = False
         self._configure()
         self._fit()
 
@@ -87,22 +92,59 @@ class NativeSearch:
             self._resolve()
         return mask
 
-    def bytes_used(self) -> int:
-        """The memory that states and tries take."""
-        counts = self._kernel.counts()
-        return counts["table_bytes"] + counts["trie_bytes"]
-
     def table_bytes(self) -> int:
         """The memory that states, predecessors and their index take."""
         return self._kernel.counts()["table_bytes"]
+
+    def save(self, path: Path) -> None:
+        """Write what was found so far to a file from which ``resume`` goes on."""
+        try:
+            data = pickle.dumps(
+                {
+                    "format": SAVE_FORMAT,
+                    "model": self._identity(),
+                    "threads": self.settings.threads,
+                    "bits": self._bits,
+                    "domains": [slot.domain.values for slot in self.model.slots],
+                    "levels": self.counts.levels,
+                    "kernel": self._kernel.dump(),
+                }
+            )
+        except (pickle.PicklingError, AttributeError, TypeError) as problem:
+            reason = f"{self.model.name} cannot be saved: {problem}; define the classes of its values at module level"
+            raise SpecError(reason) from None
+        path.write_bytes(data)
+
+    def resume(self, path: Path) -> None:
+        """Take up a search that was saved; a pickle can run code, so take up only files that you wrote."""
+        saved = pickle.loads(path.read_bytes())  # noqa: S301 - the caller's own file, said above
+        if saved["format"] != SAVE_FORMAT or saved["model"] != self._identity():
+            raise SpecError(f"{path} was saved from another specification, or with other constants or settings")
+        for slot, values in zip(self.model.slots, saved["domains"], strict=True):
+            if [slot.domain.intern(value) for value in values] != list(range(len(values))):
+                raise SpecError(f"{path}: the values of {slot.name} come in another order now; start anew")
+        self._bits = saved["bits"]
+        self._kernel.fit(bytes(self._bits), [slot.default for slot in self.model.slots])
+        self._kernel.restore(**saved["kernel"])
+        self.counts.levels = saved["levels"]
+        self._resumed = True
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (
+            self.model.name,
+            [slot.name for slot in self.model.slots],
+            [action.label for action in self.model.actions],
+            self._finding_names,
+            self.settings.threads,
+            self.settings.symmetry,
+        )
 
     # The search
 
     def run(self) -> NativeSearch:
         """Explore until nothing is new or a limit is reached."""
         started = time.monotonic()
-        for state in self.model.initial:
-            self.counts.generated += 1
+        for state in () if self._resumed else self.model.initial:
             if all(truth(self.model, self.model.predicates[each], state) for each in self.model.constraints):
                 self._fit()
                 self._kernel.add_initial(self._padded(state))
@@ -120,7 +162,8 @@ class NativeSearch:
         return self
 
     def _search(self, started: float) -> None:
-        depth, whole = 0, True
+        counts = self._kernel.counts()
+        depth, whole = counts["depth"], counts["level"] == counts["level_done"]
         limit = self.settings.max_depth
         while self.bound is None:
             last = (depth + whole) == limit
@@ -153,17 +196,9 @@ class NativeSearch:
             settings.on_progress(
                 Progress(self.counts.distinct, self.counts.generated, self.counts.depth, frontier, seconds)
             )
-        if not frontier:
-            return
-        used = counts["table_bytes"] + counts["trie_bytes"]
-        if settings.max_states is not None and self.counts.distinct >= settings.max_states:
-            self.bound = f"{settings.max_states} states"
-        elif settings.max_seconds is not None and seconds >= settings.max_seconds:
-            self.bound = f"{settings.max_seconds:g} seconds"
-        elif settings.memory_bytes is not None and used > settings.memory_bytes:
-            self.bound = f"{settings.memory_bytes} bytes of memory"
-        elif settings.stop_at_first and self._violated():
-            self.bound = "first violation"
+        if frontier:
+            used = counts["table_bytes"] + counts["trie_bytes"]
+            self.bound = settings.limit_reached(self.counts.distinct, seconds, used, violated=self._violated())
 
     def _violated(self) -> bool:
         names = [self._finding_names[number] for number, *_ in self._kernel.found()]
@@ -205,7 +240,7 @@ class NativeSearch:
             for place, case in enumerate(claim.cases):
                 finding = len(self._finding_names)
                 self._finding_names.append((number, place))
-                if claim.kind == "always_step":
+                if case.steps:
                     judges += [(action, predicate, finding) for action, predicate in case.steps.items()]
                 else:
                     watches.append((case.operands[0], finding, claim.kind == "sometimes"))
@@ -215,10 +250,9 @@ class NativeSearch:
     def _fit(self) -> None:
         """Repack if a domain outgrew its bits or a slot is new."""
         needed = [(len(slot.domain.values) - 1).bit_length() for slot in self.model.slots]
-        known = self._bits + [0] * (len(needed) - len(self._bits))
-        if self._bits and len(needed) == len(self._bits) and all(map(int.__le__, needed, known)):
+        if self._bits and len(needed) == len(self._bits) and all(map(int.__le__, needed, self._bits)):
             return
-        self._bits = with_room(needed, grown=[n > k > 0 for n, k in zip(needed, known, strict=True)])
+        self._bits = with_room(needed, [len(slot.domain.values) for slot in self.model.slots])
         self._kernel.fit(bytes(self._bits), [slot.default for slot in self.model.slots])
 
     def _padded(self, state: State) -> State:
@@ -239,15 +273,13 @@ class NativeSearch:
             if shared and not instance.routine.shared:
                 for each in self._sharers[instance.routine]:
                     self._kernel.separate(each)
+            self.tallies.setdefault(instance.name, Tally()).note(self.model, instance, state, outcomes)
             self._teach(number, instance, outcomes)
         self._fit()
         self._kernel.learned()
 
     def _teach(self, number: int, instance: Instance, outcomes: list[Outcome]) -> None:
-        tally = self.tallies.setdefault(instance.name, Tally())
-        tally.executed += len(outcomes)
         for outcome in outcomes:
-            tally.widest = max(tally.widest, sum(1 for ref, _ in outcome.path if ref < CHOICE))
             path = [part for pair in outcome.path for part in pair]
             leaf = outcome.leaf
             flat = [part for pair in leaf for part in pair] if isinstance(leaf, tuple) else leaf
@@ -261,22 +293,28 @@ class NativeSearch:
             self._resolve()
 
 
-def words_for(bits: Sequence[int]) -> int:
-    """The 64-bit words that fields of these widths take, as the kernel lays them out: widest first, first fit."""
-    words = [0]
-    for width in sorted(bits, reverse=True):
-        place = next((n for n, used in enumerate(words) if used + width <= 64), None)
-        if place is None:
-            words.append(width)
-        else:
-            words[place] += width
-    return len(words)
+def first_fit(bits: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Where fields of these widths go, as the kernel lays them out: the word of each, and the room in each word."""
+    place, room = [0] * len(bits), [64]
+    for slot in sorted(range(len(bits)), key=lambda slot: (-bits[slot], slot)):
+        word = next((n for n, left in enumerate(room) if left >= bits[slot]), len(room))
+        if word == len(room):
+            room.append(64)
+        room[word] -= bits[slot]
+        place[slot] = word
+    return place, room
 
 
-def with_room(needed: Sequence[int], grown: Sequence[bool]) -> list[int]:
-    """Give fields that are growing one bit more than they need, where that costs no further word."""
-    roomy = [width + 1 if growing else width for width, growing in zip(needed, grown, strict=True)]
-    return roomy if words_for(roomy) == words_for(needed) else list(needed)
+def with_room(needed: Sequence[int], sizes: Sequence[int]) -> list[int]:
+    """Spread the spare bits of a word over its fields, large domains first: packing anew costs, spare bits do not."""
+    place, room = first_fit(needed)
+    bits = list(needed)
+    for _ in range(3):
+        for slot in sorted(range(len(bits)), key=lambda slot: -sizes[slot]):
+            if room[place[slot]] and bits[slot] < 31:
+                bits[slot] += 1
+                room[place[slot]] -= 1
+    return bits if len(first_fit(bits)[1]) == len(room) else list(needed)
 
 
 class NativeFairGraph:

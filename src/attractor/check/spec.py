@@ -25,18 +25,21 @@ from __future__ import annotations
 
 import copy
 import itertools
-from functools import cached_property
+from functools import cached_property, partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from attractor.check import declarations as words
 from attractor.check.errors import Disabled, MutationError, SpecError, author_line
 from attractor.check.execution import Execution, Token, apply, steps
-from attractor.check.model import AFTER, DERIVED, Arguments, Fairness, Instance, Model, Routine, Symmetry
+from attractor.check.footprints import footprint
+from attractor.check.memory import Memory
+from attractor.check.model import AFTER, DERIVED, Arguments, Fairness, Instance, Model, Routine, State, Symmetry
 from attractor.check.properties import Case, Property
+from attractor.check.splitting import conjuncts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 T = TypeVar("T")
 
@@ -146,7 +149,7 @@ class Spec:
             raise SpecError(f"{author_line()}: {type(self).__name__} has no action {name!r}")
         return any(
             self.view.read(ref)
-            for values, ref in self.layout["enabled", name].items()
+            for values, ref in self.layout.get(("enabled", name), {}).items()
             if not arguments or values == arguments
         )
 
@@ -175,8 +178,10 @@ class Spec:
         return [(name, each) for name, each in cls.declared.items() if isinstance(each, kind)]
 
     def of(self, kind: type[Any]) -> list[tuple[str, Any]]:
-        """The declarations of one kind, bases first, in the order of their writing."""
-        return self._of(kind)
+        """The declarations of one kind that are switched on, bases first, in the order of their writing."""
+        return [
+            (name, each) for name, each in self._of(kind) if not isinstance(each, words.Declared) or each.applies(self)
+        ]
 
 
 class Composition:
@@ -226,6 +231,7 @@ class Compiler:
             self._enabledness(part)
             self._bounds(part)
             self._safety(part)
+            self._refinements(part)
             self._liveness(part)
             self._fairness(part)
             self._symmetry(part)
@@ -247,6 +253,12 @@ class Compiler:
         """Every combination of values of the parameters."""
         sets = [[(name, value) for value in words.elements(source, part)] for name, source in over.items()]
         return list(itertools.product(*sets))
+
+    def _locate(self, part: Spec, instances: list[Instance], function: Callable[..., Any]) -> None:
+        """Let the instances find their footprints in the author's source, if somebody asks."""
+        for each in instances:
+            values = tuple(value for _, value in each.arguments)
+            each.locate = partial(footprint, part, self.model, function, values)
 
     def _initial_states(self) -> None:
         states = [tuple(slot.default for slot in self.model.slots)]
@@ -278,6 +290,7 @@ class Compiler:
         for name, declared in part.of(words.Action):
             arguments = self.product(part, declared.over)
             indices = self.model.add_actions(name, self.bind(part, declared.function), arguments)
+            self._locate(part, [self.model.actions[index] for index in indices], declared.function)
             part.layout["action", name] = dict(
                 zip([tuple(v for _, v in each) for each in arguments], indices, strict=True)
             )
@@ -297,7 +310,9 @@ class Compiler:
 
     def _bounds(self, part: Spec) -> None:
         for name, declared in part.of(words.Constraint):
-            self.model.constraints += self.model.add_predicates(name, self.bind(part, declared.function))
+            indices = self.model.add_predicates(name, self.bind(part, declared.function))
+            self._locate(part, [self.model.predicates[index] for index in indices], declared.function)
+            self.model.constraints += indices
         for name, declared in part.of(words.Terminal):
             self.model.terminal += self.model.add_predicates(name, self.bind(part, declared.function))
 
@@ -307,11 +322,19 @@ class Compiler:
                 cases: tuple[Case, ...] = (Case(steps=self._judges(part, name, declared)),)
             else:
                 arguments = self.product(part, declared.over)
-                judged = _where_it_applies(self.bind(part, declared.function), self.model.applied, name)
-                function = judged if declared.kind == "always" else self.bind(part, declared.function)
-                indices = self.model.add_predicates(name, function, arguments)
-                cases = tuple(Case(each, (index,)) for each, index in zip(arguments, indices, strict=True))
+                parts = conjuncts(declared.function) if declared.kind == "always" else [declared.function]
+                cases = tuple(case for each in parts for case in self._cases(part, declared, each, arguments))
             self.model.properties.append(Property(name, declared.kind, cases))
+
+    def _cases(
+        self, part: Spec, declared: words.SafetyProperty[Any], function: Callable[..., Any], arguments: list[Arguments]
+    ) -> Iterator[Case]:
+        judge = self.bind(part, function)
+        if declared.kind == "always":
+            judge = _where_it_applies(judge, self.model.applied, declared.name)
+        indices = self.model.add_predicates(declared.name, judge, arguments)
+        self._locate(part, [self.model.predicates[index] for index in indices], declared.function)
+        return (Case(each, (index,)) for each, index in zip(arguments, indices, strict=True))
 
     def _judges(self, part: Spec, name: str, declared: words.SafetyProperty[Any]) -> dict[int, int]:
         judges = {}
@@ -321,6 +344,17 @@ class Compiler:
                 function = _where_it_applies(judge, self.model.applied, name)
                 (judges[action.index],) = self.model.add_predicates(f"{name} of {action.label}", function)
         return judges
+
+    def _refinements(self, part: Spec) -> None:
+        for name, declared in part.of(words.Refinement):
+            abstract = declared.abstract
+            abstraction = Abstraction(abstract if isinstance(abstract, Spec) else abstract(part), declared.function)
+            starts = self.model.add_predicates(f"{name} initially", self.bind(part, abstraction.starts))
+            judges = {}
+            for action in self.model.actions:
+                function = self.bind(part, _judge(part, abstraction.permits, action))
+                (judges[action.index],) = self.model.add_predicates(f"{name} of {action.label}", function)
+            self.model.properties.append(Property(name, "refines", (Case(operands=tuple(starts), steps=judges),)))
 
     def _liveness(self, part: Spec) -> None:
         for name, declared in part.of(words.LivenessProperty):
@@ -344,7 +378,9 @@ class Compiler:
             groups: dict[tuple[Any, ...], list[int]] = {}
             for each in declared.actions:
                 action = each if isinstance(each, str) else each.name
-                for index in part.layout["action", action].values():
+                if not isinstance(part.declared.get(action), words.Action):
+                    raise SpecError(f"fairness {name}: {part.name} has no action {action!r}")
+                for index in part.layout.get(("action", action), {}).values():
                     arguments = dict(self.model.actions[index].arguments)
                     missing = [parameter for parameter in declared.per if parameter not in arguments]
                     if missing:
@@ -361,6 +397,45 @@ class Compiler:
             slots = [family for family in maps if all(ref < AFTER for ref in family.refs.values())]
             columns = tuple(tuple(family.refs[key] for family in slots) for key in keys)
             self.model.symmetries.append(Symmetry(name, columns))
+
+
+class Abstraction:
+    """A function from concrete states to states of an abstract specification."""
+
+    def __init__(self, abstract: Spec, function: Callable[..., Mapping[str, Any]]) -> None:
+        self._name = abstract.name
+        self._model = abstract.compile()
+        self._memory = Memory(self._model)
+        self._function = function
+
+    def starts(self, concrete: Spec) -> bool:
+        """Whether an initial state maps to an initial state."""
+        return self.of(concrete) in self._model.initial
+
+    def permits(self, before: Spec, step: Step) -> bool:
+        """Whether a concrete step maps to an abstract step or to none."""
+        one, other = self.of(before), self.of(step.after)
+        return one == other or any(
+            apply(writes, action.binding, one) == other
+            for action in self._model.actions
+            for writes in self._memory.steps(action, one)
+        )
+
+    def of(self, concrete: Spec) -> State:
+        """The abstract state of a concrete one."""
+        values = dict(self._function(concrete))
+        state = []
+        for slot in self._model.slots:
+            if slot.variable not in values:
+                raise SpecError(f"the abstraction to {self._name} gives no value for its variable `{slot.variable}`")
+            value = values[slot.variable]
+            state.append(slot.domain.intern(_part(value, slot.key) if slot.keyed else value))
+        return tuple(state)
+
+
+def _part(whole: Any, key: Any) -> Any:
+    """One key's part of a map's value, or whether a set has it."""
+    return key in whole if isinstance(whole, set | frozenset) else whole[key]
 
 
 def _where_it_applies(function: Callable[..., Any], applied: set[str], name: str) -> Callable[..., bool]:

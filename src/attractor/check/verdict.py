@@ -67,7 +67,9 @@ class Verdict:
     bound: str | None = None
     engine: str = "python"
     threads: int = 1
+    table_bytes: int = 0
     warnings: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
     coverage: tuple[ActionCoverage, ...] = field(default=(), repr=False)
 
     @property
@@ -116,8 +118,10 @@ class Verdict:
             "bound": self.bound,
             "engine": self.engine,
             "threads": self.threads,
+            "table_bytes": self.table_bytes,
             "properties": [each.to_json() for each in self.properties],
             "warnings": list(self.warnings),
+            "advice": list(self.advice),
         }
 
     def text(self) -> str:
@@ -130,6 +134,7 @@ class Verdict:
             lines.append(f"  stopped at: {self.bound}; what lies beyond was not seen")
         lines += self._property_lines()
         lines += [f"  warning: {warning}" for warning in self.warnings]
+        lines += [f"  advice: {each}" for each in self.advice]
         return "\n".join(lines)
 
     def _property_lines(self) -> Iterable[str]:

@@ -1,7 +1,8 @@
-"""Acting as somebody else: the ``Impersonate-*`` headers, as ``kubectl --as`` sends them.
+"""Acting as somebody else (``kubectl --as``): the ``Impersonate-*`` headers, for those who may.
 
-Guarantee: a request is answered as another user only when the one who asks may ``impersonate`` the user and each group,
-uid and extra value that is named; otherwise it is refused. Impersonating nobody leaves the user as they are.
+Each part of the other identity needs the verb ``impersonate``: on ``users`` or ``serviceaccounts`` for the name, on
+``groups``, on ``uids`` and ``userextras/KEY`` of ``authentication.k8s.io`` for the rest. From then on the request is
+the other user's: what it may do is decided for that user alone.
 """
 
 from __future__ import annotations
@@ -9,74 +10,61 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from attractor.apiserver.authorization import AUTHENTICATED, UNAUTHENTICATED, Attributes, forbidden
+from attractor.apiserver.authorization import AUTHENTICATED, UNAUTHENTICATED, Attributes
 from attractor.apiserver.operation import User
 from attractor.objects.errors import BadRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from attractor.apiserver.authorization import Authorizer
-    from attractor.store.contract import Snapshot
+    from attractor.httpd.parser import HttpRequest
 
-_USER, _GROUP, _UID, _EXTRA = b"impersonate-user", b"impersonate-group", b"impersonate-uid", b"impersonate-extra-"
-_ANONYMOUS = "system:anonymous"
+_USER, _UID, _GROUP, _EXTRA = b"impersonate-user", b"impersonate-uid", b"impersonate-group", b"impersonate-extra-"
 _SERVICE_ACCOUNT = "system:serviceaccount:"
-_GROUP_OF_EXTRAS = "authentication.k8s.io"
+_AUTHENTICATION = "authentication.k8s.io"
 
 
-def impersonated(user: User, headers: Mapping[bytes, bytes], authorizer: Authorizer, snapshot: Snapshot) -> User:
-    """Whom the request speaks for; raises ``Forbidden``, and ``BadRequest`` when no user is named."""
-    asked = {name: value.decode("latin-1") for name, value in headers.items() if name.startswith(b"impersonate-")}
-    if not asked:
-        return user
-    name = asked.get(_USER, "")
+def is_impersonating(request: HttpRequest) -> bool:
+    """Whether a request is to be carried out as somebody else."""
+    for name in request.headers:  # noqa: SIM110 - in every request's way: twice as fast as any()
+        if name.startswith(b"impersonate-"):
+            return True
+    return False
+
+
+def impersonated(request: HttpRequest) -> User:
+    """The other user; raises ``BadRequest`` when the headers name no user."""
+    name = request.header(_USER)
     if not name:
-        raise BadRequest("requested impersonation without impersonating a user; name one in Impersonate-User")
-    groups = tuple(_values(asked.get(_GROUP, "")))
-    extra = {key[len(_EXTRA) :].decode("latin-1"): value for key, value in asked.items() if key.startswith(_EXTRA)}
-    other = User(
-        name,
-        asked.get(_UID, ""),
-        _all_groups(name, groups),
-        tuple((unquote(key).lower(), tuple(_values(value))) for key, value in sorted(extra.items())),
+        raise BadRequest("requested impersonation of groups, a uid or extra fields without impersonating a user")
+    groups = [group.strip() for group in request.header(_GROUP).split(",") if group.strip()]
+    if name.startswith(_SERVICE_ACCOUNT) and not groups:
+        namespace = name.removeprefix(_SERVICE_ACCOUNT).split(":", 1)[0]
+        groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+    everybody = UNAUTHENTICATED if name == "system:anonymous" else AUTHENTICATED
+    if everybody not in groups:
+        groups.append(everybody)
+    extra = tuple(
+        (unquote(header.removeprefix(_EXTRA).decode("latin-1")), (request.header(header),))
+        for header in sorted(request.headers)
+        if header.startswith(_EXTRA)
     )
-    for attributes in _asked_for(other, groups):
-        decision = authorizer.decide(user, attributes, snapshot)
-        if not decision.allowed:
-            raise forbidden(user, attributes, decision.reason)
-    return other
+    return User(name, request.header(_UID), tuple(groups), extra)
 
 
-def _values(header: str) -> Iterator[str]:
-    return (value for value in header.split(", ") if value)
-
-
-def _service_account(name: str) -> tuple[str, str] | None:
-    namespace, colon, account = name.removeprefix(_SERVICE_ACCOUNT).partition(":")
-    return (namespace, account) if name.startswith(_SERVICE_ACCOUNT) and colon and namespace and account else None
-
-
-def _all_groups(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
-    account = _service_account(name)
-    if not groups and account is not None:
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{account[0]}")
-    if AUTHENTICATED in groups or UNAUTHENTICATED in groups:
-        return groups
-    return (*groups, UNAUTHENTICATED if name == _ANONYMOUS else AUTHENTICATED)
-
-
-def _asked_for(other: User, groups: tuple[str, ...]) -> Iterator[Attributes]:
-    account = _service_account(other.name)
-    if account is not None:
-        namespace, name = account
-        yield Attributes("impersonate", version="v1", resource="serviceaccounts", namespace=namespace, name=name)
+def needed(request: HttpRequest, other: User) -> Iterator[Attributes]:
+    """What the asking user must be allowed for it."""
+    if other.name.startswith(_SERVICE_ACCOUNT):
+        namespace, _, account = other.name.removeprefix(_SERVICE_ACCOUNT).partition(":")
+        yield Attributes("impersonate", "", "v1", "serviceaccounts", "", namespace, account)
     else:
-        yield Attributes("impersonate", version="v1", resource="users", name=other.name)
-    for group in groups:
-        yield Attributes("impersonate", version="v1", resource="groups", name=group)
+        yield Attributes("impersonate", "", "v1", "users", name=other.name)
+    if request.header(_GROUP):
+        for group in other.groups:
+            if group not in {AUTHENTICATED, UNAUTHENTICATED}:
+                yield Attributes("impersonate", "", "v1", "groups", name=group)
     if other.uid:
-        yield Attributes("impersonate", _GROUP_OF_EXTRAS, "v1", "uids", name=other.uid)
+        yield Attributes("impersonate", _AUTHENTICATION, "v1", "uids", name=other.uid)
     for key, values in other.extra:
         for value in values:
-            yield Attributes("impersonate", _GROUP_OF_EXTRAS, "v1", "userextras", subresource=key, name=value)
+            yield Attributes("impersonate", _AUTHENTICATION, "v1", "userextras", key, "", value)

@@ -9,14 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, unquote_plus
 
+import orjson
+
 from attractor.apiserver.authorization import MASTERS, attributes_of, forbidden
 from attractor.apiserver.core import Request
-from attractor.apiserver.routing import method_not_allowed
+from attractor.apiserver.routing import method_not_allowed, no_such_resource, parse_path
 from attractor.apiserver.watch import Watch
+from attractor.httpd.accounttokens import answer_token_request
+from attractor.httpd.bodyguard import check_body
 from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.protobuf import request_as_json
-from attractor.httpd.impersonation import impersonated
-from attractor.httpd.jsonguard import check_json
+from attractor.httpd.impersonation import impersonated, is_impersonating, needed
 from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
 from attractor.httpd.pages import PAGES, Ask
 from attractor.httpd.presentation import present, shape_of, watch_encoder
@@ -27,9 +30,10 @@ from attractor.objects.errors import ApiError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from attractor.apiserver.authorization import Authorizer
+    from attractor.apiserver.authorization import Attributes, Authorizer
     from attractor.apiserver.operation import User
     from attractor.apiserver.server import Server
+    from attractor.httpd.accounttokens import AccountTokens
     from attractor.httpd.authentication import Authenticator
     from attractor.httpd.connection import Peer
     from attractor.httpd.limits import Limits
@@ -76,6 +80,7 @@ class Router:
         authorizer: Authorizer,
         metrics: Metrics,
         limits: Limits,
+        tokens: AccountTokens,
     ) -> None:
         self._server = server
         self._hub = hub
@@ -83,6 +88,7 @@ class Router:
         self._authorizer = authorizer
         self._metrics = metrics
         self._limits = limits
+        self._tokens = tokens
         self.is_ready = True
         """Whether ``/readyz`` says ok; false while the server is stopping."""
 
@@ -90,18 +96,25 @@ class Router:
         """Answer one request; a refusal is an answer too."""
         try:
             user = self._authenticator.authenticate(request, peer)
-            user = impersonated(user, request.headers, self._authorizer, self._server.store.snapshot_nowait())
+            if is_impersonating(request):
+                user = self._impersonate(user, request)
             query = parse_query(request.query)
             if MASTERS not in user.groups:
-                self._authorize(user, request, query)
+                self._authorize(user, attributes_of(request.method, request.path, query))
             if request.path.startswith(("/api/", "/apis/")):
                 return await self._api(request, query, user)
             return self._page(request, query) or page_not_found()
         except ApiError as error:
             return status_reply(error)
 
-    def _authorize(self, user: User, request: HttpRequest, query: Query) -> None:
-        attributes = attributes_of(request.method, request.path, query)
+    def _impersonate(self, user: User, request: HttpRequest) -> User:
+        other = impersonated(request)
+        if MASTERS not in user.groups:
+            for attributes in needed(request, other):
+                self._authorize(user, attributes)
+        return other
+
+    def _authorize(self, user: User, attributes: Attributes) -> None:
         decision = self._authorizer.decide(user, attributes, self._server.store.snapshot_nowait())
         if not decision.allowed:
             raise forbidden(user, attributes, decision.reason)
@@ -137,7 +150,9 @@ class Router:
         body, content_type = request.body, request.header(b"content-type")
         if body:
             body, content_type = request_as_json(request.method, request.path, content_type, body)
-            check_json(body, self._limits)
+            check_body(content_type, body, self._limits)
+            if request.path.endswith("/token") and request.method == "POST":
+                return self._token(request.path, body)
         shape = shape_of(request, query)
         asked = Request(
             method=request.method,
@@ -158,8 +173,16 @@ class Router:
         if shape is None:
             return Reply(response.code, response.encode(), warnings=response.warnings)
         txn = self._server.transaction(self._server.store.snapshot_nowait())
-        body = present(shape, request, query, response, txn)
-        return Reply(response.code, body, shape.agreed.content_type, warnings=response.warnings)
+        shaped = present(shape, request, query, response, txn)
+        return Reply(response.code, shaped, shape.agreed.content_type, warnings=response.warnings)
+
+    def _token(self, path: str, body: bytes) -> Reply:
+        """A token for a service account."""
+        target = parse_path(path)
+        if target is None or target[:3] != ("", "v1", "serviceaccounts") or target.subresource != "token":
+            raise no_such_resource()
+        answer = answer_token_request(self._tokens, target, body, self._server.store.snapshot_nowait())
+        return Reply(201, orjson.dumps(answer))
 
     def _is_nowhere(self, path: str) -> bool:
         """Whether a path is below no API group that is served."""
