@@ -83,4 +83,5 @@ def test_a_created_token_is_the_service_account(kubectl: Kubectl) -> None:
     assert said == f"system:serviceaccount:{kubectl.namespace}:robot"
     kubectl("create", "rolebinding", "robots", "--clusterrole=view", f"--serviceaccount={kubectl.namespace}:robot")
     assert kubectl("get", "pods", "--token", token) == ""
-    assert "Forbidden" in kubectl.fails("create", "configmap", "x", "--token", token)
+    said = kubectl.fails("create", "configmap", "x", "--token", token)
+    assert "configmaps is forbidden: User" in said
