@@ -1,16 +1,19 @@
 """The loop that drives the planners: ownership, namespaces and custom kinds come to rest by themselves."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import orjson
 import pytest
 
 from attractor.apiserver.core import Request
+from attractor.apiserver.housekeeping import plan_expired_events
 from attractor.apiserver.operation import User
 from attractor.embedded import EmbeddedCluster
 from attractor.embedded.controllers import CONTROLLERS, UnknownController, chosen, kinds_in
+from attractor.objects.timestamps import parse_time
+from attractor.store.memory import MemoryStore
 
 ADMIN = User("admin", groups=("system:masters",))
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
@@ -91,9 +94,10 @@ async def test_a_controller_catches_up_after_the_history_it_needed_was_compacted
         await until_gone(cluster, f"/api/v1/namespaces/shop-{number}")
 
 
-async def test_only_kinds_that_have_objects_are_looked_at(cluster: EmbeddedCluster) -> None:
-    await call(cluster, "POST", CONFIGMAPS, {"metadata": {"name": "a"}})
-    found = set(kinds_in(cluster.store.snapshot_nowait()))
+async def test_only_kinds_that_have_objects_are_looked_at() -> None:
+    async with EmbeddedCluster(controllers=()) as cluster:
+        await call(cluster, "POST", CONFIGMAPS, {"metadata": {"name": "a"}})
+        found = set(kinds_in(cluster.store.snapshot_nowait()))
     group = "rbac.authorization.k8s.io"
     assert found == {("", "configmaps"), ("", "namespaces"), (group, "clusterroles"), (group, "clusterrolebindings")}
 
@@ -103,5 +107,48 @@ def test_controllers_are_chosen_by_name() -> None:
     assert chosen("none") == ()
     assert chosen("crds, namespaces") == ("crds", "namespaces")
     for wrong in ("", "gc", "crds,gc"):
-        with pytest.raises(UnknownController, match="garbage-collector, namespaces, crds"):
+        with pytest.raises(UnknownController, match="garbage-collector, namespaces, crds, serviceaccounts, events"):
             chosen(wrong)
+
+
+async def until(cluster: EmbeddedCluster, path: str, test: Callable[[Any], bool]) -> Any:
+    """Wait for the events of the store until what is at a path is as it should be."""
+    async with asyncio.timeout(10), cluster.store.watch("", after=cluster.store.revision) as watch:
+        while True:
+            code, body = await call(cluster, "GET", path)
+            if code == 200 and test(body):
+                return body
+            await anext(watch)
+
+
+async def test_every_namespace_gets_an_account_and_the_authority_and_gets_them_back() -> None:
+    async with EmbeddedCluster(root_ca="PEM") as cluster:
+        await call(cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
+        account = "/api/v1/namespaces/shop/serviceaccounts/default"
+        first = await until(cluster, account, lambda body: True)
+        await call(cluster, "DELETE", account)
+        await until(cluster, account, lambda body: bool(body["metadata"]["uid"] != first["metadata"]["uid"]))
+        authority = "/api/v1/namespaces/shop/configmaps/kube-root-ca.crt"
+        found = await until(cluster, authority, lambda body: True)
+        await call(cluster, "PUT", authority, {**found, "data": {"ca.crt": "forged"}})
+        await until(cluster, authority, lambda body: bool(body["data"] == {"ca.crt": "PEM"}))
+        await call(cluster, "DELETE", "/api/v1/namespaces/shop")
+        await until_gone(cluster, "/api/v1/namespaces/shop")
+
+
+def test_events_go_an_hour_after_they_last_happened() -> None:
+    store = MemoryStore()
+    times: dict[str, dict[str, Any]] = {
+        "old": {"lastTimestamp": "2026-11-15T10:00:00Z"},
+        "repeated": {
+            "lastTimestamp": "2026-11-15T10:00:00Z",
+            "series": {"lastObservedTime": "2026-11-15T11:30:00.000000Z"},
+        },
+        "new": {"eventTime": "2026-11-15T11:30:00.000000Z"},
+    }
+    for name, time in times.items():
+        metadata = {"name": name, "namespace": "a", "uid": name, "creationTimestamp": "2026-11-15T09:00:00Z"}
+        value = orjson.dumps({"metadata": metadata, **time})
+        store.commit_nowait({}, puts={f"core/events/a/{name}": value})
+    now = parse_time("2026-11-15T12:00:00Z")
+    assert [op.name for op in plan_expired_events(store.snapshot_nowait(), now)] == ["old"]

@@ -11,17 +11,22 @@ addresses are given up first, running requests are answered, controllers stop, a
 from __future__ import annotations
 
 import asyncio
+import secrets
+import time
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
+from attractor.apiserver.admission import DEFAULT_CHAIN
 from attractor.apiserver.authorization import AnonymousRead
 from attractor.apiserver.core import Core
+from attractor.apiserver.escalation import NoEscalation
 from attractor.apiserver.rbac import RbacAuthorizer
 from attractor.apiserver.reviews import Reviewer, Verified
 from attractor.apiserver.server import Server
 from attractor.embedded.bootstrap import create_default_roles
 from attractor.embedded.controllers import CONTROLLERS, Controllers
 from attractor.embedded.source import SystemSource
+from attractor.httpd.accounttokens import KEY_BYTES, AccountTokens
 from attractor.httpd.authentication import Authenticator
 from attractor.httpd.limits import DEFAULT_LIMITS
 from attractor.httpd.listener import Listener
@@ -73,6 +78,8 @@ class EmbeddedCluster:
         authenticator: Authenticator | None = None,
         authorizer: Authorizer | None = None,
         anonymous_read: bool = False,
+        root_ca: str = "",
+        account_key: bytes | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._given = store
@@ -83,6 +90,8 @@ class EmbeddedCluster:
         if anonymous_read:
             self._authorizer = AnonymousRead(self._authorizer)
         self._limits = limits
+        self._root_ca = root_ca
+        self._tokens = AccountTokens(account_key or secrets.token_bytes(KEY_BYTES))
         self.metrics = Metrics()
         self._stack = AsyncExitStack()
         self._listeners: list[Listener] = []
@@ -100,6 +109,10 @@ class EmbeddedCluster:
         """Where the cluster's state is."""
         return self.server.store
 
+    def _core(self) -> Core:
+        """The API's meaning, with those who decide about permissions plugged in."""
+        return Core((*DEFAULT_CHAIN, NoEscalation(self._authorizer)), self._reviewer())
+
     def _reviewer(self) -> Reviewer:
         """Reviews are answered by those who decide on requests; tokens are good for any audience that is asked for."""
 
@@ -113,14 +126,14 @@ class EmbeddedCluster:
         store = await open_store(self._given) if isinstance(self._given, str) else self._given
         try:
             self._stack.push_async_callback(store.aclose)
-            server = Server(store, self._source, Core(reviewer=self._reviewer()))
+            server = Server(store, self._source, self._core())
             is_fresh = not (await store.snapshot()).count("")
             await server.start()
             await create_default_roles(server)
             if is_fresh:
                 # What the cluster begins with is no history: a watch from before it is told to list first.
                 await store.compact(store.revision)
-            controllers = Controllers(server, self._controllers)
+            controllers = Controllers(server, self._controllers, root_ca=self._root_ca)
             await self._stack.enter_async_context(controllers)
             hub = WatchHub(store, self.metrics)
             self._router = Router(
@@ -130,11 +143,15 @@ class EmbeddedCluster:
                 authorizer=self._authorizer,
                 metrics=self.metrics,
                 limits=self._limits,
+                tokens=self._tokens,
             )
         except BaseException:
             await self._stack.aclose()
             raise
         self._server = server
+        self.authenticator.accounts = lambda token: self._tokens.user_of(
+            token, store.snapshot_nowait(), int(time.time())
+        )
         self.metrics.gauge("attractor_store_revision", "The store's newest revision.", lambda: float(store.revision))
         self.metrics.gauge("process_resident_memory_bytes", "Resident memory.", resident_bytes)
         return self

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.custom import registry as custom_registry
 from attractor.apiserver.garbage import plan_garbage
+from attractor.apiserver.housekeeping import DEFAULT_ACCOUNT, NAMESPACES, ROOT_CA, plan_accounts, plan_expired_events
 from attractor.apiserver.registry import builtin_kind, served_builtin
 from attractor.apiserver.termination import plan_definitions, plan_namespaces
 from attractor.objects.errors import ApiError, Conflict, NotFound
+from attractor.objects.timestamps import parse_time
 from attractor.store.contract import Compacted
 
 if TYPE_CHECKING:
@@ -27,17 +30,29 @@ if TYPE_CHECKING:
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.operation import Operation
     from attractor.apiserver.server import Server
+    from attractor.objects.timestamps import Moment
     from attractor.store.contract import Event, Snapshot
 
 log = logging.getLogger("attractor.controllers")
 
 SETTLE_S = 0.005
 """Changes within this time of the first are planned for together."""
+REST = 4
+"""A planner rests so many times as long as its last plan took, so that it never has more than a fifth of the core."""
 RETRY_S = 1.0
 """When nothing could be done although something should be, look again after this time."""
 
 _LAST = "\U0010ffff"
 _OWNED, _DELETED = b'"ownerReferences"', b'"deletionTimestamp"'
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What planners may know beside the snapshot."""
+
+    now: Moment
+    root_ca: str = ""
+    """The certificate of the cluster's authority, PEM; empty when there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +62,9 @@ class Controller:
     name: str
     concerns: Callable[[Event], bool]
     """Whether a change may give it something to do; false alarms cost time, missed ones are bugs."""
-    plan: Callable[[Snapshot], Iterable[Operation]]
+    plan: Callable[[Snapshot, Surroundings], Iterable[Operation]]
+    period_s: float | None = None
+    """How often it looks though nothing has changed, for what only the time brings about."""
 
 
 class UnknownController(ValueError):
@@ -81,12 +98,32 @@ def kinds_in(snapshot: Snapshot) -> dict[tuple[str, str], Kind]:
     return found
 
 
-def _plan_garbage(snapshot: Snapshot) -> Iterable[Operation]:
+def _plan_garbage(snapshot: Snapshot, _: Surroundings) -> Iterable[Operation]:
     return plan_garbage(snapshot, {kind.group_kind: kind for kind in kinds_in(snapshot).values()})
 
 
-def _plan_namespaces(snapshot: Snapshot) -> Iterable[Operation]:
+def _plan_namespaces(snapshot: Snapshot, _: Surroundings) -> Iterable[Operation]:
     return plan_namespaces(snapshot, kinds_in(snapshot).values())
+
+
+def _plan_definitions(snapshot: Snapshot, _: Surroundings) -> Iterable[Operation]:
+    return plan_definitions(snapshot)
+
+
+def _plan_accounts(snapshot: Snapshot, around: Surroundings) -> Iterable[Operation]:
+    return plan_accounts(snapshot, around.root_ca)
+
+
+def _plan_events(snapshot: Snapshot, around: Surroundings) -> Iterable[Operation]:
+    return plan_expired_events(snapshot, around.now)
+
+
+def _is_about_accounts(event: Event) -> bool:
+    return event.key.startswith(NAMESPACES) or event.key.endswith((f"/{DEFAULT_ACCOUNT}", f"/{ROOT_CA}"))
+
+
+def _never(_: Event) -> bool:
+    return False
 
 
 def _is_about_ownership(event: Event) -> bool:
@@ -102,7 +139,9 @@ def _is_deletion(event: Event) -> bool:
 _ALL = (
     Controller("garbage-collector", _is_about_ownership, _plan_garbage),
     Controller("namespaces", _is_deletion, _plan_namespaces),
-    Controller("crds", _is_deletion, plan_definitions),
+    Controller("crds", _is_deletion, _plan_definitions),
+    Controller("serviceaccounts", _is_about_accounts, _plan_accounts),
+    Controller("events", _never, _plan_events, period_s=60.0),
 )
 CONTROLLERS: tuple[str, ...] = tuple(controller.name for controller in _ALL)
 
@@ -124,17 +163,19 @@ def chosen(text: str) -> tuple[str, ...]:
 class Controllers:
     """Runs the chosen controllers from ``async with`` on."""
 
-    def __init__(self, server: Server, names: Collection[str] = CONTROLLERS) -> None:
+    def __init__(self, server: Server, names: Collection[str] = CONTROLLERS, *, root_ca: str = "") -> None:
         unknown = set(names) - set(CONTROLLERS)
         if unknown:
             raise UnknownController(f"there is no controller {sorted(unknown)}; there are {', '.join(CONTROLLERS)}")
         self._server = server
+        self._root_ca = root_ca
         self._controllers = tuple(one for one in _ALL if one.name in names)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
         for controller in self._controllers:
-            self._tasks.append(asyncio.create_task(self._run(controller), name=f"controller {controller.name}"))
+            work = self._run(controller) if controller.period_s is None else self._run_at_intervals(controller)
+            self._tasks.append(asyncio.create_task(work, name=f"controller {controller.name}"))
         return self
 
     async def __aexit__(
@@ -150,24 +191,34 @@ class Controllers:
         store = self._server.store
         while True:
             snapshot = await store.snapshot()
-            await self._settle(controller)
+            took_s = await self._settle(controller)
             try:
                 async with store.watch("", after=snapshot.revision) as watch:
                     async for batch in watch:
                         if any(map(controller.concerns, batch.events)):
-                            await asyncio.sleep(SETTLE_S)
-                            await self._settle(controller)
+                            await asyncio.sleep(max(SETTLE_S, took_s * REST))
+                            took_s = await self._settle(controller)
                 return
             except Compacted:
                 continue
 
-    async def _settle(self, controller: Controller) -> None:
-        """Plan and perform until nothing is left to do."""
+    async def _run_at_intervals(self, controller: Controller) -> None:
+        """Drive a controller that waits for time to pass, not for changes."""
+        assert controller.period_s is not None
+        while True:
+            await self._settle(controller)
+            await asyncio.sleep(controller.period_s)
+
+    async def _settle(self, controller: Controller) -> float:
+        """Plan and perform until nothing is left to do; answers how long the last plan took, in seconds."""
         while True:
             snapshot = await self._server.store.snapshot()
-            operations = list(controller.plan(snapshot))
+            around = Surroundings(parse_time(self._server.source.now()), self._root_ca)
+            started = time.perf_counter()
+            operations = list(controller.plan(snapshot, around))
+            took_s = time.perf_counter() - started
             if not operations:
-                return
+                return took_s
             for op in operations:
                 await self._perform(controller, op)
             if self._server.store.revision == snapshot.revision:
