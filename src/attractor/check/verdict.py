@@ -19,7 +19,7 @@ Answer = Literal["holds", "violated", "inconclusive"]
 
 
 class NotShown(AssertionError):
-    """A specification does not hold, or could not be shown to hold; the message has the traces, ``verdict`` the rest."""
+    """A specification does not hold, or could not be shown to hold; the message has the traces."""
 
     def __init__(self, text: str, verdict: Verdict) -> None:
         super().__init__(text)
