@@ -12,7 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from attractor.check.errors import MutationError
-from attractor.check.execution import apply, evaluations, steps
+from attractor.check.execution import apply, outcomes_of, padded, steps
 from attractor.check.memory import impure
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def audit(exploration: Exploration, seed: int = 0) -> None:
     _audit_values(model)
     for tally in exploration.tallies.values():
         for sample in tally.samples:
-            if _meaning(sample, sample.outcomes) != _meaning(sample, _run_again(model, sample)):
+            repeated = outcomes_of(model, sample.instance, sample.state, sample.after)
+            if _meaning(model, sample, sample.outcomes) != _meaning(model, sample, repeated):
                 raise impure(sample.instance)
     count = exploration.counts.distinct
     for index in random.Random(seed).sample(range(count), min(SAMPLE, count)):  # noqa: S311 - a sample, not a secret
@@ -43,15 +44,11 @@ def audit(exploration: Exploration, seed: int = 0) -> None:
             raise impure(model.actions[differing[0]])
 
 
-def _run_again(model: Model, sample: Sample) -> list[Outcome]:
-    is_action = sample.instance in model.actions
-    return (steps if is_action else evaluations)(model, sample.instance, sample.state)
-
-
-def _meaning(sample: Sample, outcomes: list[Outcome]) -> list[State | int | None]:
+def _meaning(model: Model, sample: Sample, outcomes: list[Outcome]) -> list[State | int | None]:
     """The results of an execution, whether its references were virtual or real."""
+    state = padded(model, sample.state)
     return [
-        apply(each.leaf, sample.instance.binding, sample.state) if isinstance(each.leaf, tuple) else each.leaf
+        apply(each.leaf, sample.instance.binding, state) if isinstance(each.leaf, tuple) else each.leaf
         for each in outcomes
     ]
 
