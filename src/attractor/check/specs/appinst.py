@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attractor.check import action, always, leads_to, require, sometimes, var
+from attractor.check import action, always, require, sometimes, var
 from attractor.check.specs.clusterinst import (
+    CONTROLLER,
     DELETE_PREPARE,
     NOT_PRESENT,
     READY,
     STABLE,
     USER,
-    CONTROLLER,
     ClusterInst,
     instances,
 )

@@ -1,12 +1,12 @@
 """A controller host, a database host and a network between them, with a clock for each controller.
 
-The controller turns a custom resource ``cr`` into two config maps, ``cm1`` and then ``cm2``. It takes one step at a time,
-each of which ends with one request; it waits for the reply, caches nothing between reconciles and never runs two of
-them at once. The network may deliver what was sent late, out of order, and again and again.
+The controller turns a custom resource ``cr`` into two config maps, ``cm1`` and then ``cm2``. It takes one step at a
+time, each of which ends with one request; it waits for the reply, caches nothing between reconciles and never runs two
+of them at once. The network may deliver what was sent late, out of order, and again and again.
 
-The *clock* of a controller counts the steps of its reconcile logic. Two things are always true: when a clock has reached
-``deadline``, both config maps exist; and ``cm2`` never exists without ``cm1``. ``MapAndClocks`` is all that an outsider
-sees, the stored objects and the clocks, and the whole system refines it.
+The *clock* of a controller counts the steps of its reconcile logic. Two things are always true: when a clock has
+reached ``deadline``, both config maps exist; and ``cm2`` never exists without ``cm1``. ``MapAndClocks`` is all that an
+outsider sees, the stored objects and the clocks, and the whole system refines it.
 
 The defaults are a kind world. Switches make it worse, one at a time or together: ``crashes`` and ``losses`` (how many),
 ``partitions`` (how many), ``stale_reads``; and ``stops_at_cm1`` puts in the hole that the first sketches of such
@@ -15,6 +15,8 @@ controllers had: seeing ``cm1`` they believe that the work is done. It takes one
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from attractor.check import (
     Map,
@@ -277,7 +279,7 @@ class Clock(Spec):
 
     # The network and what can go wrong
 
-    def delivered(self, messages: Subset[object], message: object) -> None:
+    def delivered(self, messages: Subset[Any], message: tuple[Any, ...]) -> None:
         """A delivered message may be delivered again, unless the network is kinder than ours."""
         if not self.duplicates:
             messages.discard(message)

@@ -1,10 +1,10 @@
 """The upgrade of a cloudlet: the old CRM brings up the new one, which takes over and removes the old one.
 
 The controller tracks the upgrade: Ready, UpdateRequested, Updating, UpdateDone, Ready again, or UpdateError, which is
-left for an administrator. CRMv1 and CRMv2 describe what they do: Ready, UpgradeInit, Init, UpgradeDone, Error. Neither side
-runs ahead: each waits for the other's answer, and ``HEARD_BY_CONTROLLER`` says which report moves which state. The only
-trusted state is the controller's, because either CRM may crash at any time (``crm_crashes``) and ask it where matters
-stand; messages are lost when the connection breaks or the controller crashes (``disconnects``).
+left for an administrator. CRMv1 and CRMv2 describe what they do: Ready, UpgradeInit, Init, UpgradeDone, Error. Neither
+side runs ahead: each waits for the other's answer, and ``HEARD_BY_CONTROLLER`` says which report moves which state. The
+only trusted state is the controller's, because either CRM may crash at any time (``crm_crashes``) and then asks it
+where matters stand; messages are lost when the connection breaks or the controller crashes (``disconnects``).
 
 While the upgrade lasts, nobody may modify apps and clusters; and never do both CRMs serve.
 """

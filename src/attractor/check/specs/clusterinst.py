@@ -8,9 +8,9 @@ When the connection breaks (``disconnects``; a crash of the controller looks the
 survives), all messages on their way are lost; the CRM reconnects, both sides say what they have, and work goes on. When
 the CRM crashes (``crm_crashes``), it forgets what it was doing, and reads from the platform what is there.
 
-What makes it work, and what each of the mistakes in ``mistakes.clusterinst`` leaves out: a state has one owner; a message
-carries the number of its operation, so that a late one is not taken for an answer to a newer question; a CRM without
-memory does not claim success, it compares with the platform; and errors are undone by the controller.
+What makes it work, and what each of the mistakes in ``mistakes.clusterinst`` leaves out: a state has one owner; a
+message carries the number of its operation, so that a late one is not taken for an answer to a newer question; a CRM
+without memory does not claim success, it compares with the platform; and errors are undone by the controller.
 """
 
 from __future__ import annotations
@@ -233,28 +233,32 @@ class ClusterInst(Spec):
             return Agent(op=op, info=job.running, job=job)
         return Agent(op=op, info=job.error)
 
+    def at_work(self, i: str, *, worked: bool) -> tuple[Agent, Job]:
+        """The CRM has a job, and the platform has done it or not; otherwise there is nothing to go on with."""
+        agent = self.agent[i]
+        require(agent.job is not None and agent.worked == worked)
+        assert agent.job is not None
+        return agent, agent.job
+
     @action(i=instances, fair="weak")
     def crm_works(self, i: str) -> None:
         """The platform does the work."""
-        agent = self.agent[i]
-        require(agent.job is not None and not agent.worked)
-        self.platform[i] = 0 if agent.job == DELETE else agent.op
+        agent, job = self.at_work(i, worked=False)
+        self.platform[i] = 0 if job == DELETE else agent.op
         self.agent[i] = agent.but(worked=True)
 
     @action(i=instances)
     def crm_fails(self, i: str) -> None:
         """The platform refuses; it is as it was before."""
-        agent = self.agent[i]
-        require(agent.job is not None and not agent.worked)
-        self.agent[i] = Agent(op=agent.op, info=agent.job.error)
+        agent, job = self.at_work(i, worked=False)
+        self.agent[i] = Agent(op=agent.op, info=job.error)
         self.tell(i)
 
     @action(i=instances, fair="weak")
     def crm_reports(self, i: str) -> None:
         """The work is done."""
-        agent = self.agent[i]
-        require(agent.worked)
-        self.agent[i] = Agent(op=agent.op, info=agent.job.done)
+        agent, job = self.at_work(i, worked=True)
+        self.agent[i] = Agent(op=agent.op, info=job.done)
         self.tell(i)
 
     reports_arrive = weak(controller_hears)
@@ -336,7 +340,8 @@ class ClusterInst(Spec):
     def undo_goes_back_to_what_is_there(self, step: Step) -> bool:
         """Undoing needs no work, because the platform still is what it was before."""
         i = step.arguments["i"]
-        return self.platform[i] == step.after.tracked[i].wanted == self.tracked[i].kept
+        restored: Tracked = step.after.tracked[i]
+        return self.platform[i] == restored.wanted == self.tracked[i].kept
 
     @sometimes(i=instances)
     def overtaken(self, i: str) -> bool:

@@ -5,8 +5,8 @@ puts both down after the meal. If all reach to the same side first (``polite=Fal
 for the next one for ever: a deadlock. With ``polite`` the last one takes the other fork first, which breaks the circle.
 
 Then none starves, but only because a fork that is free *again and again* is got at last (strong fairness). Under weak
-fairness (``WeaklyServed``: only a fork that *stays* free is got at last) greedy neighbours starve a philosopher, without
-any deadlock.
+fairness (``WeaklyServed``: only a fork that *stays* free is got at last) greedy neighbours starve a philosopher,
+without any deadlock.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@
 take now. Worked example: ``a`` is added and taken; ``a`` is added again, which only marks it dirty; when the worker is
 done with ``a``, it goes back to the queue, so the change that came meanwhile is seen.
 
-``owed`` is what an outsider expects: the keys that were added, or whose reconcile failed, since a worker last took them. A
-delay that ends after the key has run for another reason asks for one run more, as it does in client-go.
+``owed`` is what an outsider expects: the keys that were added, or whose reconcile failed, since a worker last took
+them. A delay that ends after the key has run for another reason asks for one run more, as it does in client-go.
 
-``ProductWorkQueue`` takes the same steps with the code that production runs (``attractor.workqueue.QueueCore``). The two
-refine each other, so what is shown for one is true of the other.
+``ProductWorkQueue`` takes the same steps with the code that production runs (``attractor.workqueue.QueueCore``). The
+two refine each other, so what is shown for one is true of the other.
 """
 
 from __future__ import annotations
@@ -107,19 +107,24 @@ class WorkQueue(Spec):
         self.worker[w] = k
         self.owed.discard(k)
 
+    def held(self, w: int) -> int:
+        """The key of worker ``w``; what needs one does not happen without."""
+        k = self.worker[w]
+        require(k is not None)
+        assert k is not None
+        return k
+
     @action(w=workers)
     def succeed(self, w: int) -> None:
         """A reconcile is finished."""
-        k = self.worker[w]
-        require(k is not None)
+        k = self.held(w)
         self.worker[w] = None
         self.give_back(k)
 
     @action(w=workers)
     def fail(self, w: int) -> None:
         """A reconcile has failed; the key is to run again after a delay."""
-        k = self.worker[w]
-        require(k is not None)
+        k = self.held(w)
         self.worker[w] = None
         self.owed.add(k)
         self.backing_off.add(k)

@@ -7,14 +7,12 @@ from typing import ClassVar
 from attractor.check import constant, require
 from attractor.check.specs.cloudlet_upgrade import (
     ABSENT,
-    CRMS,
     HEARD_BY_V1,
     HEARD_BY_V2,
     READY,
     STARTING,
     UPDATE_DONE,
     UPDATING,
-    UPGRADE_DONE,
     UPGRADE_INIT,
     V1,
     V2,

@@ -138,18 +138,16 @@ class ReportsBeforeTheWork(ClusterInst):
 
     def crm_works(self, i: str) -> None:
         """Report, and let the platform go on."""
-        agent = self.agent[i]
-        require(agent.job is not None and not agent.worked)
-        self.agent[i] = agent.but(info=agent.job.done)
+        agent, job = self.at_work(i, worked=False)
+        self.agent[i] = agent.but(info=job.done)
         self.tell(i)
         self.agent[i] = agent.but(worked=True)
 
     def crm_reports(self, i: str) -> None:
         """The platform finishes."""
-        agent = self.agent[i]
-        require(agent.worked and agent.job is not None)
-        self.platform[i] = 0 if agent.job.done != READY else agent.op
-        self.agent[i] = Agent(op=agent.op, info=agent.job.done)
+        agent, job = self.at_work(i, worked=True)
+        self.platform[i] = 0 if job.done != READY else agent.op
+        self.agent[i] = Agent(op=agent.op, info=job.done)
 
 
 class TwoJobsAtOnce(UserDeletesWhileCreating):

@@ -16,8 +16,8 @@ class DoneForgetsDirty(Irsa):
         self.worker[w] = Worker()
 
 
-class QueuesWhileProcessing(Irsa):
-    """The queue hands out a request that another worker still has."""
+class QueuesWhileProcessing(DoneForgetsDirty):
+    """The queue hands out a request that another worker still has; what is dirty waits already, so done adds nothing."""
 
     def add(self) -> None:
         """Append without a look at processing."""

@@ -43,8 +43,7 @@ class NoRetryAfterFailure(WorkQueue):
 
     def fail(self, w: int) -> None:
         """Give the key back, without a delay to end."""
-        k = self.worker[w]
-        require(k is not None)
+        k = self.held(w)
         self.worker[w] = None
         self.owed.add(k)
         self.give_back(k)
@@ -89,8 +88,7 @@ class PanicKeepsKey(WorkQueue):
 
     def fail(self, w: int) -> None:
         """Retry later, but never give the key back."""
-        k = self.worker[w]
-        require(k is not None)
+        k = self.held(w)
         self.worker[w] = None
         self.owed.add(k)
         self.backing_off.add(k)
