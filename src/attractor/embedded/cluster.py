@@ -11,8 +11,6 @@ addresses are given up first, running requests are answered, controllers stop, a
 from __future__ import annotations
 
 import asyncio
-import secrets
-import time
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,7 +24,6 @@ from attractor.apiserver.server import Server
 from attractor.embedded.bootstrap import create_default_roles
 from attractor.embedded.controllers import CONTROLLERS, Controllers
 from attractor.embedded.source import SystemSource
-from attractor.httpd.accounttokens import KEY_BYTES, AccountTokens
 from attractor.httpd.authentication import Authenticator
 from attractor.httpd.limits import DEFAULT_LIMITS
 from attractor.httpd.listener import Listener
@@ -79,7 +76,6 @@ class EmbeddedCluster:
         authorizer: Authorizer | None = None,
         anonymous_read: bool = False,
         root_ca: str = "",
-        account_key: bytes | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._given = store
@@ -91,7 +87,6 @@ class EmbeddedCluster:
             self._authorizer = AnonymousRead(self._authorizer)
         self._limits = limits
         self._root_ca = root_ca
-        self._tokens = AccountTokens(account_key or secrets.token_bytes(KEY_BYTES))
         self.metrics = Metrics()
         self._stack = AsyncExitStack()
         self._listeners: list[Listener] = []
@@ -143,15 +138,11 @@ class EmbeddedCluster:
                 authorizer=self._authorizer,
                 metrics=self.metrics,
                 limits=self._limits,
-                tokens=self._tokens,
             )
         except BaseException:
             await self._stack.aclose()
             raise
         self._server = server
-        self.authenticator.accounts = lambda token: self._tokens.user_of(
-            token, store.snapshot_nowait(), int(time.time())
-        )
         self.metrics.gauge("attractor_store_revision", "The store's newest revision.", lambda: float(store.revision))
         self.metrics.gauge("process_resident_memory_bytes", "Resident memory.", resident_bytes)
         return self

@@ -1,4 +1,4 @@
-"""Who is asking: bearer tokens (static, or of service accounts), client certificates, or nobody in particular.
+"""Who is asking: bearer tokens, client certificates, or nobody in particular.
 
 A token that is not known is refused; a request without credentials comes from ``system:anonymous``. Tokens are looked
 up by their digest, so that the time of a look-up says nothing about them, and they are never kept in the clear.
@@ -15,7 +15,7 @@ from attractor.apiserver.operation import User
 from attractor.objects.errors import Unauthorized
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from attractor.httpd.connection import Peer
     from attractor.httpd.parser import HttpRequest
@@ -68,8 +68,6 @@ class Authenticator:
 
     def __init__(self, tokens: Mapping[str, User] | Iterable[tuple[str, User]] = ()) -> None:
         self._by_digest: dict[bytes, User] = {}
-        self.accounts: Callable[[bytes], User | None] | None = None
-        """Tells the service account that a token speaks for, once there is a cluster that has accounts."""
         for token, user in dict(tokens).items():
             self.add(token, user)
 
@@ -79,10 +77,7 @@ class Authenticator:
 
     def user_of(self, token: bytes) -> User | None:
         """Whose token that is; None when it is not known."""
-        user = self._by_digest.get(hashlib.sha256(token).digest())
-        if user is None and self.accounts is not None:
-            return self.accounts(token)
-        return user
+        return self._by_digest.get(hashlib.sha256(token).digest())
 
     def authenticate(self, request: HttpRequest, peer: Peer) -> User:
         """The user; raises ``Unauthorized`` for credentials that are not known."""

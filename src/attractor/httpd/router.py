@@ -9,13 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, unquote_plus
 
-import orjson
-
 from attractor.apiserver.authorization import MASTERS, attributes_of, forbidden
 from attractor.apiserver.core import Request
-from attractor.apiserver.routing import method_not_allowed, no_such_resource, parse_path
+from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.watch import Watch
-from attractor.httpd.accounttokens import answer_token_request
 from attractor.httpd.bodyguard import check_body
 from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.protobuf import request_as_json
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
     from attractor.apiserver.authorization import Attributes, Authorizer
     from attractor.apiserver.operation import User
     from attractor.apiserver.server import Server
-    from attractor.httpd.accounttokens import AccountTokens
     from attractor.httpd.authentication import Authenticator
     from attractor.httpd.connection import Peer
     from attractor.httpd.limits import Limits
@@ -80,7 +76,6 @@ class Router:
         authorizer: Authorizer,
         metrics: Metrics,
         limits: Limits,
-        tokens: AccountTokens,
     ) -> None:
         self._server = server
         self._hub = hub
@@ -88,7 +83,6 @@ class Router:
         self._authorizer = authorizer
         self._metrics = metrics
         self._limits = limits
-        self._tokens = tokens
         self.is_ready = True
         """Whether ``/readyz`` says ok; false while the server is stopping."""
 
@@ -151,8 +145,6 @@ class Router:
         if body:
             body, content_type = request_as_json(request.method, request.path, content_type, body)
             check_body(content_type, body, self._limits)
-            if request.path.endswith("/token") and request.method == "POST":
-                return self._token(request.path, body)
         shape = shape_of(request, query)
         asked = Request(
             method=request.method,
@@ -175,14 +167,6 @@ class Router:
         txn = self._server.transaction(self._server.store.snapshot_nowait())
         shaped = present(shape, request, query, response, txn)
         return Reply(response.code, shaped, shape.agreed.content_type, warnings=response.warnings)
-
-    def _token(self, path: str, body: bytes) -> Reply:
-        """A token for a service account."""
-        target = parse_path(path)
-        if target is None or target[:3] != ("", "v1", "serviceaccounts") or target.subresource != "token":
-            raise no_such_resource()
-        answer = answer_token_request(self._tokens, target, body, self._server.store.snapshot_nowait())
-        return Reply(201, orjson.dumps(answer))
 
     def _is_nowhere(self, path: str) -> bool:
         """Whether a path is below no API group that is served."""
