@@ -14,10 +14,8 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.apiserver.admission import DEFAULT_CHAIN
 from attractor.apiserver.authorization import AnonymousRead
 from attractor.apiserver.core import Core
-from attractor.apiserver.escalation import NoEscalation
 from attractor.apiserver.rbac import RbacAuthorizer
 from attractor.apiserver.reviews import Reviewer, Verified
 from attractor.apiserver.server import Server
@@ -104,10 +102,6 @@ class EmbeddedCluster:
         """Where the cluster's state is."""
         return self.server.store
 
-    def _core(self) -> Core:
-        """The API's meaning, with those who decide about permissions plugged in."""
-        return Core((*DEFAULT_CHAIN, NoEscalation(self._authorizer)), self._reviewer())
-
     def _reviewer(self) -> Reviewer:
         """Reviews are answered by those who decide on requests; tokens are good for any audience that is asked for."""
 
@@ -121,7 +115,7 @@ class EmbeddedCluster:
         store = await open_store(self._given) if isinstance(self._given, str) else self._given
         try:
             self._stack.push_async_callback(store.aclose)
-            server = Server(store, self._source, self._core())
+            server = Server(store, self._source, Core(reviewer=self._reviewer()))
             is_fresh = not (await store.snapshot()).count("")
             await server.start()
             await create_default_roles(server)
