@@ -7,11 +7,11 @@ a module under ``verbs`` and a line to ``_VERBS``; a subresource with a meaning 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from attractor.apiserver import bodies, options, routing
-from attractor.apiserver.admission import DEFAULT_CHAIN
+from attractor.apiserver.chain import DEFAULT_CHAIN
 from attractor.apiserver.operation import (
     APPLY_PATCH,
     JSON_PATCH,
@@ -86,7 +86,7 @@ class Core:
             op, kind = self.understand(request, txn)
             return self.execute_on(op, kind, txn)
         except ApiError as error:
-            return refusal(error)
+            return _warned(refusal(error), txn)
 
     def execute(self, op: Operation, txn: Transaction) -> Response:
         """Carry out an operation; raises ``ApiError``."""
@@ -98,7 +98,7 @@ class Core:
         verb = _SUBRESOURCES.get(op.subresource) or _VERBS.get(op.verb)
         if verb is None:
             raise routing.method_not_allowed()
-        return verb(call)
+        return _warned(verb(call), txn)
 
     def understand(self, request: Request, txn: Transaction) -> tuple[Operation, Kind]:
         """What a request asks for; raises ``ApiError`` when it cannot be told."""
@@ -113,6 +113,11 @@ class Core:
         _check_scope(kind, target, verb)
         op = _Reader(request, target, kind, verb).operation()
         return op, kind
+
+
+def _warned(response: Response, txn: Transaction) -> Response:
+    """The response with what admission had to say."""
+    return replace(response, warnings=(*response.warnings, *txn.warnings)) if txn.warnings else response
 
 
 def kind_for(op: Operation, txn: Transaction) -> Kind:

@@ -1,5 +1,8 @@
 """The driver of the core: run it on a snapshot, commit, and run it again if somebody was faster.
 
+When the core needs a webhook's answer (``outside`` tells how it says so), the driver awaits it and runs the core again,
+on a snapshot taken afterwards: a webhook that reads from this server reads nothing older than what it is asked about.
+
 Nothing here decides what a request means. A driver (sockets, in-process clients) awaits ``Server``; a caller without
 an event loop runs ``Core`` on a transaction itself.
 """
@@ -12,6 +15,7 @@ from attractor.apiserver.core import Core
 from attractor.apiserver.custom import registry as custom_registry
 from attractor.apiserver.custom.naming import MANAGER, plan_names
 from attractor.apiserver.operation import Operation, WriteOptions
+from attractor.apiserver.outside import Answers, NeedsAnswers, NobodyOutside, RecordedSource
 from attractor.apiserver.response import refusal
 from attractor.apiserver.transaction import Transaction
 from attractor.objects.errors import ApiError, Conflict, InsufficientStorage, ServiceUnavailable
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from attractor.apiserver.core import Request
+    from attractor.apiserver.outside import Outside
     from attractor.apiserver.response import Response
     from attractor.apiserver.transaction import Source
     from attractor.store.contract import Snapshot, Store
@@ -34,10 +39,11 @@ FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 class Server:
     """An API server on a store."""
 
-    def __init__(self, store: Store, source: Source, core: Core | None = None) -> None:
+    def __init__(self, store: Store, source: Source, core: Core | None = None, outside: Outside | None = None) -> None:
         self.store = store
         self.source = source
         self.core = core or Core()
+        self.outside = outside or NobodyOutside()
 
     async def start(self) -> None:
         """Make sure that what every cluster has is there; older history is then out of reach."""
@@ -64,10 +70,19 @@ class Server:
         return Transaction(snapshot, self.source, self.store.snapshot_at)
 
     async def _run(self, attempt: Callable[[Transaction], Response]) -> Response:
+        consultation: _Consultation | None = None
         try:
             for _ in range(MAX_ATTEMPTS):
-                txn = self.transaction(await self.store.snapshot())
-                response = attempt(txn)
+                snapshot = await self.store.snapshot()
+                txn = self.transaction(snapshot) if consultation is None else consultation.transaction(snapshot)
+                try:
+                    response = attempt(txn)
+                except NeedsAnswers as needs:
+                    if consultation is None:
+                        consultation = _Consultation(self)
+                    else:
+                        await consultation.answer(needs)
+                    continue
                 if not txn.is_dirty:
                     return response
                 try:
@@ -103,6 +118,30 @@ class Server:
             except ApiError as error:
                 if error.code != 404:
                     raise
+
+
+class _Consultation:
+    """What the runs of one request share once the outside has a say in it.
+
+    The run that finds out that there are questions is run again on a recorded source before anything is asked: only
+    from then on do all runs draw the same uids and times, so that a question, once answered, is not asked again.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._answers = Answers()
+        self._source = RecordedSource(server.source)
+
+    def transaction(self, snapshot: Snapshot) -> Transaction:
+        """A transaction that knows the answers so far."""
+        self._source.rewind()
+        return Transaction(snapshot, self._source, self._server.store.snapshot_at, self._answers)
+
+    async def answer(self, needs: NeedsAnswers) -> None:
+        """Have the open questions answered."""
+        answers = await self._server.outside.answer(needs.questions)
+        for question, answer in zip(needs.questions, answers, strict=True):
+            self._answers.file(question, answer)
 
 
 def _touches_definitions(keys: dict[str, bytes]) -> bool:

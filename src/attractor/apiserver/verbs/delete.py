@@ -27,8 +27,8 @@ def delete(call: Call) -> Response:
     entry = call.existing()
     live = kind.decode(entry.value)
     _check_preconditions(kind, call.op.name, live, entry, options)
-    call.admit(None, live)
-    call.admit_finally(None, live)
+    call.admit(None, live, entry)
+    call.admit_finally(None, live, entry)
     marked = mark_deleted(call, live)
     if is_finished(kind, marked):
         if not options.dry_run:
@@ -106,7 +106,8 @@ def delete_collection(call: Call) -> Response:
             continue
         txn.get(entry.key)
         live = kind.decode(entry.value)
-        call.admit(None, live)
+        call.admit(None, live, entry)
+        call.admit_finally(None, live, entry)
         marked = mark_deleted(call, live)
         items.append(with_version(kind.list_item(entry.value), entry.revision))
         if op.delete.dry_run or marked == live:
