@@ -104,15 +104,26 @@ class _Watcher(asyncio.Protocol):
         self.events = 0
         self.latencies_s: list[float] = []
         self._tail = b""
+        self._wanted = 0
+        self._enough: asyncio.Future[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         transport.write(self.request)
 
+    async def heard(self, events: int, patience_s: float = 10) -> None:
+        """Wait until so many events have come, but not for ever."""
+        self._wanted = events
+        self._enough = asyncio.get_running_loop().create_future()
+        if self.events < events:
+            await asyncio.wait([self._enough], timeout=patience_s)
+
     def data_received(self, data: bytes) -> None:
         now = time.perf_counter()
         self.events += data.count(b'{"type":"')
+        if self._enough and self.events >= self._wanted and not self._enough.done():
+            self._enough.set_result(None)
         if self.is_sampled:
             self._sample(self._tail + data, now)
 
@@ -140,7 +151,7 @@ async def watch(target: Target, path: str, watchers: int, sampled: int) -> list[
     return found
 
 
-async def at_rate(target: Target, make: Callable[[int], bytes], per_s: int, seconds: float, connections: int) -> Result:
+async def at_rate(target: Target, make: Callable[[], bytes], per_s: int, seconds: float, connections: int) -> Result:
     """Send requests at a steady rate, over some connections, without waiting for answers in between."""
     loop = asyncio.get_running_loop()
     result, queue = Result(), []
@@ -162,11 +173,13 @@ async def at_rate(target: Target, make: Callable[[int], bytes], per_s: int, seco
             lambda: Paced(iter(()), result, lambda: None), target.host, target.port, ssl=target.tls
         )
     started = time.perf_counter()
-    for number in range(total):
-        due = started + number / per_s
-        while (wait := due - time.perf_counter()) > 0 or not queue:
-            await asyncio.sleep(max(wait, 0.0005) if wait > 0.001 or not queue else 0)
-        queue.pop().go(make(number))
+    number = 0
+    while number < total:
+        due = min(total, int((time.perf_counter() - started) * per_s) + 1)
+        while number < due and queue:
+            queue.pop().go(make())
+            number += 1
+        await asyncio.sleep(0.0005)
     await ended
     result.seconds = time.perf_counter() - started
     return result

@@ -35,7 +35,7 @@ class HttpApi:
         return await self.call("GET", path, **headers)
 
     async def create(self, name: str, **data: str) -> Answer:
-        answer = await self.call("POST", CONFIGMAPS, config_map(name, **data))
+        answer = await self.call("POST", CONFIGMAPS, config_map(name, None, **data))
         assert answer.code == 201, answer.json
         return answer
 

@@ -30,7 +30,9 @@ async def test_a_plain_http_client_on_a_tls_port_is_cut_off_without_harm(tmp_pat
         async with connected(port) as wire:
             wire.request("GET", "/healthz")
             assert b"200" not in await wire.rest()
-        async with connected(port, ssl.create_default_context(cafile=str(files.ca)), server_hostname="localhost") as wire:
+        async with connected(
+            port, ssl.create_default_context(cafile=str(files.ca)), server_hostname="localhost"
+        ) as wire:
             wire.request("GET", "/healthz")
             assert (await wire.answer()).body == b"ok"
 
@@ -69,7 +71,9 @@ def test_only_the_owner_may_read_keys(tmp_path: Path) -> None:
         assert stat.S_IMODE((tmp_path / "tls" / name).stat().st_mode) == 0o600
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "file"
     write_private(path, b"old")
 

@@ -13,6 +13,7 @@ from attractor.httpd import watchstreams
 from attractor.httpd.authentication import Authenticator
 from attractor.httpd.limits import DEFAULT_LIMITS
 from attractor.httpd.watchstreams import WatchHub
+from attractor.store.contract import Event
 from tests.httpd.api import CONFIGMAPS, HttpApi, config_map
 from tests.httpd.conftest import TOKENS
 from tests.httpd.wire import connected, eventually
@@ -130,9 +131,14 @@ async def test_watchers_of_the_same_share_one_channel_and_the_last_one_closes_it
 async def test_an_event_is_encoded_once_for_a_hundred_watchers(
     api: HttpApi, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    encoded: list[WatchEvent] = []
+    encoded: list[Event] = []
     translate = Watch.translate
-    monkeypatch.setattr(Watch, "translate", lambda self, event: encoded.append(event) or translate(self, event))
+
+    def counted(self: Watch, event: Event) -> WatchEvent | None:
+        encoded.append(event)
+        return translate(self, event)
+
+    monkeypatch.setattr(Watch, "translate", counted)
     async with AsyncExitStack() as stack:
         watchers = [await stack.enter_async_context(api.watch()) for _ in range(100)]
         await eventually(lambda: all(len(channel.members) == 100 for channel in hub_of(cluster)._channels.values()))

@@ -39,7 +39,7 @@ class Wire:
     def send(self, data: bytes) -> None:
         self.writer.write(data)
 
-    def request(self, method: str, path: str, body: bytes = b"", **headers: str) -> None:
+    def request(self, method: str, path: str, body: bytes = b"", /, **headers: str) -> None:
         lines = [f"{method} {path} HTTP/1.1", "Host: test"]
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
         if body:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.httpd.formats.protobuf import MAGIC, decode, to_json
+from attractor.httpd.formats.protobuf import MAGIC, PROTOBUF, decode, request_as_json, to_json
 from attractor.httpd.formats.wire import MAX_VALUES
 from attractor.objects.errors import BadRequest
 
@@ -131,6 +131,37 @@ def test_delete_options_are_read() -> None:
         "propagationPolicy": "Foreground",
         "dryRun": ["All"],
     }
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "kind"),
+    [
+        ("POST", "/api/v1/namespaces/a/configmaps", "ConfigMap"),
+        ("PUT", "/api/v1/namespaces/a/configmaps/c", "ConfigMap"),
+        ("POST", "/api/v1/namespaces/a/pods/p/eviction", "Eviction"),
+        ("DELETE", "/api/v1/namespaces/a/pods/p", "DeleteOptions"),
+    ],
+)
+def test_request_body_becomes_json_of_the_kind_that_its_path_expects(method: str, path: str, kind: str) -> None:
+    api_version = "policy/v1" if kind == "Eviction" else "v1"
+    made, content_type = request_as_json(method, path, f"{PROTOBUF}; charset=x", body(api_version, kind, b""))
+    assert content_type == "application/json"
+    assert json.loads(made)["kind"] == kind
+    with pytest.raises(BadRequest, match=f"must be of type {kind}"):
+        request_as_json(method, path, PROTOBUF, b"junk")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content_type", "data"),
+    [
+        ("POST", "/api/v1/namespaces/a/configmaps", "application/json", b"{}"),
+        ("PATCH", "/api/v1/namespaces/a/configmaps/c", PROTOBUF, b"junk"),
+        ("POST", "/apis/example.org/v1/namespaces/a/widgets", PROTOBUF, b"junk"),
+        ("DELETE", "/api/v1/namespaces/a/configmaps/c", PROTOBUF, b""),
+    ],
+)
+def test_other_bodies_are_left_to_the_core(method: str, path: str, content_type: str, data: bytes) -> None:
+    assert request_as_json(method, path, content_type, data) == (data, content_type)
 
 
 NESTED = field(5, "object")

@@ -9,7 +9,7 @@ Guarantees: engines agree on distinct, generated and depth, and count as TLC cou
 "holds"; a step that is not a function of what it reads is reported, not remembered.
 """
 
-from attractor.check.checking import check
+from attractor.check.checking import check, simulate
 from attractor.check.declarations import (
     Map,
     Subset,
@@ -22,11 +22,13 @@ from attractor.check.declarations import (
     each,
     eventually,
     eventually_always,
+    fields,
     henceforth,
     initial,
     interchangeable,
     leads_to,
     predicate,
+    refines,
     require,
     sometimes,
     strong,
@@ -70,12 +72,15 @@ __all__ = [
     "each",
     "eventually",
     "eventually_always",
+    "fields",
     "henceforth",
     "initial",
     "interchangeable",
     "leads_to",
     "predicate",
+    "refines",
     "require",
+    "simulate",
     "sometimes",
     "strong",
     "subset",

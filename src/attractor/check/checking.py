@@ -5,15 +5,19 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attractor.check.engines import EngineName, Runs, explore, runs_of
+from attractor.check.audit import advice, audit
+from attractor.check.engines import EngineName, Order, Runs, explore, runs_of
 from attractor.check.errors import SpecError
-from attractor.check.exploration import DEADLOCK, Exploration, Progress, Settings
+from attractor.check.execution import truth
+from attractor.check.exploration import DEADLOCK, Exploration, Finding, Progress, Settings
 from attractor.check.liveness import Lasso, Query
 from attractor.check.trace import Trace, Tracer
 from attractor.check.verdict import ActionCoverage, Answer, PropertyVerdict, Verdict
+from attractor.check.walks import Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from attractor.check.model import Model
     from attractor.check.properties import Case, Property
@@ -31,6 +35,7 @@ def check(
     *,
     engine: EngineName = "auto",
     threads: int = 1,
+    order: Order = "breadth",
     properties: Iterable[str] | None = None,
     deadlock: bool = True,
     symmetry: bool = False,
@@ -39,14 +44,17 @@ def check(
     max_states: int | None = None,
     max_seconds: float | None = None,
     memory_bytes: int | None = None,
+    save: Path | None = None,
+    resume: Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Verdict:
     """Explore every reachable state of ``spec`` and decide its properties (or those named).
 
     The search goes on after a violation, so that every property gets its answer and the counts are whole;
-    ``stop_at_first`` ends it after the level of the first one. ``symmetry`` uses declared interchangeability for safety
+    ``stop_at_first`` ends it soon after the first one. ``symmetry`` uses declared interchangeability for safety
     properties; promises about whole runs are always decided on the full graph. Reaching a ``max_...`` bound, running
-    out of ``memory_bytes`` or an interrupt makes undecided properties *inconclusive*.
+    out of ``memory_bytes`` or an interrupt makes undecided properties *inconclusive*; with ``save`` the search can then
+    be taken up again by ``resume``.
     """
     model = spec.compile()
     wanted = selected(model, properties)
@@ -63,7 +71,30 @@ def check(
         on_progress=on_progress,
     )
     started = time.monotonic()
-    return Judgement(spec, model, wanted, settings, engine).verdict(started)
+    found = explore(model, settings, engine, order=order, save=save, resume=resume)
+    return Judgement(repr(spec), model, wanted, settings, engine).verdict(*found, started)
+
+
+def simulate(
+    spec: Checkable,
+    *,
+    runs: int = 100,
+    depth: int = 100,
+    seed: int = 0,
+    properties: Iterable[str] | None = None,
+    deadlock: bool = True,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Verdict:
+    """Follow ``runs`` random runs of at most ``depth`` steps; the same seed takes the same runs.
+
+    A violation is a violation; anything else is *inconclusive*.
+    """
+    model = spec.compile()
+    wanted = selected(model, properties)
+    settings = Settings(properties=frozenset(wanted), deadlock=deadlock, on_progress=on_progress)
+    started = time.monotonic()
+    walk = Simulation(model, settings, runs=runs, depth=depth, seed=seed).run()
+    return Judgement(repr(spec), model, wanted, settings, "python").verdict(walk, "simulation", started)
 
 
 def selected(model: Model, names: Iterable[str] | None) -> list[int]:
@@ -78,21 +109,19 @@ def selected(model: Model, names: Iterable[str] | None) -> list[int]:
 
 
 class Judgement:
-    """One check: its exploration, then one verdict for each property."""
+    """One verdict for each property of an explored model."""
 
-    def __init__(
-        self, spec: Checkable, model: Model, wanted: list[int], settings: Settings, engine: EngineName
-    ) -> None:
-        self.title = repr(spec)
+    def __init__(self, title: str, model: Model, wanted: list[int], settings: Settings, engine: EngineName) -> None:
+        self.title = title
         self.model = model
         self.wanted = wanted
         self.settings = settings
         self.engine = engine
         self.warnings: list[str] = []
 
-    def verdict(self, started: float) -> Verdict:
-        """Explore and decide."""
-        exploration, engine = explore(self.model, self.settings, self.engine)
+    def verdict(self, exploration: Exploration, engine: str, started: float) -> Verdict:
+        """Decide every property by what was explored."""
+        audit(exploration)
         tracer = Tracer(exploration, self.title)
         answers = [self._safety(number, exploration, tracer) for number in self.wanted if not self._live(number)]
         if self.settings.deadlock:
@@ -114,6 +143,7 @@ class Judgement:
             engine=engine,
             threads=self.settings.threads,
             warnings=tuple(self.warnings),
+            advice=tuple(advice(self.model, exploration.tallies, counts.distinct)),
             coverage=self._coverage(exploration),
         )
 
@@ -129,6 +159,8 @@ class Judgement:
     def _safety(self, number: int, exploration: Exploration, tracer: Tracer) -> PropertyVerdict:
         claim = self.model.properties[number]
         found = [finding for (each, _), finding in exploration.findings.items() if each == number]
+        if claim.kind == "refines":
+            found += self._wrong_starts(claim, exploration)
         shortest = min(found, key=lambda each: len(tracer.path(each.state)) + (each.after is not None), default=None)
         trace = tracer.to(shortest, claim.name) if shortest else None
         undecided: Answer = "inconclusive" if exploration.bound else "holds"
@@ -141,6 +173,12 @@ class Judgement:
                 " or step" if claim.kind == "always_step" else ""
             )
         return PropertyVerdict(claim.name, claim.kind, "violated" if found else undecided, trace, vacuous)
+
+    def _wrong_starts(self, claim: Property, exploration: Exploration) -> list[Finding]:
+        judge = self.model.predicates[claim.cases[0].operands[0]]
+        return [
+            Finding(index) for index in exploration.initial() if not truth(self.model, judge, exploration.state(index))
+        ]
 
     def _guarded(self) -> set[str]:
         return {each.name for each in self.model.properties if each.kind in {"always", "always_step"}}

@@ -7,6 +7,7 @@ is what makes checking fast.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping, MutableSet
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
 
@@ -82,6 +83,28 @@ class Variable(Named):
         spec.view.write(spec.layout[self.name], value)
 
 
+class FieldsVariable(Variable):
+    """A record with a slot for each field, for records whose fields change on their own."""
+
+    def declare(self, spec: Spec, model: Model) -> Any:
+        """Add a slot for each field."""
+        record = self.initial(spec) if callable(self.initial) else self.initial
+        refs = {
+            each.name: model.add_slot(f"{self.name}.{each.name}", getattr(record, each.name))
+            for each in dataclasses.fields(record)
+        }
+        return type(record), refs
+
+    def __get__(self, spec: Any, owner: type | None = None) -> Any:
+        return self if spec is None else Fields(spec.view, *spec.layout[self.name])
+
+    def __set__(self, spec: Any, value: Any) -> None:
+        refs = spec.layout[self.name][1]
+        changes = value.changes if isinstance(value, Changed) else {name: getattr(value, name) for name in refs}
+        for name, each in changes.items():
+            spec.view.write(refs[name], each)
+
+
 class MapVariable(Variable):
     """A map with known keys: a slot for each key, one domain for all."""
 
@@ -151,6 +174,65 @@ class Map(MutableMapping[K, V]):
 
     def __len__(self) -> int:
         return len(self._keys)
+
+
+class Fields:
+    """A ``fields`` variable during a step: reading an attribute reads that field's slot only."""
+
+    __slots__ = ("_kind", "_refs", "_view")
+
+    def __init__(self, view: Execution, kind: type, refs: dict[str, int]) -> None:
+        object.__setattr__(self, "_view", view)
+        object.__setattr__(self, "_kind", kind)
+        object.__setattr__(self, "_refs", refs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._refs:
+            raise AttributeError(f"{self._kind.__name__} has no field {name!r}")
+        return self._view.read(self._refs[name])
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise MutationError(
+            f"{author_line()}: `.{name} = {value!r}` would change a record in place; assign a changed copy to the "
+            f"variable: `... = record.but({name}={value!r})`"
+        )
+
+    def but(self, **changes: Any) -> Changed:
+        """The same record except for ``changes``; assigning it to its variable writes these fields only."""
+        unknown = [name for name in changes if name not in self._refs]
+        if unknown:
+            raise AttributeError(f"{self._kind.__name__} has no field {', '.join(unknown)}")
+        return Changed(self, changes)
+
+    def whole(self) -> Any:
+        """The record as one value: reads every field."""
+        return self._kind(**{name: self._view.read(ref) for name, ref in self._refs.items()})
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.whole() == (other.whole() if isinstance(other, Fields) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.whole())
+
+    def __repr__(self) -> str:
+        return repr(self.whole())
+
+
+class Changed:
+    """A ``fields`` record with changes, on its way to its variable."""
+
+    __slots__ = ("changes", "record")
+
+    def __init__(self, record: Fields, changes: dict[str, Any]) -> None:
+        self.record = record
+        self.changes = changes
+
+    def but(self, **changes: Any) -> Changed:
+        """Change further fields."""
+        return Changed(self.record, {**self.changes, **self.record.but(**changes).changes})
+
+    def __getattr__(self, name: str) -> Any:
+        return self.changes[name] if name in self.changes else getattr(self.record, name)
 
 
 class Subset(MutableSet[K]):
@@ -242,6 +324,12 @@ class SafetyProperty(Declared[Function]):
     actions: tuple[str, ...] = ()
 
 
+class Refinement(Declared[Function]):
+    """An abstraction function into another specification."""
+
+    abstract: Any = None
+
+
 class Henceforth:
     """``henceforth(p)`` as the premise of ``leads_to``: from here on always p (TLA+'s ``[]p``)."""
 
@@ -291,6 +379,11 @@ def constant(default: Any) -> Any:
 def var(initial: Any) -> Any:
     """Declare a variable and its initial value (or a function of the spec that gives it)."""
     return Variable(initial)
+
+
+def fields(record: Any) -> Any:
+    """Declare a record whose fields are remembered one by one: for large records of which steps read a part."""
+    return FieldsVariable(record)
 
 
 def each(keys: Any, initial: Any) -> Any:
@@ -370,6 +463,15 @@ def always_step(function: Any = None, /, *, actions: Iterable[str] = ()) -> Any:
     """Declare a property of steps: ``self`` is the state before; ``step`` has ``after``, ``action``, ``arguments``."""
     decorate = _decorator(SafetyProperty, {}, kind="always_step", actions=tuple(actions))
     return decorate(function) if function else decorate
+
+
+def refines(abstract: Any) -> Callable[[Function], Function]:
+    """Declare an abstraction function: it returns the variables of ``abstract`` (a dictionary) for the state at hand.
+
+    The property holds if the initial states map to initial states, and every step maps to a step of ``abstract`` or to
+    no change. ``abstract`` is a specification, or a function of this one that makes it.
+    """
+    return _decorator(Refinement, {}, abstract=abstract)
 
 
 def eventually(promise: Any, /, **over: Any) -> LivenessProperty:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from attractor.check.errors import SpecError
 from attractor.check.liveness import FairGraph, Lasso, Query
 from attractor.check.search import Search
+from attractor.check.walks import DepthFirst
 
 try:
     from attractor.check.native import NativeFairGraph, NativeSearch
@@ -16,10 +17,13 @@ except ImportError:
     HAS_KERNEL = False
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from attractor.check.exploration import Exploration, Settings
     from attractor.check.model import Model
 
 EngineName = Literal["auto", "native", "python"]
+Order = Literal["breadth", "depth"]
 
 
 class Runs(Protocol):
@@ -41,15 +45,38 @@ class Runs(Protocol):
         """The fairness conditions that are enabled anywhere."""
 
 
-def explore(model: Model, settings: Settings, engine: EngineName = "auto") -> tuple[Exploration, str]:
-    """Explore ``model`` and return what was found, with the name of the engine that found it."""
+def explore(
+    model: Model,
+    settings: Settings,
+    engine: EngineName = "auto",
+    *,
+    order: Order = "breadth",
+    save: Path | None = None,
+    resume: Path | None = None,
+) -> tuple[Exploration, str]:
+    """Explore ``model`` and return what was found, with the name of the engine that found it.
+
+    ``save`` names the file that a search which a bound has stopped is written to; ``resume`` the one it goes on from.
+    """
     if engine not in {"auto", "native", "python"}:
         raise SpecError(f"there is no engine {engine!r}; choose auto, native or python")
     if engine == "native" and not HAS_KERNEL:
         raise SpecError("the native engine was not built; install a C compiler and run `pip install .` again")
+    if (save or resume) and (engine == "python" or order == "depth" or not HAS_KERNEL):
+        raise SpecError("only the native engine's breadth-first search can be saved and resumed")
+    if order == "depth":
+        if engine == "native":
+            raise SpecError("depth-first search is done by the python engine; leave `engine` at auto")
+        return DepthFirst(model, settings).run(), "python"
     if engine == "python" or not HAS_KERNEL:
         return Search(model, settings).run(), "python"
-    return NativeSearch(model, settings).run(), "native"
+    search = NativeSearch(model, settings)
+    if resume:
+        search.resume(resume)
+    search.run()
+    if save and search.bound:
+        search.save(save)
+    return search, "native"
 
 
 def runs_of(exploration: Exploration) -> Runs:

@@ -46,6 +46,16 @@ class Settings:
     properties: frozenset[int] | None = None
     on_progress: Callable[[Progress], None] | None = None
 
+    def limit_reached(self, distinct: int, seconds: float, used_bytes: int, *, violated: bool) -> str | None:
+        """The bound that stops a search which has come so far, in the words of the verdict."""
+        if self.max_states is not None and distinct >= self.max_states:
+            return f"{self.max_states} states"
+        if self.max_seconds is not None and seconds >= self.max_seconds:
+            return f"{self.max_seconds:g} seconds"
+        if self.memory_bytes is not None and used_bytes > self.memory_bytes:
+            return f"{self.memory_bytes} bytes of memory"
+        return "first violation" if self.stop_at_first and violated else None
+
 
 @dataclass(frozen=True)
 class Finding:

@@ -52,10 +52,20 @@ class Leaf:
 
 @dataclass
 class Tally:
-    """How well a routine is remembered: executions of its Python code, and the most slots one of them read."""
+    """How well a routine is remembered: executions of its Python code, and what the widest of them read."""
 
     executed: int = 0
     widest: int = 0
+    slots: tuple[str, ...] = ()
+
+    def note(self, model: Model, instance: Instance, outcomes: list[Outcome]) -> None:
+        """Count these executions."""
+        self.executed += len(outcomes)
+        for outcome in outcomes:
+            reads = [ref for ref, _ in outcome.path if ref < CHOICE]
+            if len(reads) > self.widest:
+                self.widest = len(reads)
+                self.slots = tuple(model.name_of(instance.binding[-1 - ref] if ref < 0 else ref) for ref in reads)
 
 
 class Memory:
@@ -129,10 +139,8 @@ class Memory:
         if not routine.shared:
             self._tries.pop(routine, None)
         key = routine if routine.shared else instance
-        tally = self.tallies.setdefault(instance.name, Tally())
-        tally.executed += len(outcomes)
+        self.tallies.setdefault(instance.name, Tally()).note(self.model, instance, outcomes)
         for outcome in outcomes:
-            tally.widest = max(tally.widest, sum(1 for ref, _ in outcome.path if ref < CHOICE))
             self._tries[key] = insert(self._tries.get(key), outcome, instance)
 
 

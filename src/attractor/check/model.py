@@ -220,6 +220,12 @@ class Model:
             instance.routine = routine
             instance.binding = tuple(binding)
 
+    def name_of(self, ref: int) -> str:
+        """What a reference is called by the author."""
+        if ref & DERIVED:
+            return self.predicates[ref ^ DERIVED].label
+        return f"{self.slots[ref ^ AFTER].name} after" if ref & AFTER else self.slots[ref].name
+
     def value(self, state: State, ref: int) -> Any:
         """The value that ``state`` holds in slot ``ref``."""
         return self.slots[ref].domain.values[state[ref]]

@@ -6,6 +6,7 @@ packed into as few bits as their domains need; ``fit`` repacks when a domain out
 
 from __future__ import annotations
 
+import pickle
 import time
 from array import array
 from typing import TYPE_CHECKING, Any
@@ -16,14 +17,17 @@ from attractor.check.execution import Outcome, evaluations, steps, truth
 from attractor.check.exploration import DEADLOCK, Counts, Finding, Graph, Progress, Settings
 from attractor.check.liveness import Lasso, Query
 from attractor.check.memory import Tally, impure
-from attractor.check.model import CHOICE, Instance, Model, Routine, State
 from attractor.check.symmetry import canonical_form
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
+
+    from attractor.check.model import Instance, Model, Routine, State
 
 MISSES, TIME, LEVEL, DONE = range(4)
 SLICE_SECONDS = 0.2
+SAVE_FORMAT = 1
 
 
 class NativeSearch:
@@ -43,6 +47,7 @@ class NativeSearch:
         self._sharers: dict[Routine, list[int]] = {}
         self._bits: list[int] = []
         self._finding_names: list[tuple[int, int]] = []
+        self._resumed = False
         self._configure()
         self._fit()
 
@@ -96,13 +101,55 @@ class NativeSearch:
         """The memory that states, predecessors and their index take."""
         return self._kernel.counts()["table_bytes"]
 
+    def save(self, path: Path) -> None:
+        """Write what was found so far to a file from which ``resume`` goes on."""
+        try:
+            data = pickle.dumps(
+                {
+                    "format": SAVE_FORMAT,
+                    "model": self._identity(),
+                    "threads": self.settings.threads,
+                    "bits": self._bits,
+                    "domains": [slot.domain.values for slot in self.model.slots],
+                    "levels": self.counts.levels,
+                    "kernel": self._kernel.dump(),
+                }
+            )
+        except (pickle.PicklingError, AttributeError, TypeError) as problem:
+            reason = f"{self.model.name} cannot be saved: {problem}; define the classes of its values at module level"
+            raise SpecError(reason) from None
+        path.write_bytes(data)
+
+    def resume(self, path: Path) -> None:
+        """Take up a search that was saved; a pickle can run code, so take up only files that you wrote."""
+        saved = pickle.loads(path.read_bytes())  # noqa: S301 - the caller's own file, said above
+        if saved["format"] != SAVE_FORMAT or saved["model"] != self._identity():
+            raise SpecError(f"{path} was saved from another specification, or with other constants or settings")
+        for slot, values in zip(self.model.slots, saved["domains"], strict=True):
+            if [slot.domain.intern(value) for value in values] != list(range(len(values))):
+                raise SpecError(f"{path}: the values of {slot.name} come in another order now; start anew")
+        self._bits = saved["bits"]
+        self._kernel.fit(bytes(self._bits), [slot.default for slot in self.model.slots])
+        self._kernel.restore(**saved["kernel"])
+        self.counts.levels = saved["levels"]
+        self._resumed = True
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (
+            self.model.name,
+            [slot.name for slot in self.model.slots],
+            [action.label for action in self.model.actions],
+            self._finding_names,
+            self.settings.threads,
+            self.settings.symmetry,
+        )
+
     # The search
 
     def run(self) -> NativeSearch:
         """Explore until nothing is new or a limit is reached."""
         started = time.monotonic()
-        for state in self.model.initial:
-            self.counts.generated += 1
+        for state in () if self._resumed else self.model.initial:
             if all(truth(self.model, self.model.predicates[each], state) for each in self.model.constraints):
                 self._fit()
                 self._kernel.add_initial(self._padded(state))
@@ -120,7 +167,8 @@ class NativeSearch:
         return self
 
     def _search(self, started: float) -> None:
-        depth, whole = 0, True
+        counts = self._kernel.counts()
+        depth, whole = counts["depth"], counts["level"] == counts["level_done"]
         limit = self.settings.max_depth
         while self.bound is None:
             last = (depth + whole) == limit
@@ -153,17 +201,9 @@ class NativeSearch:
             settings.on_progress(
                 Progress(self.counts.distinct, self.counts.generated, self.counts.depth, frontier, seconds)
             )
-        if not frontier:
-            return
-        used = counts["table_bytes"] + counts["trie_bytes"]
-        if settings.max_states is not None and self.counts.distinct >= settings.max_states:
-            self.bound = f"{settings.max_states} states"
-        elif settings.max_seconds is not None and seconds >= settings.max_seconds:
-            self.bound = f"{settings.max_seconds:g} seconds"
-        elif settings.memory_bytes is not None and used > settings.memory_bytes:
-            self.bound = f"{settings.memory_bytes} bytes of memory"
-        elif settings.stop_at_first and self._violated():
-            self.bound = "first violation"
+        if frontier:
+            used = counts["table_bytes"] + counts["trie_bytes"]
+            self.bound = settings.limit_reached(self.counts.distinct, seconds, used, violated=self._violated())
 
     def _violated(self) -> bool:
         names = [self._finding_names[number] for number, *_ in self._kernel.found()]
@@ -205,7 +245,7 @@ class NativeSearch:
             for place, case in enumerate(claim.cases):
                 finding = len(self._finding_names)
                 self._finding_names.append((number, place))
-                if claim.kind == "always_step":
+                if case.steps:
                     judges += [(action, predicate, finding) for action, predicate in case.steps.items()]
                 else:
                     watches.append((case.operands[0], finding, claim.kind == "sometimes"))
@@ -244,10 +284,8 @@ class NativeSearch:
         self._kernel.learned()
 
     def _teach(self, number: int, instance: Instance, outcomes: list[Outcome]) -> None:
-        tally = self.tallies.setdefault(instance.name, Tally())
-        tally.executed += len(outcomes)
+        self.tallies.setdefault(instance.name, Tally()).note(self.model, instance, outcomes)
         for outcome in outcomes:
-            tally.widest = max(tally.widest, sum(1 for ref, _ in outcome.path if ref < CHOICE))
             path = [part for pair in outcome.path for part in pair]
             leaf = outcome.leaf
             flat = [part for pair in leaf for part in pair] if isinstance(leaf, tuple) else leaf

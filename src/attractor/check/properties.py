@@ -15,6 +15,7 @@ Kind = Literal[
     "always",
     "sometimes",
     "always_step",
+    "refines",
     "deadlock",
     "eventually",
     "leads_to",
@@ -29,7 +30,8 @@ LIVENESS: frozenset[str] = frozenset({"eventually", "leads_to", "eventually_alwa
 class Case:
     """One case: the predicates (by index in the model) that the property is made of.
 
-    ``steps`` is for ``always_step`` only: the predicate that judges each action instance. ``henceforth`` says that the
+    ``steps`` is for ``always_step`` and ``refines``: the predicate that judges each action instance; the operand of
+    ``refines`` judges initial states. ``henceforth`` says that the
     first operand of ``leads_to`` stands for "from here on always".
     """
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from attractor.check.model import Instance, Model, State
 
 
+LIMIT_CHECK_EVERY = 2048
+
+
 class Search:
     """One exploration by the Python engine."""
 
@@ -50,7 +53,7 @@ class Search:
             if p.kind in {"always", "sometimes"}
             for c, case in enumerate(p.cases)
         ]
-        self._judges = [(n, case.steps) for n, p in chosen if p.kind == "always_step" for case in p.cases]
+        self._judges = [(n, case.steps) for n, p in chosen if p.kind in {"always_step", "refines"} for case in p.cases]
 
     # What the contract promises
 
@@ -91,9 +94,7 @@ class Search:
     def run(self) -> Search:
         """Explore until nothing is new or a limit is reached."""
         started = time.monotonic()
-        for state in self.model.initial:
-            self.counts.generated += 1
-            self._meet(state, -1, None)
+        self._start()
         low = 0
         try:
             while low < len(self._states) and not self.bound:
@@ -101,17 +102,29 @@ class Search:
                 high = len(self._states)
                 self._level_low = low
                 self.counts.levels.append(high - low)
-                last = self.counts.depth == self.settings.max_depth
-                for index in range(low, high):
-                    self._visit(index, expand=not last)
-                if last and any(self._successors(s) for s in self._states[low:high]):
-                    self.bound = f"depth {self.counts.depth}"
+                self._level(started, low, high)
                 low = high
-                self._check_limits(started, len(self._states) - low)
         except KeyboardInterrupt:
             self.bound = "interrupted"
         self.counts.distinct = len(self._states)
         return self
+
+    def _start(self) -> None:
+        for state in self.model.initial:
+            self.counts.generated += 1
+            self._meet(state, -1, None)
+
+    def _level(self, started: float, low: int, high: int) -> None:
+        last = self.counts.depth == self.settings.max_depth
+        for index in range(low, high):
+            self._visit(index, expand=not last)
+            if not (index + 1 - low) % LIMIT_CHECK_EVERY:
+                self._check_limits(started, len(self._states) - index)
+                if self.bound:
+                    return
+        if last and any(self._successors(self.state(index)) for index in range(low, high)):
+            self.bound = f"depth {self.counts.depth}"
+        self._check_limits(started, len(self._states) - high)
 
     def _check_limits(self, started: float, frontier: int) -> None:
         seconds = time.monotonic() - started
@@ -119,16 +132,9 @@ class Search:
         counts.distinct = len(self._states)
         if settings.on_progress:
             settings.on_progress(Progress(counts.distinct, counts.generated, counts.depth, frontier, seconds))
-        if self.bound is not None or not frontier:
-            return
-        if settings.max_states is not None and counts.distinct >= settings.max_states:
-            self.bound = f"{settings.max_states} states"
-        elif settings.max_seconds is not None and seconds >= settings.max_seconds:
-            self.bound = f"{settings.max_seconds:g} seconds"
-        elif settings.memory_bytes is not None and counts.distinct * self._bytes_per_state() > settings.memory_bytes:
-            self.bound = f"{settings.memory_bytes} bytes of memory"
-        elif settings.stop_at_first and self._violated():
-            self.bound = "first violation"
+        if self.bound is None and frontier:
+            used = counts.distinct * self._bytes_per_state()
+            self.bound = settings.limit_reached(counts.distinct, seconds, used, violated=self._violated())
 
     def _bytes_per_state(self) -> int:
         return 8 * len(self.model.slots) + 160
@@ -137,24 +143,29 @@ class Search:
         kinds = [p.kind for p in self.model.properties]
         return any(prop == DEADLOCK or kinds[prop] != "sometimes" for prop, _ in self.findings)
 
-    def _visit(self, index: int, *, expand: bool) -> None:
+    def _visit(
+        self, index: int, *, expand: bool, count: bool = True, insert: bool = True
+    ) -> list[tuple[Instance, State]]:
+        """Judge a state, and its steps if they are to be taken; return the steps."""
         state = self.state(index)
         self._judge_state(state, Finding(index))
         if not expand:
-            return
+            return []
         successors = self._successors(state)
         for action, after in successors:
-            self.counts.generated += 1
-            self.counts.taken[action.index] += 1
+            self.counts.generated += count
+            self.counts.taken[action.index] += count
             for prop, judges in self._judges:
                 judge = judges.get(action.index)
                 if judge is None or (prop, 0) in self.findings:
                     continue
                 if not self.memory.holds(self.model.predicates[judge], self._padded(state) + after):
                     self.findings[prop, 0] = Finding(index, action.index, after)
-            self._meet(after, index, action)
+            if insert:
+                self._meet(after, index, action)
         if not successors and self.settings.deadlock and not self._may_stop(state):
             self.findings.setdefault((DEADLOCK, 0), Finding(index))
+        return successors
 
     def _may_stop(self, state: State) -> bool:
         return any(self.memory.holds(self.model.predicates[each], state) for each in self.model.terminal)

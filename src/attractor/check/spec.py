@@ -32,7 +32,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from attractor.check import declarations as words
 from attractor.check.errors import Disabled, MutationError, SpecError, author_line
 from attractor.check.execution import Execution, Token, apply, steps
-from attractor.check.model import AFTER, DERIVED, Arguments, Fairness, Instance, Model, Routine, Symmetry
+from attractor.check.memory import Memory
+from attractor.check.model import AFTER, DERIVED, Arguments, Fairness, Instance, Model, Routine, State, Symmetry
 from attractor.check.properties import Case, Property
 
 if TYPE_CHECKING:
@@ -226,6 +227,7 @@ class Compiler:
             self._enabledness(part)
             self._bounds(part)
             self._safety(part)
+            self._refinements(part)
             self._liveness(part)
             self._fairness(part)
             self._symmetry(part)
@@ -322,6 +324,17 @@ class Compiler:
                 (judges[action.index],) = self.model.add_predicates(f"{name} of {action.label}", function)
         return judges
 
+    def _refinements(self, part: Spec) -> None:
+        for name, declared in part.of(words.Refinement):
+            abstract = declared.abstract
+            abstraction = Abstraction(abstract if isinstance(abstract, Spec) else abstract(part), declared.function)
+            starts = self.model.add_predicates(f"{name} initially", self.bind(part, abstraction.starts))
+            judges = {}
+            for action in self.model.actions:
+                function = self.bind(part, _judge(part, abstraction.permits, action))
+                (judges[action.index],) = self.model.add_predicates(f"{name} of {action.label}", function)
+            self.model.properties.append(Property(name, "refines", (Case(operands=tuple(starts), steps=judges),)))
+
     def _liveness(self, part: Spec) -> None:
         for name, declared in part.of(words.LivenessProperty):
             arguments = self.product(part, declared.over)
@@ -361,6 +374,45 @@ class Compiler:
             slots = [family for family in maps if all(ref < AFTER for ref in family.refs.values())]
             columns = tuple(tuple(family.refs[key] for family in slots) for key in keys)
             self.model.symmetries.append(Symmetry(name, columns))
+
+
+class Abstraction:
+    """A function from concrete states to states of an abstract specification."""
+
+    def __init__(self, abstract: Spec, function: Callable[..., Mapping[str, Any]]) -> None:
+        self._name = abstract.name
+        self._model = abstract.compile()
+        self._memory = Memory(self._model)
+        self._function = function
+
+    def starts(self, concrete: Spec) -> bool:
+        """Whether an initial state maps to an initial state."""
+        return self.of(concrete) in self._model.initial
+
+    def permits(self, before: Spec, step: Step) -> bool:
+        """Whether a concrete step maps to an abstract step or to none."""
+        one, other = self.of(before), self.of(step.after)
+        return one == other or any(
+            apply(writes, action.binding, one) == other
+            for action in self._model.actions
+            for writes in self._memory.steps(action, one)
+        )
+
+    def of(self, concrete: Spec) -> State:
+        """The abstract state of a concrete one."""
+        values = dict(self._function(concrete))
+        state = []
+        for slot in self._model.slots:
+            if slot.variable not in values:
+                raise SpecError(f"the abstraction to {self._name} gives no value for its variable `{slot.variable}`")
+            value = values[slot.variable]
+            state.append(slot.domain.intern(_part(value, slot.key) if slot.keyed else value))
+        return tuple(state)
+
+
+def _part(whole: Any, key: Any) -> Any:
+    """One key's part of a map's value, or whether a set has it."""
+    return key in whole if isinstance(whole, set | frozenset) else whole[key]
 
 
 def _where_it_applies(function: Callable[..., Any], applied: set[str], name: str) -> Callable[..., bool]:

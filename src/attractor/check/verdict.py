@@ -68,6 +68,7 @@ class Verdict:
     engine: str = "python"
     threads: int = 1
     warnings: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
     coverage: tuple[ActionCoverage, ...] = field(default=(), repr=False)
 
     @property
@@ -118,6 +119,7 @@ class Verdict:
             "threads": self.threads,
             "properties": [each.to_json() for each in self.properties],
             "warnings": list(self.warnings),
+            "advice": list(self.advice),
         }
 
     def text(self) -> str:
@@ -130,6 +132,7 @@ class Verdict:
             lines.append(f"  stopped at: {self.bound}; what lies beyond was not seen")
         lines += self._property_lines()
         lines += [f"  warning: {warning}" for warning in self.warnings]
+        lines += [f"  advice: {each}" for each in self.advice]
         return "\n".join(lines)
 
     def _property_lines(self) -> Iterable[str]:

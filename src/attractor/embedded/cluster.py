@@ -15,7 +15,9 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.apiserver.authorization import AnonymousRead
+from attractor.apiserver.core import Core
 from attractor.apiserver.rbac import RbacAuthorizer
+from attractor.apiserver.reviews import Reviewer, Verified
 from attractor.apiserver.server import Server
 from attractor.embedded.bootstrap import create_default_roles
 from attractor.embedded.controllers import CONTROLLERS, Controllers
@@ -33,7 +35,7 @@ from attractor.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -98,11 +100,20 @@ class EmbeddedCluster:
         """Where the cluster's state is."""
         return self.server.store
 
+    def _reviewer(self) -> Reviewer:
+        """Reviews are answered by those who decide on requests; tokens are good for any audience that is asked for."""
+
+        def verify(token: str, audiences: Sequence[str]) -> Verified | None:
+            user = self.authenticator.user_of(token.encode())
+            return None if user is None else Verified(user, tuple(audiences))
+
+        return Reviewer(self._authorizer, RbacAuthorizer().rules, verify)
+
     async def __aenter__(self) -> Self:
         store = await open_store(self._given) if isinstance(self._given, str) else self._given
         try:
             self._stack.push_async_callback(store.aclose)
-            server = Server(store, self._source)
+            server = Server(store, self._source, Core(reviewer=self._reviewer()))
             is_fresh = not (await store.snapshot()).count("")
             await server.start()
             await create_default_roles(server)

@@ -75,11 +75,15 @@ class Authenticator:
         """Accept a token."""
         self._by_digest[hashlib.sha256(token.encode()).digest()] = user
 
+    def user_of(self, token: bytes) -> User | None:
+        """Whose token that is; None when it is not known."""
+        return self._by_digest.get(hashlib.sha256(token).digest())
+
     def authenticate(self, request: HttpRequest, peer: Peer) -> User:
         """The user; raises ``Unauthorized`` for credentials that are not known."""
         header = request.headers.get(b"authorization")
         if header is not None and header[:7].lower() == b"bearer ":
-            user = self._by_digest.get(hashlib.sha256(header[7:].strip()).digest())
+            user = self.user_of(header[7:].strip())
             if user is None:
                 raise Unauthorized("Unauthorized")
             return user

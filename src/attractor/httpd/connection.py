@@ -104,7 +104,7 @@ class Connection(asyncio.Protocol):
         self._is_lingering = False
         self._is_advancing = False
         self._reads_paused = False
-        self._phase = (0, 0)
+        self._phase = (0, False)
         self._since = 0.0
         """When the present phase (idle, in a head, in a body, answering, stalled, lingering) began."""
         self._stalled_since = 0.0
@@ -228,6 +228,7 @@ class Connection(asyncio.Protocol):
     def end(self) -> None:
         """The streamed answer is complete."""
         request, self._stream = self._current, None
+        self._since = self._loop.time()
         if self._transport is None or request is None:
             return
         if request.version == "1.1":
@@ -237,11 +238,13 @@ class Connection(asyncio.Protocol):
     # From here on: one request after the other.
 
     def _note_phase(self) -> None:
+        """Remember since when a request is on its way in; while idle, ``_since`` is the last answer's time."""
         parser = self._parser
-        phase = (parser.begun, 1 if parser.in_head else 2 if parser.in_body else 0)
-        if phase != self._phase:
-            self._phase = phase
-            self._since = self._loop.time()
+        if parser.in_head or parser.in_body:
+            phase = (parser.begun, parser.in_head)
+            if phase != self._phase:
+                self._phase = phase
+                self._since = self._loop.time()
 
     def _advance(self) -> None:
         """Answer what can be answered now. Not re-entered: a handler that ends at once just lets the loop go on."""
@@ -313,7 +316,8 @@ class Connection(asyncio.Protocol):
 
     def _send(self, request: HttpRequest, reply: Reply) -> None:
         shared, transport = self._shared, self._transport
-        shared.observer.answered(request.method, reply.code, self._loop.time() - self._started)
+        self._since = self._loop.time()
+        shared.observer.answered(request.method, reply.code, self._since - self._started)
         if transport is None:
             if reply.stream is not None:
                 reply.stream.lost()
@@ -322,7 +326,8 @@ class Connection(asyncio.Protocol):
         keep_alive = request.keep_alive and not shared.is_closing
         stream = reply.stream
         if stream is None:
-            reply = compressed(reply, request.headers.get(b"accept-encoding"), self._limits.gzip_bytes)
+            if len(reply.body) > self._limits.gzip_bytes:
+                reply = compressed(reply, request.headers.get(b"accept-encoding"))
         elif request.version == "1.0":
             keep_alive = False
         head = encode_head(
@@ -342,7 +347,6 @@ class Connection(asyncio.Protocol):
 
     def _done(self, *, keep_alive: bool) -> None:
         self._current = None
-        self._since = self._loop.time()
         if not keep_alive:
             self._close()
         elif not self._is_advancing:

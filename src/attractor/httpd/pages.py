@@ -14,6 +14,7 @@ import orjson
 from attractor import __version__
 from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.discovery import discover
+from attractor.httpd.formats.openapi_v2 import openapi_v2
 from attractor.httpd.formats.openapi_v3 import openapi_v3
 from attractor.httpd.reply import Reply
 from attractor.objects.builtin import KUBERNETES_VERSION
@@ -94,16 +95,15 @@ def discovery_page(ask: Ask) -> Reply | None:
 
 
 def openapi_page(ask: Ask) -> Reply | None:
-    """``/openapi/v3`` and below."""
-    if not ask.request.path.startswith("/openapi/v3"):
+    """``/openapi/v2``, and ``/openapi/v3`` and below."""
+    path = ask.request.path
+    if not path.startswith("/openapi/"):
         return None
-    document = openapi_v3(
-        catalog(ask.snapshot),
-        ask.request.path,
-        ask.request.header(b"accept"),
-        asked_hash=next(iter(ask.query.get("hash", ())), ""),
-        if_none_match=ask.request.header(b"if-none-match"),
-    )
+    accept, known = ask.request.header(b"accept"), ask.request.header(b"if-none-match")
+    asked = next(iter(ask.query.get("hash", ())), "")
+    served = catalog(ask.snapshot)
+    document = openapi_v3(served, path, accept, asked_hash=asked, if_none_match=known)
+    document = document or openapi_v2(served, path, accept, if_none_match=known)
     return reply_of(document) if document is not None else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from dataclasses import dataclass
 from email.utils import formatdate
+from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 
@@ -101,9 +102,9 @@ class Clock:
         return self._line
 
 
-def compressed(reply: Reply, accepts: bytes | None, at_bytes: int) -> Reply:
-    """The reply, gzipped if it is large and the client takes it."""
-    if len(reply.body) <= at_bytes or accepts is None or not accepts_gzip(accepts):
+def compressed(reply: Reply, accepts: bytes | None) -> Reply:
+    """The reply, gzipped if the client takes it."""
+    if accepts is None or not accepts_gzip(accepts):
         return reply
     headers = {**(reply.headers or {}), "Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
     body = gzip.compress(reply.body, compresslevel=_GZIP_LEVEL, mtime=0)
@@ -119,17 +120,22 @@ def accepts_gzip(accepts: bytes) -> bool:
     return False
 
 
+@lru_cache(maxsize=256)
+def _first_lines(code: int, content_type: str, *, says_caching: bool) -> bytes:
+    """What most answers of a code and a type have in common."""
+    caching = b"" if says_caching else b"Cache-Control: no-cache, private\r\n"
+    return b"%b%bContent-Type: %b\r\n" % (_STATUS_LINES[code], caching, content_type.encode("latin-1"))
+
+
 def encode_head(reply: Reply, *, audit_id: str, date: bytes, keep_alive: bool, version: str) -> bytes:
     """The status line and the headers, up to and including the empty line."""
-    lines = [
-        _STATUS_LINES[reply.code],
-        b"Audit-Id: %b\r\nContent-Type: %b\r\n" % (audit_id.encode("ascii"), reply.content_type.encode("latin-1")),
-        date,
-    ]
-    if reply.headers is None or "Cache-Control" not in reply.headers:
-        lines.append(b"Cache-Control: no-cache, private\r\n")
-    if reply.headers:
-        lines.extend(f"{name}: {value}\r\n".encode("latin-1") for name, value in reply.headers.items())
+    headers, audit = reply.headers, audit_id.encode("ascii")
+    first = _first_lines(reply.code, reply.content_type, says_caching=bool(headers and "Cache-Control" in headers))
+    if not headers and not reply.warnings and reply.stream is None and keep_alive and version == "1.1":
+        return b"%bAudit-Id: %b\r\n%bContent-Length: %d\r\n\r\n" % (first, audit, date, len(reply.body))
+    lines = [first, b"Audit-Id: %b\r\n" % audit, date]
+    if headers:
+        lines.extend(f"{name}: {value}\r\n".encode("latin-1") for name, value in headers.items())
     if reply.warnings:
         lines.extend(f"Warning: {warning_header(text)}\r\n".encode() for text in reply.warnings)
     if reply.stream is None:

@@ -13,8 +13,9 @@ from attractor.apiserver.authorization import MASTERS, attributes_of, forbidden
 from attractor.apiserver.core import Request
 from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.watch import Watch
+from attractor.httpd.bodyguard import check_body
 from attractor.httpd.formats.catalog import catalog
-from attractor.httpd.jsonguard import check_json
+from attractor.httpd.formats.protobuf import request_as_json
 from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
 from attractor.httpd.pages import PAGES, Ask
 from attractor.httpd.presentation import present, shape_of, watch_encoder
@@ -131,15 +132,17 @@ class Router:
             page = self._page(request, query)
             if page is not None:
                 return page
-        if request.body:
-            check_json(request.body, self._limits)
+        body, content_type = request.body, request.header(b"content-type")
+        if body:
+            body, content_type = request_as_json(request.method, request.path, content_type, body)
+            check_body(content_type.encode(), body, self._limits)
         shape = shape_of(request, query)
         asked = Request(
             method=request.method,
             path=request.path,
             query=query,
-            body=request.body,
-            content_type=request.header(b"content-type"),
+            body=body,
+            content_type=content_type,
             user=user,
             user_agent=request.header(b"user-agent"),
         )

@@ -116,7 +116,7 @@ def test_unknown_fields_are_dropped_and_reported_by_path_in_the_order_of_the_doc
 
 
 def test_raw_json_is_kept_as_it_is() -> None:
-    data = {"spec": {"x": [1, None, {}]}}
+    data: JsonObject = {"spec": {"x": [1, None, {}]}}
     assert strategy("apps/v1/ControllerRevision").decode({"data": data, "revision": 3}).obj["data"] == data
 
 

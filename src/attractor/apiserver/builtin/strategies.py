@@ -22,7 +22,7 @@ from attractor.objects.fields import METADATA_ONLY
 
 if TYPE_CHECKING:
     from attractor.apiserver.builtin.decode import Decode
-    from attractor.objects.builtin import ResourceInfo
+    from attractor.objects.builtin import GoField, ResourceInfo
     from attractor.objects.field import FieldError
     from attractor.objects.jsontypes import JsonObject
 
@@ -82,8 +82,12 @@ class BuiltinStrategy(Strategy):
             if prepare is not None:
                 prepare(obj, old)
 
+    @cached_property
+    def _status_field(self) -> GoField | None:
+        return go_type(self.info.definition).fields.get("status")
+
     def _set_status(self, obj: JsonObject, old: JsonObject | None) -> None:
-        field = go_type(self.info.definition).fields.get("status")
+        field = self._status_field
         if old is not None and "status" in old:
             obj["status"] = old["status"]
         elif field is not None and not field.is_dropped_when_zero:

@@ -12,7 +12,7 @@ class Peterson(Spec):
     """Mutual exclusion by two flags and a turn."""
 
     at: Map[int, str] = each(BOTH, IDLE)
-    flag: Map[int, bool] = each(BOTH, False)  # noqa: FBT003 - the value, not an option
+    flag: Map[int, bool] = each(BOTH, False)
     turn: int = var(0)
 
     @action(p=BOTH)

@@ -1,4 +1,4 @@
-"""Dining philosophers: each takes two forks. With ``polite`` the last one takes the other fork first, and none starves."""
+"""Dining philosophers: two forks each. With ``polite`` the last one takes the other fork first, and none starves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Philosophers(Spec):
     """Philosophers at a round table; fork ``i`` lies between philosopher ``i`` and the next."""
 
     seats: int = constant(3)
-    polite: bool = constant(True)  # noqa: FBT003 - the value, not an option
+    polite: bool = constant(True)
 
     at: Map[int, str] = each(seats, THINKING)
     holder: Map[int, int | None] = each(seats, None)

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from attractor.apiserver.routing import parse_path
+from attractor.httpd.formats.encoding import JSON
 from attractor.httpd.formats.wire import (
     BYTES,
     FIXED32,
@@ -54,6 +56,22 @@ _WRAPPED_LISTS = frozenset({"ExtraValue", "Verbs"})
 """Lists of text that are messages of their own, because maps cannot hold lists."""
 _FIRST_SECOND, _LAST_SECOND = -62167219200, 253402300799
 _SUMMARY_BYTES = 30
+
+
+def request_as_json(method: str, path: str, content_type: str, body: bytes) -> tuple[bytes, str]:
+    """A request's body and content type, in JSON when they were protobuf for a built-in kind; raises ``BadRequest``.
+
+    Patches and custom resources know no protobuf: their bodies come back as they are, for the core to refuse.
+    """
+    is_protobuf = content_type.split(";", 1)[0].strip().lower() == PROTOBUF
+    if not is_protobuf or not body or method not in {"POST", "PUT", "DELETE"}:
+        return body, content_type
+    target = parse_path(path)
+    info = builtin.find(target.group, target.version, target.resource) if target is not None else None
+    if target is None or info is None:
+        return body, content_type
+    kind = info.subresources[target.subresource].kind if target.subresource in info.subresources else info.kind
+    return to_json(body, "DeleteOptions" if method == "DELETE" else kind), JSON
 
 
 def to_json(data: bytes, must_be: str) -> bytes:

@@ -8,6 +8,7 @@ custom column found nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, cast
 
 from attractor.apiserver.conversion import CONVERSIONS
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from attractor.objects.timestamps import Moment
 
 IncludeObject = Literal["None", "Metadata", "Object"]
-SCALE = "Scale"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,7 @@ class View:
         return obj.get("kind") == self.list_kind and "items" in obj
 
 
+@lru_cache(maxsize=256)
 def view(catalog: Catalog, gvk: GroupVersionKind, resource: str, list_kind: str = "") -> View:
     """How objects of a kind are shown; ``list_kind`` is the kind of their lists, ``KindList`` when not given."""
     list_kind = list_kind or f"{gvk.kind}List"

@@ -118,7 +118,7 @@ def _validate_volumes(spec: JsonObject, path: str) -> list[FieldError]:
     errors = []
     for volume, at in each(spec, "volumes", path):
         errors += required_name(names.dns1123_label, volume.get("name"), f"{at}.name")
-        sources = [name for name in volume if name != "name"]
+        sources = sorted((name for name in volume if name != "name"), key=lambda name: name != "emptyDir")
         if not sources:
             errors.append(FieldError.required(at, "must specify a volume type"))
         for name in sources[1:]:
@@ -189,8 +189,8 @@ def validate_pod_update(pod: JsonObject, old: JsonObject) -> list[FieldError]:
             errors += required(container, at, "image")
     errors += _validate_deadline_change(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
     kept, wanted = before.get("tolerations") or [], spec.get("tolerations") or []
-    shown = [_without_seconds(toleration) for toleration in wanted]
-    if any(_without_seconds(toleration) not in shown for toleration in kept):
+    still = [_without_seconds(toleration) for toleration in wanted]
+    if any(_without_seconds(toleration) not in still for toleration in kept):
         errors.append(
             FieldError.forbidden(
                 "spec.tolerations", "existing toleration can not be modified except its tolerationSeconds"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.objects import builtin
@@ -43,6 +43,7 @@ class Column(NamedTuple):
         }
 
 
+@cache
 def describe(about: str) -> str:
     """The text, or the published description of the field that it names."""
     if not about.startswith("io.k8s.") or "#" not in about:

@@ -1,0 +1,71 @@
+"""Checks on what was remembered: a step that is not a function of what it reads would make every verdict worthless.
+
+``audit`` runs every action again, directly, in a random sample of the explored states, and compares; it looks whether
+a value was changed after it became part of a state. ``advice`` tells the author which actions are expensive and why.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from attractor.check.errors import MutationError
+from attractor.check.execution import apply, steps
+from attractor.check.memory import impure
+
+if TYPE_CHECKING:
+    from attractor.check.exploration import Exploration
+    from attractor.check.memory import Tally
+    from attractor.check.model import Model, State
+
+SAMPLE = 24
+TOO_OFTEN = 2_000
+
+
+def audit(exploration: Exploration, seed: int = 0) -> None:
+    """Raise ``ImpureStep`` or ``MutationError`` if a sample of the explored states tells that the tables are wrong."""
+    model = exploration.model
+    _audit_values(model)
+    count = exploration.counts.distinct
+    for index in random.Random(seed).sample(range(count), min(SAMPLE, count)):  # noqa: S311 - a sample, not a secret
+        state = exploration.state(index)
+        remembered = Counter(exploration.successors(index))
+        again = Counter(_again(exploration, model, state))
+        differing = next(iter((remembered - again) | (again - remembered)), None)
+        if differing is not None:
+            raise impure(model.actions[differing[0]])
+
+
+def _again(exploration: Exploration, model: Model, state: State) -> list[tuple[int, State]]:
+    return [
+        (action.index, exploration.key(apply(outcome.leaf, action.binding, state)))
+        for action in model.actions
+        for outcome in steps(model, action, state)
+        if isinstance(outcome.leaf, tuple)
+    ]
+
+
+def _audit_values(model: Model) -> None:
+    for domain in {id(slot.domain): slot.domain for slot in model.slots}.values():
+        for number, value in enumerate(domain.values):
+            if domain.ids.get(value) != number:
+                raise MutationError(
+                    f"a value of `{domain.name}` was changed after it became part of a state; it is now {value!r}; "
+                    f"build a new value instead (a Record's `but`, a tuple, a frozenset)"
+                )
+
+
+def advice(model: Model, tallies: dict[str, Tally], distinct: int) -> list[str]:
+    """What the author could change to be checked faster."""
+    found = []
+    for name in dict.fromkeys(action.name for action in model.actions):
+        tally = tallies.get(name)
+        if tally is None or tally.executed < TOO_OFTEN or tally.executed * 5 < distinct:
+            continue
+        found.append(
+            f"action {name} was executed {tally.executed:,} times for {distinct:,} states, because it reads "
+            f"{tally.widest} slots ({', '.join(tally.slots[:6])}{', ...' if len(tally.slots) > 6 else ''}); "
+            f"read fewer, ask a `predicate`, or split a variable with `each`, `subset` or `fields`"
+        )
+    return found
