@@ -21,7 +21,9 @@ from attractor.apiserver.reviews import Reviewer, Verified
 from attractor.apiserver.server import Server
 from attractor.embedded.bootstrap import create_default_roles
 from attractor.embedded.controllers import CONTROLLERS, Controllers
+from attractor.embedded.serviceaddresses import ServiceAddresses
 from attractor.embedded.source import SystemSource
+from attractor.embedded.webhooks import Webhooks
 from attractor.httpd.authentication import Authenticator
 from attractor.httpd.limits import DEFAULT_LIMITS
 from attractor.httpd.listener import Listener
@@ -35,7 +37,7 @@ from attractor.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -74,6 +76,7 @@ class EmbeddedCluster:
         authorizer: Authorizer | None = None,
         anonymous_read: bool = False,
         limits: Limits = DEFAULT_LIMITS,
+        service_addresses: Mapping[tuple[str, str], tuple[str, int]] | None = None,
     ) -> None:
         self._given = store
         self._controllers = controllers
@@ -83,6 +86,7 @@ class EmbeddedCluster:
         if anonymous_read:
             self._authorizer = AnonymousRead(self._authorizer)
         self._limits = limits
+        self._service_addresses = service_addresses
         self.metrics = Metrics()
         self._stack = AsyncExitStack()
         self._listeners: list[Listener] = []
@@ -113,7 +117,9 @@ class EmbeddedCluster:
         store = await open_store(self._given) if isinstance(self._given, str) else self._given
         try:
             self._stack.push_async_callback(store.aclose)
-            server = Server(store, self._source, Core(reviewer=self._reviewer()))
+            webhooks = Webhooks(ServiceAddresses(store.snapshot_nowait, self._service_addresses))
+            self._stack.callback(webhooks.close)
+            server = Server(store, self._source, Core(reviewer=self._reviewer()), webhooks)
             is_fresh = not (await store.snapshot()).count("")
             await server.start()
             await create_default_roles(server)

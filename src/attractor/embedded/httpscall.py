@@ -54,8 +54,11 @@ class _Reader:
     """Collects one response; httptools calls its ``on_`` methods."""
 
     def __init__(self) -> None:
+        self.parser = httptools.HttpResponseParser(self)
         self.body = bytearray()
         self.is_complete = False
+        self.is_kept = False
+        """Whether the connection takes another request; only to be told at the very end."""
 
     def on_body(self, data: bytes) -> None:
         """A piece of the body."""
@@ -64,6 +67,7 @@ class _Reader:
     def on_message_complete(self) -> None:
         """That was all."""
         self.is_complete = True
+        self.is_kept = self.parser.should_keep_alive()
 
 
 class _Connection(NamedTuple):
@@ -152,7 +156,6 @@ async def _connect(place: Place) -> _Connection:
 async def _read(reader: asyncio.StreamReader) -> tuple[HttpAnswer, bool]:
     """One response, and whether the connection can take another request."""
     found = _Reader()
-    parser = httptools.HttpResponseParser(found)
     size = 0
     while not found.is_complete:
         data = await reader.read(READ_BYTES)
@@ -163,5 +166,5 @@ async def _read(reader: asyncio.StreamReader) -> tuple[HttpAnswer, bool]:
         size += len(data)
         if size > MAX_ANSWER_BYTES:
             raise CallError(f"the answer is larger than {MAX_ANSWER_BYTES} bytes")
-        parser.feed_data(data)
-    return HttpAnswer(parser.get_status_code(), bytes(found.body)), parser.should_keep_alive()
+        found.parser.feed_data(data)
+    return HttpAnswer(found.parser.get_status_code(), bytes(found.body)), found.is_kept

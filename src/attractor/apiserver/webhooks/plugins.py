@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from attractor.apiserver.admission import Plugin
 from attractor.apiserver.admissionrequest import convert, versioned
 from attractor.apiserver.matchconditions import bindings_of
+from attractor.apiserver.strategy import DecodeError
 from attractor.apiserver.webhooks.configuration import GROUP, MUTATING, VALIDATING, has_registrations, webhooks
 from attractor.apiserver.webhooks.review import CallFailed, Ruling, failure, question_of, ruling_of
-from attractor.apiserver.strategy import DecodeError
 from attractor.objects.errors import ApiError, InternalError
 from attractor.objects.patch.json_patch import PatchFailed, apply_json_patch
 
@@ -139,9 +139,7 @@ class ValidatingWebhooks(Plugin):
     def validate(self, attributes: Attributes) -> None:
         """Refuse what one of them refuses; the first refusal, in their order, is the answer."""
         calls = [
-            call
-            for webhook in _concerned(attributes, VALIDATING)
-            if (call := _call(webhook, attributes)) is not None
+            call for webhook in _concerned(attributes, VALIDATING) if (call := _call(webhook, attributes)) is not None
         ]
         if not calls:
             return
