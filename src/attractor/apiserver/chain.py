@@ -9,9 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.admission import NamespaceLifecycle
+from attractor.apiserver.policies.plugin import ValidatingAdmissionPolicies
 from attractor.apiserver.webhooks.plugins import MutatingWebhooks, ValidatingWebhooks
 
 if TYPE_CHECKING:
     from attractor.apiserver.admission import Plugin
 
-DEFAULT_CHAIN: tuple[Plugin, ...] = (NamespaceLifecycle(), MutatingWebhooks(), ValidatingWebhooks())
+DEFAULT_CHAIN: tuple[Plugin, ...] = (
+    NamespaceLifecycle(),
+    MutatingWebhooks(),
+    ValidatingAdmissionPolicies(),
+    ValidatingWebhooks(),
+)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from attractor.apiserver.admissionrequest import request_of
 from attractor.objects.errors import Forbidden
 from attractor.objects.schema.cel import CelCheckError, CelError, CelProgram
-from attractor.objects.schema.cel.types import BOOL, DYN
+from attractor.objects.schema.cel.types import DYN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,17 +32,6 @@ def compiled(text: str, variables: tuple[str, ...] = REQUEST_VARIABLES) -> CelPr
     """An expression over untyped variables; raises ``CelCheckError``."""
     types: dict[str, Type | Declaration] = dict.fromkeys(variables, DYN)
     return CelProgram.compile(text, types)
-
-
-def compile_error(text: str, variables: tuple[str, ...], *, needs_bool: bool = True) -> str:
-    """What is wrong with an expression; empty when nothing is."""
-    try:
-        program = compiled(text, variables)
-    except CelCheckError as error:
-        return f"compilation failed: {error}"
-    if needs_bool and program.result not in {BOOL, DYN}:
-        return "must evaluate to bool"
-    return ""
 
 
 def bindings_of(attributes: Attributes, seen: Versioned) -> dict[str, Any]:

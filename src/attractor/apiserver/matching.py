@@ -74,7 +74,7 @@ def _has(allowed: Sequence[str], value: str) -> bool:
 def _matches_resource(pattern: str, target: Target) -> bool:
     """``*`` is every resource but no subresource, ``*/*`` is everything."""
     resource, _, subresource = pattern.partition("/")
-    return resource in {"*", target.resource} and (subresource == "*" or subresource == target.subresource)
+    return resource in {"*", target.resource} and subresource in {"*", target.subresource}
 
 
 class Selectors(NamedTuple):

@@ -6,6 +6,7 @@ import ipaddress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from attractor.apiserver.builtin.validation.policies import match_condition_errors
 from attractor.apiserver.builtin.validation.rules import (
     PROTOCOLS,
     cidr,
@@ -334,6 +335,7 @@ def _validate_webhook(webhook: JsonObject, path: str) -> list[FieldError]:
         errors.append(FieldError.invalid(f"{path}.timeoutSeconds", timeout, detail))
     for field in ("namespaceSelector", "objectSelector"):
         errors += validate_label_selector(webhook.get(field), f"{path}.{field}")
+    errors += match_condition_errors(webhook, path)
     return errors + _validate_client(webhook.get("clientConfig") or {}, f"{path}.clientConfig")
 
 
