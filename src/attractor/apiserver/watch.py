@@ -84,7 +84,9 @@ class Watch:
         """What is there already, if the watcher wants it."""
         if not self.initial:
             return
-        for entry in snapshot.range(self.prefix):
+        entries = snapshot.range(self.prefix)
+        self.kind.prepare([entry.value for entry in entries] if self.kind.remote else ())
+        for entry in entries:
             if self._matches(entry.value):
                 yield WatchEvent("ADDED", with_version(self.kind.served(entry.value), entry.revision))
         if self.marks_end:

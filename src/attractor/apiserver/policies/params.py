@@ -68,5 +68,5 @@ def kind_of(gvk: GroupVersionKind, txn: Transaction) -> Kind | None:
     for entry in txn.range(custom_registry.PREFIX):
         kind = custom_registry.served_kinds(entry.value).get(gvk.version)
         if kind is not None and kind.gvk == gvk:
-            return kind
+            return kind.bound_to(txn)
     return None

@@ -123,7 +123,7 @@ class Variables:
         self._failures: dict[str, CelError | CelCheckError] = {}
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression; raises ``CelError`` or ``CelCheckError``, a failed variable's own if it is needed."""
+        """The value of an expression; raises ``CelError`` or ``CelCheckError``, a failed variable's own."""
         needed = [name for name in _MENTION.findall(expression) if name in self._expressions]
         for name in needed:
             self._prepare(name)

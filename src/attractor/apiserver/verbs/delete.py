@@ -101,7 +101,9 @@ def delete_collection(call: Call) -> Response:
     op, kind, txn = call.op, call.kind, call.txn
     labels, fields = selectors(kind, op.list)
     items: list[bytes] = []
-    for entry in txn.range(kind.prefix(op.namespace)):
+    entries = txn.range(kind.prefix(op.namespace))
+    kind.prepare([entry.value for entry in entries] if kind.remote else ())
+    for entry in entries:
         if not matching(kind, entry.value, labels, fields):
             continue
         txn.get(entry.key)
