@@ -9,7 +9,7 @@ an event loop runs ``Core`` on a transaction itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from attractor.apiserver.core import Core
 from attractor.apiserver.custom import registry as custom_registry
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from attractor.apiserver.response import Response
     from attractor.apiserver.transaction import Source
     from attractor.store.contract import Snapshot, Store
+
+T = TypeVar("T")
 
 MAX_ATTEMPTS = 100
 """How often a write is run again when other writers keep being faster; each loss means that another one won."""
@@ -68,6 +70,15 @@ class Server:
     def transaction(self, snapshot: Snapshot) -> Transaction:
         """A fresh transaction on a snapshot of this server's store."""
         return Transaction(snapshot, self.source, self.store.snapshot_at)
+
+    async def read(self, snapshot: Snapshot, look: Callable[[Transaction], T]) -> T:
+        """What a look at a snapshot shows, with the outside's answers where it needs them; raises ``ApiError``."""
+        consultation = _Consultation(self)
+        while True:
+            try:
+                return look(consultation.transaction(snapshot))
+            except NeedsAnswers as needs:
+                await consultation.answer(needs)
 
     async def _run(self, attempt: Callable[[Transaction], Response]) -> Response:
         consultation: _Consultation | None = None

@@ -14,6 +14,7 @@ from attractor.apiserver.core import Request
 from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.watch import Watch
 from attractor.httpd.bodyguard import check_body
+from attractor.httpd.convertedwatch import ConvertedWatch
 from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.protobuf import request_as_json
 from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
@@ -176,6 +177,9 @@ class Router:
             return None
         encode = watch_encoder(request, asked.query, kind, txn)
         watch = Watch.open(op, kind, snapshot)
+        if kind.remote is not None:
+            converted = ConvertedWatch(server, watch, snapshot, encode or encode_line, op.list.timeout_s)
+            return Reply(200, stream=converted)
         # What is encoded for one client alone is shared with no other.
         own = None if encode is None else object()
         key = (watch.prefix, kind, op.list.label_selector, op.list.field_selector, own)
