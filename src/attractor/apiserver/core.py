@@ -7,8 +7,9 @@ a module under ``verbs`` and a line to ``_VERBS``; a subresource with a meaning 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from attractor.apiserver import bodies, options, routing
 from attractor.apiserver.chain import DEFAULT_CHAIN
@@ -25,7 +26,7 @@ from attractor.apiserver.operation import (
     WriteOptions,
 )
 from attractor.apiserver.registry import find_kind
-from attractor.apiserver.response import refusal
+from attractor.apiserver.response import Response, refusal
 from attractor.apiserver.reviews import is_review, review
 from attractor.apiserver.verbs.call import Call
 from attractor.apiserver.verbs.create import create
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from attractor.apiserver.admission import Plugin
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.operation import Verb
-    from attractor.apiserver.response import Response
     from attractor.apiserver.reviews import Reviewer
     from attractor.apiserver.routing import Target
     from attractor.apiserver.transaction import Transaction
@@ -63,16 +63,15 @@ _STATE_SUBRESOURCES = frozenset({"status", "finalize"})
 _PATCH_TYPES: tuple[PatchType, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """What a caller sent, as HTTP has it, already authenticated."""
 
     method: str
     path: str
-    query: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    query: Mapping[str, Sequence[str]] = {}
     body: bytes = b""
     content_type: str = ""
-    user: User = field(default_factory=User)
+    user: User = User()
     user_agent: str = ""
 
 
@@ -122,7 +121,9 @@ class Core:
 
 def _warned(response: Response, txn: Transaction) -> Response:
     """The response with what admission had to say."""
-    return replace(response, warnings=(*response.warnings, *txn.warnings)) if txn.warnings else response
+    if not txn.warnings:
+        return response
+    return Response(response.code, response.body, (*response.warnings, *txn.warnings))
 
 
 def kind_for(op: Operation, txn: Transaction) -> Kind:

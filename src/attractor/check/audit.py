@@ -1,7 +1,8 @@
 """Checks on what was remembered: a step that is not a function of what it reads would make every verdict worthless.
 
-``audit`` runs every action again, directly, in a random sample of the explored states, and compares; it looks whether
-a value was changed after it became part of a state. ``advice`` tells the author which actions are expensive and why.
+``audit`` runs some remembered executions of every routine again, and every action in some of the states, and compares;
+it looks whether a value was changed after it became part of a state. ``advice`` tells the author which actions are
+expensive, and why.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from attractor.check.errors import MutationError
-from attractor.check.execution import apply, steps
+from attractor.check.execution import apply, evaluations, steps
 from attractor.check.memory import impure
 
 if TYPE_CHECKING:
+    from attractor.check.execution import Outcome
     from attractor.check.exploration import Exploration
-    from attractor.check.memory import Tally
+    from attractor.check.memory import Sample, Tally
     from attractor.check.model import Model, State
 
 SAMPLE = 24
@@ -27,6 +29,10 @@ def audit(exploration: Exploration, seed: int = 0) -> None:
     """Raise ``ImpureStep`` or ``MutationError`` if a sample of the explored states tells that the tables are wrong."""
     model = exploration.model
     _audit_values(model)
+    for tally in exploration.tallies.values():
+        for sample in tally.samples:
+            if _meaning(sample, sample.outcomes) != _meaning(sample, _run_again(model, sample)):
+                raise impure(sample.instance)
     count = exploration.counts.distinct
     for index in random.Random(seed).sample(range(count), min(SAMPLE, count)):  # noqa: S311 - a sample, not a secret
         state = exploration.state(index)
@@ -35,6 +41,19 @@ def audit(exploration: Exploration, seed: int = 0) -> None:
         differing = next(iter((remembered - again) | (again - remembered)), None)
         if differing is not None:
             raise impure(model.actions[differing[0]])
+
+
+def _run_again(model: Model, sample: Sample) -> list[Outcome]:
+    is_action = sample.instance in model.actions
+    return (steps if is_action else evaluations)(model, sample.instance, sample.state)
+
+
+def _meaning(sample: Sample, outcomes: list[Outcome]) -> list[State | int | None]:
+    """The results of an execution, whether its references were virtual or real."""
+    return [
+        apply(each.leaf, sample.instance.binding, sample.state) if isinstance(each.leaf, tuple) else each.leaf
+        for each in outcomes
+    ]
 
 
 def _again(exploration: Exploration, model: Model, state: State) -> list[tuple[int, State]]:

@@ -142,6 +142,7 @@ class Judgement:
             bound=exploration.bound,
             engine=engine,
             threads=self.settings.threads,
+            table_bytes=exploration.table_bytes(),
             warnings=tuple(self.warnings),
             advice=tuple(advice(self.model, exploration.tallies, counts.distinct)),
             coverage=self._coverage(exploration),

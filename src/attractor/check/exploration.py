@@ -115,6 +115,9 @@ class Exploration(Protocol):
     def parent(self, index: int) -> int | None:
         """The state from which it was first reached; None for an initial state."""
 
+    def table_bytes(self) -> int:
+        """The memory that the states take, with their predecessors and the index over them."""
+
     def initial(self) -> list[int]:
         """The indices of the initial states."""
 

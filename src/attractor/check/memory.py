@@ -10,7 +10,7 @@ disabled; 1 (idle) -> read ``queue``; 0 (empty) -> disabled; 7 -> write ``queue`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import ImpureStep
@@ -50,6 +50,18 @@ class Leaf:
         self.value = value
 
 
+SAMPLES_PER_ROUTINE = 4
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One remembered execution: where it happened and how it went."""
+
+    instance: Instance
+    state: State
+    outcomes: list[Outcome]
+
+
 @dataclass
 class Tally:
     """How well a routine is remembered: executions of its Python code, and what the widest of them read."""
@@ -57,10 +69,16 @@ class Tally:
     executed: int = 0
     widest: int = 0
     slots: tuple[str, ...] = ()
+    samples: list[Sample] = field(default_factory=list)
 
-    def note(self, model: Model, instance: Instance, outcomes: list[Outcome]) -> None:
-        """Count these executions."""
+    def note(self, model: Model, instance: Instance, state: State, outcomes: list[Outcome]) -> None:
+        """Count these executions, and keep a few of them to be run again by the audit."""
         self.executed += len(outcomes)
+        if any(outcome.leaf for outcome in outcomes):
+            if len(self.samples) < SAMPLES_PER_ROUTINE:
+                self.samples.append(Sample(instance, state, outcomes))
+            else:
+                self.samples[self.executed % SAMPLES_PER_ROUTINE] = Sample(instance, state, outcomes)
         for outcome in outcomes:
             reads = [ref for ref, _ in outcome.path if ref < CHOICE]
             if len(reads) > self.widest:
@@ -139,7 +157,7 @@ class Memory:
         if not routine.shared:
             self._tries.pop(routine, None)
         key = routine if routine.shared else instance
-        self.tallies.setdefault(instance.name, Tally()).note(self.model, instance, outcomes)
+        self.tallies.setdefault(instance.name, Tally()).note(self.model, instance, state, outcomes)
         for outcome in outcomes:
             self._tries[key] = insert(self._tries.get(key), outcome, instance)
 

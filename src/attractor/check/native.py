@@ -92,11 +92,6 @@ class NativeSearch:
             self._resolve()
         return mask
 
-    def bytes_used(self) -> int:
-        """The memory that states and tries take."""
-        counts = self._kernel.counts()
-        return counts["table_bytes"] + counts["trie_bytes"]
-
     def table_bytes(self) -> int:
         """The memory that states, predecessors and their index take."""
         return self._kernel.counts()["table_bytes"]
@@ -255,10 +250,9 @@ class NativeSearch:
     def _fit(self) -> None:
         """Repack if a domain outgrew its bits or a slot is new."""
         needed = [(len(slot.domain.values) - 1).bit_length() for slot in self.model.slots]
-        known = self._bits + [0] * (len(needed) - len(self._bits))
-        if self._bits and len(needed) == len(self._bits) and all(map(int.__le__, needed, known)):
+        if self._bits and len(needed) == len(self._bits) and all(map(int.__le__, needed, self._bits)):
             return
-        self._bits = with_room(needed, grown=[n > k > 0 for n, k in zip(needed, known, strict=True)])
+        self._bits = with_room(needed)
         self._kernel.fit(bytes(self._bits), [slot.default for slot in self.model.slots])
 
     def _padded(self, state: State) -> State:
@@ -279,12 +273,12 @@ class NativeSearch:
             if shared and not instance.routine.shared:
                 for each in self._sharers[instance.routine]:
                     self._kernel.separate(each)
+            self.tallies.setdefault(instance.name, Tally()).note(self.model, instance, state, outcomes)
             self._teach(number, instance, outcomes)
         self._fit()
         self._kernel.learned()
 
     def _teach(self, number: int, instance: Instance, outcomes: list[Outcome]) -> None:
-        self.tallies.setdefault(instance.name, Tally()).note(self.model, instance, outcomes)
         for outcome in outcomes:
             path = [part for pair in outcome.path for part in pair]
             leaf = outcome.leaf
@@ -311,10 +305,13 @@ def words_for(bits: Sequence[int]) -> int:
     return len(words)
 
 
-def with_room(needed: Sequence[int], grown: Sequence[bool]) -> list[int]:
-    """Give fields that are growing one bit more than they need, where that costs no further word."""
-    roomy = [width + 1 if growing else width for width, growing in zip(needed, grown, strict=True)]
-    return roomy if words_for(roomy) == words_for(needed) else list(needed)
+def with_room(needed: Sequence[int]) -> list[int]:
+    """Give fields room to grow, where that costs no further word: packing anew costs time, a spare bit nothing."""
+    words = words_for(needed)
+    generous = [width + (2 if width > 1 else 1) for width in needed]
+    modest = [width + 1 for width in needed]
+    used_ones = [width + 1 if width else 0 for width in needed]
+    return next((bits for bits in (generous, modest, used_ones) if words_for(bits) == words), list(needed))
 
 
 class NativeFairGraph:

@@ -133,11 +133,11 @@ class Search:
         if settings.on_progress:
             settings.on_progress(Progress(counts.distinct, counts.generated, counts.depth, frontier, seconds))
         if self.bound is None and frontier:
-            used = counts.distinct * self._bytes_per_state()
-            self.bound = settings.limit_reached(counts.distinct, seconds, used, violated=self._violated())
+            self.bound = settings.limit_reached(counts.distinct, seconds, self.table_bytes(), violated=self._violated())
 
-    def _bytes_per_state(self) -> int:
-        return 8 * len(self.model.slots) + 160
+    def table_bytes(self) -> int:
+        """The memory that the states take, estimated: a tuple, its place in a list and in a dictionary."""
+        return len(self._states) * (8 * len(self.model.slots) + 160)
 
     def _violated(self) -> bool:
         kinds = [p.kind for p in self.model.properties]

@@ -35,9 +35,10 @@ from attractor.check.execution import Execution, Token, apply, steps
 from attractor.check.memory import Memory
 from attractor.check.model import AFTER, DERIVED, Arguments, Fairness, Instance, Model, Routine, State, Symmetry
 from attractor.check.properties import Case, Property
+from attractor.check.splitting import conjuncts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 T = TypeVar("T")
 
@@ -309,11 +310,18 @@ class Compiler:
                 cases: tuple[Case, ...] = (Case(steps=self._judges(part, name, declared)),)
             else:
                 arguments = self.product(part, declared.over)
-                judged = _where_it_applies(self.bind(part, declared.function), self.model.applied, name)
-                function = judged if declared.kind == "always" else self.bind(part, declared.function)
-                indices = self.model.add_predicates(name, function, arguments)
-                cases = tuple(Case(each, (index,)) for each, index in zip(arguments, indices, strict=True))
+                parts = conjuncts(declared.function) if declared.kind == "always" else [declared.function]
+                cases = tuple(case for each in parts for case in self._cases(part, declared, each, arguments))
             self.model.properties.append(Property(name, declared.kind, cases))
+
+    def _cases(
+        self, part: Spec, declared: words.SafetyProperty[Any], function: Callable[..., Any], arguments: list[Arguments]
+    ) -> Iterator[Case]:
+        judge = self.bind(part, function)
+        if declared.kind == "always":
+            judge = _where_it_applies(judge, self.model.applied, declared.name)
+        indices = self.model.add_predicates(declared.name, judge, arguments)
+        return (Case(each, (index,)) for each, index in zip(arguments, indices, strict=True))
 
     def _judges(self, part: Spec, name: str, declared: words.SafetyProperty[Any]) -> dict[int, int]:
         judges = {}

@@ -67,6 +67,7 @@ class Verdict:
     bound: str | None = None
     engine: str = "python"
     threads: int = 1
+    table_bytes: int = 0
     warnings: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     coverage: tuple[ActionCoverage, ...] = field(default=(), repr=False)
@@ -117,6 +118,7 @@ class Verdict:
             "bound": self.bound,
             "engine": self.engine,
             "threads": self.threads,
+            "table_bytes": self.table_bytes,
             "properties": [each.to_json() for each in self.properties],
             "warnings": list(self.warnings),
             "advice": list(self.advice),

@@ -136,7 +136,7 @@ class Router:
         body, content_type = request.body, request.header(b"content-type")
         if body:
             body, content_type = request_as_json(request.method, request.path, content_type, body)
-            check_body(content_type.encode(), body, self._limits)
+            check_body(content_type, body, self._limits)
         shape = shape_of(request, query)
         asked = Request(
             method=request.method,
@@ -157,8 +157,8 @@ class Router:
         if shape is None:
             return Reply(response.code, response.encode(), warnings=response.warnings)
         txn = self._server.transaction(self._server.store.snapshot_nowait())
-        body = present(shape, request, query, response, txn)
-        return Reply(response.code, body, shape.agreed.content_type, warnings=response.warnings)
+        shaped = present(shape, request, query, response, txn)
+        return Reply(response.code, shaped, shape.agreed.content_type, warnings=response.warnings)
 
     def _is_nowhere(self, path: str) -> bool:
         """Whether a path is below no API group that is served."""

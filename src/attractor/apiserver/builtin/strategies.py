@@ -22,6 +22,7 @@ from attractor.objects.fields import METADATA_ONLY
 
 if TYPE_CHECKING:
     from attractor.apiserver.builtin.decode import Decode
+    from attractor.objects.apply.fieldset import FieldSet
     from attractor.objects.builtin import GoField, ResourceInfo
     from attractor.objects.field import FieldError
     from attractor.objects.jsontypes import JsonObject
@@ -55,6 +56,14 @@ class BuiltinStrategy(Strategy):
         if self._key == "/Secret":
             _merge_string_data(found.obj)
         return found
+
+    def reset_fields(self, subresource: str) -> FieldSet | None:
+        """A status write leaves the spec alone, and as much of metadata as the kind's rules say."""
+        if subresource != "status" or self._key in kindfacts.STATUS_KEEPS_METADATA:
+            return super().reset_fields(subresource)
+        if self._key in kindfacts.STATUS_KEEPS_LABELS:
+            return {"f:metadata": {"f:labels": {}}, "f:spec": {}}
+        return {"f:spec": {}}
 
     def default(self, obj: JsonObject) -> None:
         """Fill in what Kubernetes fills in."""

@@ -7,8 +7,8 @@
 #ifndef ATTRACTOR_KERNEL_H
 #define ATTRACTOR_KERNEL_H
 
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE 1
 #endif
 
 #include <stdatomic.h>
@@ -38,7 +38,10 @@ typedef struct {
     size_t capacity;
 } Vector;
 
-bool vector_reserve(Vector *vector, size_t element, size_t length);
+bool vector_grow(Vector *vector, size_t element, size_t length);
+static inline bool vector_reserve(Vector *vector, size_t element, size_t length) {
+    return length <= vector->capacity || vector_grow(vector, element, length);
+}
 void vector_free(Vector *vector);
 
 /* ---- trie.c ---------------------------------------------------------------------------------------------------- */

@@ -13,6 +13,8 @@
 #define QUOTA_PER_THREAD 4096
 #define MISSES_PER_ROUND 1024
 #define ALONE_BELOW 2048
+#define FAR 16
+#define NEAR 6
 
 static inline Instance *instances(const Kernel *kernel) { return kernel->tries.instances.data; }
 
@@ -428,6 +430,15 @@ static void round_expand(Worker *worker) {
     }
 }
 
+/* Ask early for what inserting will touch: the bucket of a record far ahead, the state behind one that is nearer. */
+static inline void shard_prefetch(const Shard *shard, uint32_t words, const uint64_t *record, size_t stride, size_t left) {
+    if (left > FAR) __builtin_prefetch(&shard->index[bucket_of(record[FAR * stride], shard->buckets)]);
+    if (left > NEAR) {
+        uint64_t entry = shard->index[bucket_of(record[NEAR * stride], shard->buckets)];
+        if (entry) __builtin_prefetch(shard->states + (size_t)((uint32_t)entry - 1) * words);
+    }
+}
+
 static void round_insert(Kernel *kernel, uint32_t owner) {
     uint32_t words = kernel->layout.words;
     Shard *shard = &kernel->shards[owner];
@@ -436,8 +447,7 @@ static void round_insert(Kernel *kernel, uint32_t owner) {
         const uint64_t *record = out->data;
         size_t stride = words + 2, count = out->length / stride;
         for (size_t i = 0; i < count; i++, record += stride) {
-            if (i + 8 < count && shard->buckets)
-                __builtin_prefetch(&shard->index[bucket_of(record[8 * stride], shard->buckets)]);
+            if (shard->buckets) shard_prefetch(shard, words, record, stride, count - i);
             uint32_t local;
             if (shard_insert(shard, words, record + 2, record[0], (uint32_t)record[1], &local) < 0) {
                 kernel->workers[owner].failed = true;

@@ -6,8 +6,7 @@
 
 #define DENSE_LIMIT 64
 
-bool vector_reserve(Vector *vector, size_t element, size_t length) {
-    if (length <= vector->capacity) return true;
+bool vector_grow(Vector *vector, size_t element, size_t length) {
     size_t capacity = vector->capacity ? vector->capacity : 16;
     while (capacity < length) capacity += capacity / 2 + 1;
     void *data = realloc(vector->data, capacity * element);
