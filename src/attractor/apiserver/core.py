@@ -28,6 +28,7 @@ from attractor.apiserver.operation import (
 from attractor.apiserver.registry import find_kind
 from attractor.apiserver.response import Response, refusal
 from attractor.apiserver.reviews import is_review, review
+from attractor.apiserver.serviceaccounts.tokenrequest import token_request
 from attractor.apiserver.verbs.call import Call
 from attractor.apiserver.verbs.create import create
 from attractor.apiserver.verbs.delete import delete, delete_collection
@@ -56,7 +57,10 @@ _VERBS: dict[Verb, Callable[[Call], Response]] = {
     "delete": delete,
     "deletecollection": delete_collection,
 }
-_SUBRESOURCES: dict[str, Callable[[Call], Response]] = {"scale": scale}
+_SUBRESOURCES: dict[str, Callable[[Call], Response]] = {
+    "scale": scale,
+    "token": token_request,
+}
 _STATE_SUBRESOURCES = frozenset({"status", "finalize"})
 """Subresources that read and write the object itself."""
 

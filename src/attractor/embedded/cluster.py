@@ -23,6 +23,7 @@ from attractor.embedded.bootstrap import create_default_roles
 from attractor.embedded.controllers import CONTROLLERS, Controllers
 from attractor.embedded.serviceaddresses import ServiceAddresses
 from attractor.embedded.source import SystemSource
+from attractor.embedded.tokens import ServiceAccountTokens, ensure_token_key
 from attractor.embedded.webhooks import Webhooks
 from attractor.httpd.authentication import Authenticator
 from attractor.httpd.limits import DEFAULT_LIMITS
@@ -104,12 +105,12 @@ class EmbeddedCluster:
         """Where the cluster's state is."""
         return self.server.store
 
-    def _reviewer(self) -> Reviewer:
-        """Reviews are answered by those who decide on requests; tokens are good for any audience that is asked for."""
+    def _reviewer(self, tokens: ServiceAccountTokens) -> Reviewer:
+        """Reviews are answered by those who decide on requests; static tokens are good for any audience."""
 
         def verify(token: str, audiences: Sequence[str]) -> Verified | None:
-            user = self.authenticator.user_of(token.encode())
-            return None if user is None else Verified(user, tuple(audiences))
+            user = self.authenticator.static_user_of(token.encode())
+            return tokens.verify(token, audiences) if user is None else Verified(user, tuple(audiences))
 
         return Reviewer(self._authorizer, RbacAuthorizer().rules, verify)
 
@@ -119,10 +120,14 @@ class EmbeddedCluster:
             self._stack.push_async_callback(store.aclose)
             webhooks = Webhooks(ServiceAddresses(store.snapshot_nowait, self._service_addresses))
             self._stack.callback(webhooks.close)
-            server = Server(store, self._source, Core(reviewer=self._reviewer()), webhooks)
+            tokens = ServiceAccountTokens(store, self._source)
+            self.authenticator.others.append(tokens.user_of)
+            self._stack.callback(self.authenticator.others.remove, tokens.user_of)
+            server = Server(store, self._source, Core(reviewer=self._reviewer(tokens)), webhooks)
             is_fresh = not (await store.snapshot()).count("")
             await server.start()
             await create_default_roles(server)
+            await ensure_token_key(store)
             if is_fresh:
                 # What the cluster begins with is no history: a watch from before it is told to list first.
                 await store.compact(store.revision)
