@@ -29,14 +29,17 @@ from attractor.apiserver.registry import find_kind
 from attractor.apiserver.response import Response, refusal
 from attractor.apiserver.reviews import is_review, review
 from attractor.apiserver.serviceaccounts.tokenrequest import token_request
+from attractor.apiserver.verbs.binding import BINDING, bind
 from attractor.apiserver.verbs.call import Call
 from attractor.apiserver.verbs.create import create
 from attractor.apiserver.verbs.delete import delete, delete_collection
+from attractor.apiserver.verbs.eviction import evict
 from attractor.apiserver.verbs.patch import patch
+from attractor.apiserver.verbs.podlog import pod_log
 from attractor.apiserver.verbs.read import get, list_objects
 from attractor.apiserver.verbs.scale import scale
 from attractor.apiserver.verbs.update import update
-from attractor.objects.errors import ApiError
+from attractor.objects.errors import ApiError, BadRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,10 +61,15 @@ _VERBS: dict[Verb, Callable[[Call], Response]] = {
     "deletecollection": delete_collection,
 }
 _SUBRESOURCES: dict[str, Callable[[Call], Response]] = {
+    "binding": bind,
+    "eviction": evict,
+    "log": pod_log,
     "scale": scale,
     "token": token_request,
 }
-_STATE_SUBRESOURCES = frozenset({"status", "finalize"})
+_NEEDS_A_NODE = frozenset({"attach", "exec", "portforward", "proxy"})
+"""Subresources that reach into a running container or host; nothing runs here."""
+_STATE_SUBRESOURCES = frozenset({"status", "finalize", "approval", "ephemeralcontainers", "resize"})
 """Subresources that read and write the object itself."""
 
 _PATCH_TYPES: tuple[PatchType, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
@@ -104,6 +112,8 @@ class Core:
         if is_review(kind) and self.reviewer is not None:
             return review(call, self.reviewer)
         verb = _SUBRESOURCES.get(op.subresource) or _VERBS.get(op.verb)
+        if kind.gvk == BINDING:
+            verb = bind
         if verb is None:
             raise routing.method_not_allowed()
         return _warned(verb(call), txn)
@@ -154,6 +164,9 @@ def _check_scope(kind: Kind, target: Target, verb: Verb) -> None:
             raise routing.method_not_allowed()
     if not target.subresource and verb not in kind.verbs:
         raise routing.method_not_allowed()
+    if target.subresource in _NEEDS_A_NODE:
+        what = f"{target.resource}/{target.subresource}"
+        raise BadRequest(f"{what} is not served: no kubelet runs the pods of this cluster")
     if target.subresource in _STATE_SUBRESOURCES and verb not in {"get", "update", "patch"}:
         raise routing.method_not_allowed()
 
@@ -183,7 +196,8 @@ class _Reader:
                 listed = options.list_options(query, is_watch=self.verb == "watch")
                 return self._with(bodies.Parsed(None, ()), list_=listed)
             case _:
-                return self._with(bodies.Parsed(None, ()))
+                asked = {name: values[0] for name, values in query.items() if values}
+                return self._with(bodies.Parsed(asked if self.target.subresource == "log" else None, ()))
 
     def _patch(self) -> Operation:
         said = bodies.media_type(self.request.content_type)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from attractor.apiserver.authorization import Authorizer
     from attractor.apiserver.transaction import Source
     from attractor.httpd.limits import Limits
+    from attractor.httpd.podlogs import PodLogs
     from attractor.store.contract import Store
 
 GRACE_S = 4.0
@@ -78,6 +79,7 @@ class EmbeddedCluster:
         anonymous_read: bool = False,
         limits: Limits = DEFAULT_LIMITS,
         service_addresses: Mapping[tuple[str, str], tuple[str, int]] | None = None,
+        pod_logs: PodLogs | None = None,
     ) -> None:
         self._given = store
         self._controllers = controllers
@@ -88,6 +90,7 @@ class EmbeddedCluster:
             self._authorizer = AnonymousRead(self._authorizer)
         self._limits = limits
         self._service_addresses = service_addresses
+        self._pod_logs = pod_logs
         self.metrics = Metrics()
         self._stack = AsyncExitStack()
         self._listeners: list[Listener] = []
@@ -141,6 +144,7 @@ class EmbeddedCluster:
                 authorizer=self._authorizer,
                 metrics=self.metrics,
                 limits=self._limits,
+                pod_logs=self._pod_logs,
             )
         except BaseException:
             await self._stack.aclose()

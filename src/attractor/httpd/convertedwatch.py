@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from attractor.apiserver.watch import error_event
 from attractor.httpd.reply import frame
+from attractor.httpd.taskstream import TaskStream
 from attractor.httpd.watchstreams import BOOKMARK_S, MIN_TIMEOUT_S, status_of
 from attractor.objects.errors import ApiError
 from attractor.store.contract import Compacted
@@ -27,12 +28,13 @@ if TYPE_CHECKING:
     from attractor.store.contract import Batch, Snapshot
 
 
-class ConvertedWatch:
+class ConvertedWatch(TaskStream):
     """One watcher of converted objects: initial state, then live. A conversion that fails ends the watch."""
 
     def __init__(
         self, server: Server, watch: Watch, snapshot: Snapshot, encode: Encoder, timeout_s: int | None = None
     ) -> None:
+        super().__init__()
         self._server = server
         self._watch = watch
         self._snapshot = snapshot
@@ -40,53 +42,30 @@ class ConvertedWatch:
         self._timeout_s = timeout_s or random.uniform(1, 2) * MIN_TIMEOUT_S  # noqa: S311 - spreads load
         self._revision = watch.after
         """The watcher has been told everything up to here."""
-        self._writer: StreamWriter | None = None
-        self._can_write = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
         self._bookmark_timer: asyncio.TimerHandle | None = None
 
     def start(self, writer: StreamWriter) -> None:
         """The head is sent."""
-        self._writer = writer
-        loop = asyncio.get_running_loop()
-        self._task = loop.create_task(self._run(), name="converted watch")
+        super().start(writer)
         if self._watch.bookmarks:
-            self._bookmark_timer = loop.call_later(BOOKMARK_S, self._bookmark)
-
-    def resumed(self) -> None:
-        """The client reads again."""
-        self._can_write.set()
-
-    def finish(self) -> None:
-        """The server stops: a clean end."""
-        self._end()
-
-    def lost(self) -> None:
-        """The client is gone."""
-        self._writer = None
-        self._end()
+            self._bookmark_timer = asyncio.get_running_loop().call_later(BOOKMARK_S, self._bookmark)
 
     def _end(self) -> None:
-        writer, self._writer = self._writer, None
         if self._bookmark_timer is not None:
             self._bookmark_timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
-        if writer is not None:
-            writer.end()
+        super()._end()
 
-    async def _run(self) -> None:
+    async def write_all(self) -> None:
+        """Tell everything until the time is over, the history is gone, or a conversion fails."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 await self._tell_all()
         except TimeoutError:
-            pass
+            return
         except Compacted as error:
-            await self._write(error_event(status_of(error)).encode())
+            await self.write(error_event(status_of(error)).encode())
         except ApiError as error:
-            await self._write(error_event(error).encode())
-        self._task = None
-        self._end()
+            await self.write(error_event(error).encode())
 
     async def _tell_all(self) -> None:
         await self._tell(self._snapshot, lambda watch: list(watch.initial_events(self._snapshot)))
@@ -102,14 +81,7 @@ class ConvertedWatch:
         watch = self._watch
         told = await self._server.read(snapshot, lambda txn: events(replace(watch, kind=watch.kind.bound_to(txn))))
         if told:
-            await self._write(b"".join(map(self._encode, told)))
-
-    async def _write(self, data: bytes) -> None:
-        while self._writer is not None and self._writer.is_paused:
-            self._can_write.clear()
-            await self._can_write.wait()
-        if self._writer is not None:
-            self._writer.write(data, frame(data))
+            await self.write(b"".join(map(self._encode, told)))
 
     def _bookmark(self) -> None:
         self._bookmark_timer = asyncio.get_running_loop().call_later(BOOKMARK_S, self._bookmark)
