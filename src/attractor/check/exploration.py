@@ -41,6 +41,7 @@ class Settings:
     max_seconds: float | None = None
     memory_bytes: int | None = None
     symmetry: bool = False
+    reduction: bool = False
     deadlock: bool = True
     stop_at_first: bool = False
     properties: frozenset[int] | None = None

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.errors import ImpureStep
+from attractor.check.errors import ImpureStep, SpecError
 from attractor.check.execution import Outcome, evaluations, steps
 from attractor.check.model import AFTER, CHOICE, DERIVED, Instance, Model, State
 
@@ -92,6 +92,7 @@ class Memory:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.tallies: dict[str, Tally] = {}
+        self.holds_to_footprints = False
         self._tries: dict[Any, Any] = {}
 
     def leaves(self, instance: Instance, state: State, run: Callable[..., list[Outcome]]) -> list[Any]:
@@ -128,6 +129,26 @@ class Memory:
         child = root.children.get(value) if isinstance(root, Read) else None
         return isinstance(child, Leaf) and child.value is None
 
+    def looked_at(self, instance: Instance, state: State) -> list[int]:
+        """The slots on which it depends that ``instance`` does what it does in ``state``; it must be known there."""
+        self.leaves(instance, state, steps)
+        slots: list[int] = []
+        routine = instance.routine
+        todo = [(self._tries[routine if routine.shared else instance], instance)]
+        while todo:
+            node, owner = todo.pop()
+            if type(node) is Fork:
+                todo += [(child, owner) for child in node.children.values()]
+            elif type(node) is Read:
+                ref = owner.binding[-1 - node.ref] if node.ref < 0 else node.ref
+                if ref & DERIVED:
+                    asked = self.model.predicates[ref ^ DERIVED]
+                    todo.append((self._tries[asked.routine if asked.routine.shared else asked], asked))
+                else:
+                    slots.append(ref)
+                todo.append((node.children[self._number(node.ref, owner, state)], owner))
+        return slots
+
     def _walk(self, node: Any, instance: Instance, state: State, found: list[Any]) -> bool:
         while True:
             if type(node) is Read:
@@ -158,6 +179,8 @@ class Memory:
             self._tries.pop(routine, None)
         key = routine if routine.shared else instance
         self.tallies.setdefault(instance.name, Tally()).note(self.model, instance, state, outcomes)
+        if self.holds_to_footprints:
+            _hold_to_footprint(instance, outcomes)
         for outcome in outcomes:
             self._tries[key] = insert(self._tries.get(key), outcome, instance)
 
@@ -179,6 +202,23 @@ def insert(root: Any, outcome: Outcome, instance: Instance) -> Any:
     elif type(present) is not Leaf or present.value != outcome.leaf:
         raise impure(instance)
     return top[0]
+
+
+def _hold_to_footprint(instance: Instance, outcomes: list[Outcome]) -> None:
+    """Make sure that what an action touched is within what its source says it can touch."""
+    known = instance.footprint
+    if known is None:
+        return
+    for outcome in outcomes:
+        real = [(instance.binding[-1 - ref] if ref < 0 else ref) for ref, _ in outcome.path]
+        read = {ref for ref in real if ref < AFTER}
+        writes = outcome.leaf if isinstance(outcome.leaf, tuple) else ()
+        written = {instance.binding[-1 - ref] if ref < 0 else ref for ref, _ in writes}
+        if not read <= known.reads | known.writes or not written <= known.writes:
+            raise SpecError(
+                f"{instance.label} touched slots that its source does not show, so steps cannot be reduced by order; "
+                f"check without `reduction`, and report this with the specification"
+            )
 
 
 def impure(instance: Instance) -> ImpureStep:

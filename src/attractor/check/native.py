@@ -252,7 +252,7 @@ class NativeSearch:
         needed = [(len(slot.domain.values) - 1).bit_length() for slot in self.model.slots]
         if self._bits and len(needed) == len(self._bits) and all(map(int.__le__, needed, self._bits)):
             return
-        self._bits = with_room(needed)
+        self._bits = with_room(needed, [len(slot.domain.values) for slot in self.model.slots])
         self._kernel.fit(bytes(self._bits), [slot.default for slot in self.model.slots])
 
     def _padded(self, state: State) -> State:
@@ -293,25 +293,28 @@ class NativeSearch:
             self._resolve()
 
 
-def words_for(bits: Sequence[int]) -> int:
-    """The 64-bit words that fields of these widths take, as the kernel lays them out: widest first, first fit."""
-    words = [0]
-    for width in sorted(bits, reverse=True):
-        place = next((n for n, used in enumerate(words) if used + width <= 64), None)
-        if place is None:
-            words.append(width)
-        else:
-            words[place] += width
-    return len(words)
+def first_fit(bits: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Where fields of these widths go, as the kernel lays them out: the word of each, and the room in each word."""
+    place, room = [0] * len(bits), [64]
+    for slot in sorted(range(len(bits)), key=lambda slot: (-bits[slot], slot)):
+        word = next((n for n, left in enumerate(room) if left >= bits[slot]), len(room))
+        if word == len(room):
+            room.append(64)
+        room[word] -= bits[slot]
+        place[slot] = word
+    return place, room
 
 
-def with_room(needed: Sequence[int]) -> list[int]:
-    """Give fields room to grow, where that costs no further word: packing anew costs time, a spare bit nothing."""
-    words = words_for(needed)
-    generous = [width + (2 if width > 1 else 1) for width in needed]
-    modest = [width + 1 for width in needed]
-    used_ones = [width + 1 if width else 0 for width in needed]
-    return next((bits for bits in (generous, modest, used_ones) if words_for(bits) == words), list(needed))
+def with_room(needed: Sequence[int], sizes: Sequence[int]) -> list[int]:
+    """Spread the spare bits of a word over its fields, large domains first: packing anew costs, spare bits do not."""
+    place, room = first_fit(needed)
+    bits = list(needed)
+    for _ in range(3):
+        for slot in sorted(range(len(bits)), key=lambda slot: -sizes[slot]):
+            if room[place[slot]] and bits[slot] < 31:
+                bits[slot] += 1
+                room[place[slot]] -= 1
+    return bits if len(first_fit(bits)[1]) == len(room) else list(needed)
 
 
 class NativeFairGraph:

@@ -44,7 +44,7 @@ class ServeError(Exception):
         self.hint = hint
 
 
-def add_parser(commands: Any) -> None:
+def register(commands: Any) -> None:
     """Add ``serve`` to the command line."""
     parser = commands.add_parser(
         "serve",

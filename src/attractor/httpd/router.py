@@ -18,6 +18,7 @@ from attractor.httpd.bodyguard import check_body
 from attractor.httpd.convertedwatch import ConvertedWatch
 from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.protobuf import request_as_json
+from attractor.httpd.impersonation import impersonated, is_impersonating, needed
 from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
 from attractor.httpd.pages import PAGES, Ask
 from attractor.httpd.podlogs import log_reply
@@ -29,7 +30,7 @@ from attractor.objects.errors import ApiError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from attractor.apiserver.authorization import Authorizer
+    from attractor.apiserver.authorization import Attributes, Authorizer
     from attractor.apiserver.operation import User
     from attractor.apiserver.server import Server
     from attractor.httpd.authentication import Authenticator
@@ -95,17 +96,25 @@ class Router:
         """Answer one request; a refusal is an answer too."""
         try:
             user = self._authenticator.authenticate(request, peer)
+            if is_impersonating(request):
+                user = self._impersonate(user, request)
             query = parse_query(request.query)
             if MASTERS not in user.groups:
-                self._authorize(user, request, query)
+                self._authorize(user, attributes_of(request.method, request.path, query))
             if request.path.startswith(("/api/", "/apis/")):
                 return await self._api(request, query, user)
             return self._page(request, query) or page_not_found()
         except ApiError as error:
             return status_reply(error)
 
-    def _authorize(self, user: User, request: HttpRequest, query: Query) -> None:
-        attributes = attributes_of(request.method, request.path, query)
+    def _impersonate(self, user: User, request: HttpRequest) -> User:
+        other = impersonated(request)
+        if MASTERS not in user.groups:
+            for attributes in needed(request, other):
+                self._authorize(user, attributes)
+        return other
+
+    def _authorize(self, user: User, attributes: Attributes) -> None:
         decision = self._authorizer.decide(user, attributes, self._server.store.snapshot_nowait())
         if not decision.allowed:
             raise forbidden(user, attributes, decision.reason)

@@ -235,6 +235,8 @@ typedef struct {
     Vector labels;    /* uint32_t: their actions, with OUTSIDE_BIT where they leave the constraint */
     uint64_t sum;     /* weighted_sum of the state at hand */
     Vector owners;    /* uint32_t: the shards of the successors */
+    uint64_t *lately; /* LATELY successors that were committed lately, by hash: they need no second insert */
+    uint8_t *is_lately;
     Vector *out;      /* for each shard, uint64_t records: hash, parent, words */
     Vector missed;    /* uint32_t records: instance, has_after, slots values (twice with after) */
     Vector redo;      /* uint32_t states whose steps are not all known */
@@ -245,6 +247,7 @@ typedef struct {
     uint64_t generated;
 } Worker;
 
+#define LATELY 8192u
 #define OUTSIDE_BIT 0x80000000u
 
 typedef enum { MODE_EXPLORE, MODE_LAST_LEVEL, MODE_GRAPH } Mode;

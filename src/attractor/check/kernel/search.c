@@ -138,6 +138,9 @@ bool workers_make(Kernel *kernel) {
         worker->words = realloc(worker->words, words * sizeof(uint64_t));
         free(worker->recalled);
         worker->recalled = calloc(kernel->predicates + 1, sizeof(uint64_t));
+        worker->lately = realloc(worker->lately, (size_t)LATELY * words * sizeof(uint64_t));
+        free(worker->is_lately);
+        worker->is_lately = calloc(LATELY, 1);
         worker->stamp = 0;
         if (worker->out == NULL) worker->out = calloc(kernel->threads, sizeof(Vector));
         if (worker->taken == NULL) worker->taken = calloc(kernel->tries.actions + 1, sizeof(uint64_t));
@@ -145,7 +148,7 @@ bool workers_make(Kernel *kernel) {
             worker->found = calloc(kernel->findings, sizeof(Found));
             for (uint32_t f = 0; worker->found && f < kernel->findings; f++) worker->found[f].state = NO_STATE;
         }
-        if (!worker->before || !worker->after || !worker->scratch || !worker->words || !worker->recalled ||
+        if (!worker->lately || !worker->is_lately || !worker->before || !worker->after || !worker->scratch || !worker->words || !worker->recalled ||
             !worker->out || !worker->taken || !worker->found)
             return false;
     }
@@ -162,6 +165,8 @@ void workers_free(Kernel *kernel) {
         free(worker->scratch);
         free(worker->words);
         free(worker->recalled);
+        free(worker->lately);
+        free(worker->is_lately);
         free(worker->out);
         free(worker->taken);
         free(worker->found);
@@ -391,6 +396,11 @@ static bool commit_steps(Worker *worker) {
         worker->taken[labels[i] & ~OUTSIDE_BIT]++;
         if (labels[i] & OUTSIDE_BIT) continue;
         uint64_t hash = hash_words(packed, words);
+        size_t place = hash >> 20 & (LATELY - 1);
+        uint64_t *lately = worker->lately + place * words;
+        if (worker->is_lately[place] && same_state(lately, packed, words)) continue;
+        memcpy(lately, packed, words * sizeof *packed);
+        worker->is_lately[place] = 1;
         Vector *out = &worker->out[((uint32_t *)worker->owners.data)[i]];
         if (!vector_reserve(out, sizeof(uint64_t), out->length + words + 2)) return false;
         uint64_t *record = (uint64_t *)out->data + out->length;
