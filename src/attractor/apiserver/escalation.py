@@ -1,8 +1,8 @@
 """Nobody grants what they do not have: the escalation check of role-based access control.
 
 A Role or ClusterRole is written only by who holds every permission in it, or may ``escalate`` that role. A binding is
-written only by who holds every permission of the role it refers to, or may ``bind`` that role. An aggregated ClusterRole
-can come to hold anything, so it takes everything to write one. ``system:masters`` have everything.
+written only by who holds every permission of the role it refers to, or may ``bind`` that role. An aggregated
+ClusterRole can come to hold anything, so it takes everything to write one. ``system:masters`` have everything.
 """
 
 from __future__ import annotations
@@ -108,15 +108,15 @@ def _rules(role: JsonObject) -> tuple[Rule, ...]:
 
 def _refuse_missing(attributes: Attributes, wanted: Iterable[Rule], why: str = "") -> None:
     user = attributes.op.user
-    held = [
-        rule for role in roles_of(user, attributes.op.namespace, attributes.txn.snapshot) for rule in role.rules
-    ]
+    held = [rule for role in roles_of(user, attributes.op.namespace, attributes.txn.snapshot) for rule in role.rules]
     missing = [one for rule in wanted for one in _permissions(rule) if not any(_covers(rule, one) for rule in held)]
     if not missing:
         return
     groups = " ".join(f'"{group}"' for group in user.groups)
     listed = "\n".join(sorted(set(described(missing))))
-    text = f'user "{user.name}" (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:\n{listed}'
+    text = (
+        f'user "{user.name}" (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:\n{listed}'
+    )
     raise Forbidden.of(attributes.kind.group_resource, attributes.name, f"{why}: {text}" if why else text)
 
 

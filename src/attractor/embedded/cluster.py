@@ -15,7 +15,9 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.apiserver.authorization import AnonymousRead
+from attractor.apiserver.chain import DEFAULT_CHAIN
 from attractor.apiserver.core import Core
+from attractor.apiserver.escalation import EscalationCheck
 from attractor.apiserver.rbac import RbacAuthorizer
 from attractor.apiserver.reviews import Reviewer, Verified
 from attractor.apiserver.server import Server
@@ -80,6 +82,7 @@ class EmbeddedCluster:
         limits: Limits = DEFAULT_LIMITS,
         service_addresses: Mapping[tuple[str, str], tuple[str, int]] | None = None,
         pod_logs: PodLogs | None = None,
+        root_ca: str = "",
     ) -> None:
         self._given = store
         self._controllers = controllers
@@ -91,6 +94,7 @@ class EmbeddedCluster:
         self._limits = limits
         self._service_addresses = service_addresses
         self._pod_logs = pod_logs
+        self._root_ca = root_ca
         self.metrics = Metrics()
         self._stack = AsyncExitStack()
         self._listeners: list[Listener] = []
@@ -126,7 +130,12 @@ class EmbeddedCluster:
             tokens = ServiceAccountTokens(store, self._source)
             self.authenticator.others.append(tokens.user_of)
             self._stack.callback(self.authenticator.others.remove, tokens.user_of)
-            server = Server(store, self._source, Core(reviewer=self._reviewer(tokens)), webhooks)
+            server = Server(
+                store,
+                self._source,
+                Core((*DEFAULT_CHAIN, EscalationCheck(self._authorizer)), self._reviewer(tokens)),
+                webhooks,
+            )
             is_fresh = not (await store.snapshot()).count("")
             await server.start()
             await create_default_roles(server)
@@ -134,7 +143,7 @@ class EmbeddedCluster:
             if is_fresh:
                 # What the cluster begins with is no history: a watch from before it is told to list first.
                 await store.compact(store.revision)
-            controllers = Controllers(server, self._controllers)
+            controllers = Controllers(server, self._controllers, root_ca=self._root_ca)
             await self._stack.enter_async_context(controllers)
             hub = WatchHub(store, self.metrics)
             self._router = Router(

@@ -10,10 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from attractor.apiserver.aggregation import PREFIX as ROLES
+from attractor.apiserver.aggregation import plan_aggregation
 from attractor.apiserver.custom import registry as custom_registry
+from attractor.apiserver.expiry import plan_events, plan_leases
 from attractor.apiserver.garbage import plan_garbage
+from attractor.apiserver.namespacecontent import ROOT_CA, plan_root_ca, plan_service_accounts
 from attractor.apiserver.registry import builtin_kind, served_builtin
 from attractor.apiserver.termination import plan_definitions, plan_namespaces
 from attractor.objects.errors import ApiError, Conflict, NotFound
@@ -40,6 +44,10 @@ _LAST = "\U0010ffff"
 _OWNED, _DELETED = b'"ownerReferences"', b'"deletionTimestamp"'
 
 
+EXPIRY_PERIOD_S = 60.0
+"""How often what has expired is looked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Controller:
     """A planner and what wakes it."""
@@ -47,7 +55,17 @@ class Controller:
     name: str
     concerns: Callable[[Event], bool]
     """Whether a change may give it something to do; false alarms cost time, missed ones are bugs."""
-    plan: Callable[[Snapshot], Iterable[Operation]]
+    plan: Callable[[Snapshot, Facts], Iterable[Operation]]
+    period_s: float | None = None
+    """How often it looks although nothing has changed: for what time alone brings about."""
+
+
+class Facts(NamedTuple):
+    """What a planner may know beside the store."""
+
+    now: str
+    root_ca: str
+    """The certificate that clients inside the cluster verify this server by, PEM; empty when there is none."""
 
 
 class UnknownController(ValueError):
@@ -81,11 +99,11 @@ def kinds_in(snapshot: Snapshot) -> dict[tuple[str, str], Kind]:
     return found
 
 
-def _plan_garbage(snapshot: Snapshot) -> Iterable[Operation]:
+def _plan_garbage(snapshot: Snapshot, _facts: Facts) -> Iterable[Operation]:
     return plan_garbage(snapshot, {kind.group_kind: kind for kind in kinds_in(snapshot).values()})
 
 
-def _plan_namespaces(snapshot: Snapshot) -> Iterable[Operation]:
+def _plan_namespaces(snapshot: Snapshot, _facts: Facts) -> Iterable[Operation]:
     return plan_namespaces(snapshot, kinds_in(snapshot).values())
 
 
@@ -99,10 +117,35 @@ def _is_deletion(event: Event) -> bool:
     return event.value is None or _DELETED in event.value
 
 
+def _under(*prefixes: str) -> Callable[[Event], bool]:
+    return lambda event: event.key.startswith(prefixes)
+
+
+def _is_about_root_ca(event: Event) -> bool:
+    return event.key.startswith("core/namespaces/") or event.key.endswith(f"/{ROOT_CA}")
+
+
+def _never(_event: Event) -> bool:
+    return False
+
+
 _ALL = (
     Controller("garbage-collector", _is_about_ownership, _plan_garbage),
     Controller("namespaces", _is_deletion, _plan_namespaces),
-    Controller("crds", _is_deletion, plan_definitions),
+    Controller("crds", _is_deletion, lambda snapshot, _: plan_definitions(snapshot)),
+    Controller(
+        "service-accounts",
+        _under("core/namespaces/", "core/serviceaccounts/"),
+        lambda snapshot, _: plan_service_accounts(snapshot),
+    ),
+    Controller(
+        "root-ca",
+        _is_about_root_ca,
+        lambda snapshot, facts: plan_root_ca(snapshot, facts.root_ca),
+    ),
+    Controller("role-aggregation", _under(ROLES), lambda snapshot, _: plan_aggregation(snapshot)),
+    Controller("events", _never, lambda snapshot, facts: plan_events(snapshot, facts.now), EXPIRY_PERIOD_S),
+    Controller("leases", _never, lambda snapshot, facts: plan_leases(snapshot, facts.now), EXPIRY_PERIOD_S),
 )
 CONTROLLERS: tuple[str, ...] = tuple(controller.name for controller in _ALL)
 
@@ -124,11 +167,12 @@ def chosen(text: str) -> tuple[str, ...]:
 class Controllers:
     """Runs the chosen controllers from ``async with`` on."""
 
-    def __init__(self, server: Server, names: Collection[str] = CONTROLLERS) -> None:
+    def __init__(self, server: Server, names: Collection[str] = CONTROLLERS, *, root_ca: str = "") -> None:
         unknown = set(names) - set(CONTROLLERS)
         if unknown:
             raise UnknownController(f"there is no controller {sorted(unknown)}; there are {', '.join(CONTROLLERS)}")
         self._server = server
+        self._root_ca = root_ca
         self._controllers = tuple(one for one in _ALL if one.name in names)
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -151,6 +195,9 @@ class Controllers:
         while True:
             snapshot = await store.snapshot()
             await self._settle(controller)
+            if controller.period_s is not None:
+                await asyncio.sleep(controller.period_s)
+                continue
             try:
                 async with store.watch("", after=snapshot.revision) as watch:
                     async for batch in watch:
@@ -165,7 +212,7 @@ class Controllers:
         """Plan and perform until nothing is left to do."""
         while True:
             snapshot = await self._server.store.snapshot()
-            operations = list(controller.plan(snapshot))
+            operations = list(controller.plan(snapshot, Facts(self._server.source.now(), self._root_ca)))
             if not operations:
                 return
             for op in operations:
