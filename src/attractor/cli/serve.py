@@ -241,7 +241,7 @@ async def serve(settings: Settings) -> None:
         controllers=settings.controllers,
         authenticator=Authenticator({**settings.tokens, token: ADMIN}),
         anonymous_read=settings.anonymous_read,
-        root_ca=ca.decode() if ca is not None else "",
+        root_ca=ca.decode("ascii") if ca else "",
     )
     async with contextlib.AsyncExitStack() as stack:
         try:

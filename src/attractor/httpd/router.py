@@ -11,14 +11,17 @@ from urllib.parse import unquote, unquote_plus
 
 from attractor.apiserver.authorization import MASTERS, attributes_of, forbidden
 from attractor.apiserver.core import Request
+from attractor.apiserver.response import LogBody
 from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.watch import Watch
 from attractor.httpd.bodyguard import check_body
+from attractor.httpd.convertedwatch import ConvertedWatch
 from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.protobuf import request_as_json
 from attractor.httpd.impersonation import impersonated, is_impersonating, needed
 from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
 from attractor.httpd.pages import PAGES, Ask
+from attractor.httpd.podlogs import log_reply
 from attractor.httpd.presentation import present, shape_of, watch_encoder
 from attractor.httpd.reply import TEXT, Reply, status_reply
 from attractor.httpd.watchstreams import encode_line
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from attractor.httpd.limits import Limits
     from attractor.httpd.metrics import Metrics
     from attractor.httpd.parser import HttpRequest
+    from attractor.httpd.podlogs import PodLogs
     from attractor.httpd.watchstreams import WatchHub
 
     Query = Mapping[str, Sequence[str]]
@@ -76,6 +80,7 @@ class Router:
         authorizer: Authorizer,
         metrics: Metrics,
         limits: Limits,
+        pod_logs: PodLogs | None = None,
     ) -> None:
         self._server = server
         self._hub = hub
@@ -83,6 +88,7 @@ class Router:
         self._authorizer = authorizer
         self._metrics = metrics
         self._limits = limits
+        self._pod_logs = pod_logs
         self.is_ready = True
         """Whether ``/readyz`` says ok; false while the server is stopping."""
 
@@ -162,6 +168,8 @@ class Router:
         response = await self._server.handle(asked)
         if response.code == 404 and self._is_nowhere(request.path):
             return page_not_found()
+        if isinstance(response.body, LogBody):
+            return log_reply(response.body, self._pod_logs)
         if shape is None:
             return Reply(response.code, response.encode(), warnings=response.warnings)
         txn = self._server.transaction(self._server.store.snapshot_nowait())
@@ -185,6 +193,9 @@ class Router:
             return None
         encode = watch_encoder(request, asked.query, kind, txn)
         watch = Watch.open(op, kind, snapshot)
+        if kind.remote is not None:
+            converted = ConvertedWatch(server, watch, snapshot, encode or encode_line, op.list.timeout_s)
+            return Reply(200, stream=converted)
         # What is encoded for one client alone is shared with no other.
         own = None if encode is None else object()
         key = (watch.prefix, kind, op.list.label_selector, op.list.field_selector, own)
