@@ -106,7 +106,8 @@ def _bad_patch(kind: Kind, patched: Any, why: str) -> Invalid:
     shown = patched
     if isinstance(patched, dict):
         shown = {name: _in_go_order(patched[name], kind.schema.child(name)) for name in sorted(patched)}
-        shown["metadata"] = in_order(shown.get("metadata") or {})
+        metadata = shown.get("metadata") or {}
+        shown["metadata"] = in_order(metadata) if isinstance(metadata, dict) else metadata
     text = orjson.dumps(shown).decode()
     return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", text, why)])
 
