@@ -141,7 +141,9 @@ def apply(call: Call) -> Response:
         said = applied["metadata"]["uid"]
         why = f"uid mismatch: the provided object specified uid {said}, and no existing object was found"
         raise Conflict.of(kind.group_resource, op.name, why)
-    version = applied["metadata"].pop("resourceVersion", "")
+    version = ""
+    if isinstance(applied["metadata"].get("resourceVersion"), str | None):  # anything else is refused with its type
+        version = applied["metadata"].pop("resourceVersion", None) or ""
     merged, managed = kind.fields.on_apply(
         live,
         applied,
