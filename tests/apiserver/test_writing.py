@@ -207,3 +207,10 @@ async def test_a_number_beyond_64_bits_is_refused_and_named(api: Api, size: floa
     await api.define_widgets()
     refused = await api("POST", WIDGETS, {"metadata": {"name": "w"}, "spec": {"size": size}})
     assert (refused.code, refused.body["reason"]) == (422, "Invalid")
+
+
+async def test_a_patch_that_says_another_version_in_no_version_s_shape_is_refused(api: Api) -> None:
+    await api.create(CONFIGMAPS, "a")
+    refused = await api.merge(f"{CONFIGMAPS}/a", {"apiVersion": "a/b/c"})
+    assert (refused.code, refused.body["reason"]) == (422, "Invalid")
+    assert "unexpected GroupVersion string: a/b/c" in refused.body["message"]

@@ -135,7 +135,7 @@ def http(asked: Asked, accept: str) -> HttpRequest:
 
 KUBERNETES_OWN = (
     b"failed to create typed patch object", b"does not contain declared merge key", b"merge key that is no primitive",
-    b"unknown patch type", b"invalid patch format", b"list element types are not identical", b"expected a []interface",
+    b"unknown patch type", b"invalid patch format", b"list element types are not identical", b"but received a", b"merging lists of lists is not supported", b"The order in patch list",
     b"invalid key", b"ParseUint", b"resourceVersion should not be set on objects to be created", b"Too large resource",
 )  # fmt: skip
 """Refusals for which Kubernetes itself answers 500 without a reason, or 504; the recordings show several of them."""

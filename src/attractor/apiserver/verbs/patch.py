@@ -94,7 +94,11 @@ def _decode_as_said(kind: Kind, patched: JsonObject) -> Decoded:
     """Decode the document as the kind it says it is, which must be the one that was patched."""
     if (patched["kind"] == kind.gvk.kind and patched["apiVersion"] == kind.gvk.api_version) or kind.is_custom:
         return kind.strategy.decode(patched)
-    info = builtin.find_kind(GroupVersionKind.of(str(patched["apiVersion"]), str(patched["kind"])))
+    try:
+        said = GroupVersionKind.of(str(patched["apiVersion"]), str(patched["kind"]))
+    except ValueError as error:
+        raise DecodeError(str(error)) from None
+    info = builtin.find_kind(said)
     if info is None:
         raise DecodeError(not_registered(patched))
     strategy_for(info).decode(patched)

@@ -12,8 +12,8 @@ is told, an ``anyOf`` repeats the errors of its most nearly matching branch, and
 from __future__ import annotations
 
 import math
-from decimal import Decimal
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import orjson
