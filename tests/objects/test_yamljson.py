@@ -27,7 +27,7 @@ def test_documents_that_are_empty_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("{a: b", "yaml: "), ("a: .nan", "unsupported value"), ("? [1]\n: 2", "")]
+    ("text", "message"), [("{a: b", "yaml: "), ("a: .nan", "unsupported value"), ("? [1]\n: 2", "yaml: ")]
 )
 def test_what_is_not_json_says_so(text: str, message: str) -> None:
     with pytest.raises(YamlError, match=message):
