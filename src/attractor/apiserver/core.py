@@ -7,8 +7,9 @@ a module under ``verbs`` and a line to ``_VERBS``; a subresource with a meaning 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from attractor.apiserver import bodies, options, routing
 from attractor.apiserver.admission import DEFAULT_CHAIN
@@ -26,6 +27,7 @@ from attractor.apiserver.operation import (
 )
 from attractor.apiserver.registry import find_kind
 from attractor.apiserver.response import refusal
+from attractor.apiserver.reviews import is_review, review
 from attractor.apiserver.verbs.call import Call
 from attractor.apiserver.verbs.create import create
 from attractor.apiserver.verbs.delete import delete, delete_collection
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.operation import Verb
     from attractor.apiserver.response import Response
+    from attractor.apiserver.reviews import Reviewer
     from attractor.apiserver.routing import Target
     from attractor.apiserver.transaction import Transaction
 
@@ -61,24 +64,24 @@ _STATE_SUBRESOURCES = frozenset({"status", "finalize"})
 _PATCH_TYPES: tuple[PatchType, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """What a caller sent, as HTTP has it, already authenticated."""
 
     method: str
     path: str
-    query: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    query: Mapping[str, Sequence[str]] = {}
     body: bytes = b""
     content_type: str = ""
-    user: User = field(default_factory=User)
+    user: User = User()
     user_agent: str = ""
 
 
 class Core:
-    """The API's meaning; ``chain`` is the admission that writes pass through."""
+    """The API's meaning; ``chain`` is the admission that writes pass through, ``reviewer`` answers reviews."""
 
-    def __init__(self, chain: Sequence[Plugin] = DEFAULT_CHAIN) -> None:
+    def __init__(self, chain: Sequence[Plugin] = DEFAULT_CHAIN, reviewer: Reviewer | None = None) -> None:
         self.chain = tuple(chain)
+        self.reviewer = reviewer
 
     def handle(self, request: Request, txn: Transaction) -> Response:
         """Answer a request; what is wrong with it is an answer too, and then nothing was written."""
@@ -95,6 +98,8 @@ class Core:
     def execute_on(self, op: Operation, kind: Kind, txn: Transaction) -> Response:
         """Carry out an operation on a kind that is already known."""
         call = Call(op, kind, txn, self.chain)
+        if is_review(kind) and self.reviewer is not None:
+            return review(call, self.reviewer)
         verb = _SUBRESOURCES.get(op.subresource) or _VERBS.get(op.verb)
         if verb is None:
             raise routing.method_not_allowed()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
 
@@ -16,6 +16,7 @@ from attractor.objects.gvk import GroupKind, GroupResource, GroupVersionKind
 if TYPE_CHECKING:
     from attractor.apiserver.conversion import Conversion
     from attractor.apiserver.strategy import Strategy
+    from attractor.apiserver.transaction import Transaction
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.schema import Schema
 
@@ -39,6 +40,14 @@ _METADATA_ORDER = (
     "finalizers",
     "managedFields",
 )
+
+
+class Allocate(Protocol):
+    """Claims in the transaction what ``obj`` needs and gives up what ``old`` had; a dry run claims nothing."""
+
+    def __call__(self, txn: Transaction, obj: JsonObject | None, old: JsonObject | None, *, claim: bool) -> None:
+        """Fill in ``obj`` in place; raises ``ApiError`` when something cannot be had."""
+        ...
 
 
 class ScalePaths(NamedTuple):
@@ -79,6 +88,8 @@ class Kind:
     scale: ScalePaths | None = None
     returns_deleted: bool = False
     """Whether a delete answers with the object rather than with a Status."""
+    allocate: Allocate | None = None
+    """What a write of the kind claims or gives up beside the object itself."""
     selectable: SelectableFields = METADATA_ONLY
     """What field selectors may name."""
 

@@ -6,9 +6,9 @@ resourceVersion, and a list is a join.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import orjson
 
 if TYPE_CHECKING:
@@ -81,21 +81,20 @@ class JsonBody(NamedTuple):
 Body = ObjectBody | ListBody | JsonBody
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(msgspec.Struct, frozen=True):
     """A code, a body, and warnings for the caller."""
 
     code: int
     body: Body
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
 
     def committed(self, revision: int) -> Response:
         """This response once its transaction is committed at that revision."""
         if isinstance(self.body, ObjectBody) and self.body.revision is None:
-            return replace(self, body=ObjectBody(self.body.value, revision))
+            return Response(self.code, warnings=self.warnings, body=ObjectBody(self.body.value, revision))
         if isinstance(self.body, JsonBody) and self.body.value.get("metadata", {}).get("resourceVersion") == "":
             metadata = {**self.body.value["metadata"], "resourceVersion": str(revision)}
-            return replace(self, body=JsonBody({**self.body.value, "metadata": metadata}))
+            return Response(self.code, warnings=self.warnings, body=JsonBody({**self.body.value, "metadata": metadata}))
         return self
 
     def encode(self) -> bytes:

@@ -22,7 +22,8 @@ from attractor.objects.fields import METADATA_ONLY
 
 if TYPE_CHECKING:
     from attractor.apiserver.builtin.decode import Decode
-    from attractor.objects.builtin import ResourceInfo
+    from attractor.objects.apply.fieldset import FieldSet
+    from attractor.objects.builtin import GoField, ResourceInfo
     from attractor.objects.field import FieldError
     from attractor.objects.jsontypes import JsonObject
 
@@ -56,6 +57,14 @@ class BuiltinStrategy(Strategy):
             _merge_string_data(found.obj)
         return found
 
+    def reset_fields(self, subresource: str) -> FieldSet | None:
+        """A status write leaves the spec alone, and as much of metadata as the kind's rules say."""
+        if subresource != "status" or self._key in kindfacts.STATUS_KEEPS_METADATA:
+            return super().reset_fields(subresource)
+        if self._key in kindfacts.STATUS_KEEPS_LABELS:
+            return {"f:metadata": {"f:labels": {}}, "f:spec": {}}
+        return {"f:spec": {}}
+
     def default(self, obj: JsonObject) -> None:
         """Fill in what Kubernetes fills in."""
         if self._default is not None:
@@ -82,8 +91,12 @@ class BuiltinStrategy(Strategy):
             if prepare is not None:
                 prepare(obj, old)
 
+    @cached_property
+    def _status_field(self) -> GoField | None:
+        return go_type(self.info.definition).fields.get("status")
+
     def _set_status(self, obj: JsonObject, old: JsonObject | None) -> None:
-        field = go_type(self.info.definition).fields.get("status")
+        field = self._status_field
         if old is not None and "status" in old:
             obj["status"] = old["status"]
         elif field is not None and not field.is_dropped_when_zero:

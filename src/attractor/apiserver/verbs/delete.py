@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attractor.apiserver.metadata import uid_precondition
 from attractor.apiserver.response import JsonBody, ListBody, ObjectBody, Response, with_version
 from attractor.apiserver.verbs.read import matching, selectors
-from attractor.apiserver.verbs.update import is_finished
+from attractor.apiserver.verbs.update import is_finished, remove
 from attractor.objects.errors import Conflict
 from attractor.objects.timestamps import format_time, parse_time
 
@@ -32,7 +32,7 @@ def delete(call: Call) -> Response:
     marked = mark_deleted(call, live)
     if is_finished(kind, marked):
         if not options.dry_run:
-            call.txn.delete(entry.key)
+            remove(call, entry, live)
         if kind.returns_deleted:
             return Response(200, ObjectBody(kind.served(kind.encode(marked)), entry.revision))
         return Response(200, JsonBody(success(kind, live)))
@@ -112,7 +112,7 @@ def delete_collection(call: Call) -> Response:
         if op.delete.dry_run or marked == live:
             continue
         if is_finished(kind, marked):
-            txn.delete(entry.key)
+            remove(call, entry, live)
         else:
             txn.put(entry.key, kind.encode(marked))
     token = "" if kind.is_custom else None
