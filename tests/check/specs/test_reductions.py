@@ -14,6 +14,7 @@ from attractor.check.specs.mistakes.clock import CreatesCm2First, DoesNotWait
 from attractor.check.specs.mistakes.cloudlet_upgrade import OldVersionServesAfterRestart, RemovesV1BeforeV2IsUp
 from attractor.check.specs.mistakes.clusterinst import ReportsAreNotNumbered, TwoJobsAtOnce
 from attractor.check.specs.mistakes.concurrency import AbortsAfterPreparing, GivesWayFirst, GrabsForks, NoTurn
+from attractor.check.specs.mistakes.workqueue import QueuesWhileProcessing
 from attractor.check.specs.peterson import Peterson
 from attractor.check.specs.philosophers import Philosophers, WeaklyServed
 from attractor.check.specs.transaction_commit import CommitProtocol
