@@ -8,12 +8,9 @@ import orjson
 import pytest
 
 from attractor.apiserver.core import Request
-from attractor.apiserver.housekeeping import plan_expired_events
 from attractor.apiserver.operation import User
 from attractor.embedded import EmbeddedCluster
 from attractor.embedded.controllers import CONTROLLERS, UnknownController, chosen, kinds_in
-from attractor.objects.timestamps import parse_time
-from attractor.store.memory import MemoryStore
 
 ADMIN = User("admin", groups=("system:masters",))
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
@@ -107,7 +104,7 @@ def test_controllers_are_chosen_by_name() -> None:
     assert chosen("none") == ()
     assert chosen("crds, namespaces") == ("crds", "namespaces")
     for wrong in ("", "gc", "crds,gc"):
-        with pytest.raises(UnknownController, match="garbage-collector, namespaces, crds, serviceaccounts, events"):
+        with pytest.raises(UnknownController, match="garbage-collector, namespaces, crds, service-accounts"):
             chosen(wrong)
 
 
@@ -134,21 +131,3 @@ async def test_every_namespace_gets_an_account_and_the_authority_and_gets_them_b
         await until(cluster, authority, lambda body: bool(body["data"] == {"ca.crt": "PEM"}))
         await call(cluster, "DELETE", "/api/v1/namespaces/shop")
         await until_gone(cluster, "/api/v1/namespaces/shop")
-
-
-def test_events_go_an_hour_after_they_last_happened() -> None:
-    store = MemoryStore()
-    times: dict[str, dict[str, Any]] = {
-        "old": {"lastTimestamp": "2026-11-15T10:00:00Z"},
-        "repeated": {
-            "lastTimestamp": "2026-11-15T10:00:00Z",
-            "series": {"lastObservedTime": "2026-11-15T11:30:00.000000Z"},
-        },
-        "new": {"eventTime": "2026-11-15T11:30:00.000000Z"},
-    }
-    for name, time in times.items():
-        metadata = {"name": name, "namespace": "a", "uid": name, "creationTimestamp": "2026-11-15T09:00:00Z"}
-        value = orjson.dumps({"metadata": metadata, **time})
-        store.commit_nowait({}, puts={f"core/events/a/{name}": value})
-    now = parse_time("2026-11-15T12:00:00Z")
-    assert [op.name for op in plan_expired_events(store.snapshot_nowait(), now)] == ["old"]

@@ -162,12 +162,10 @@ def roles_of(user: User, namespace: str, snapshot: Snapshot) -> Iterator[BoundRo
         binding = _decode_binding(entry.value)
         if not binding.names(user):
             continue
-        yield bound_role(binding.role_ref.kind, binding.role_ref.name, namespace, snapshot)
-
-
-def bound_role(kind: str, name: str, namespace: str, snapshot: Snapshot) -> BoundRole:
-    """The role that a binding in a namespace refers to."""
-    return _cluster_role(name, snapshot) if kind == "ClusterRole" else _role(namespace, name, snapshot)
+        if binding.role_ref.kind == "ClusterRole":
+            yield _cluster_role(binding.role_ref.name, snapshot)
+        else:
+            yield _role(namespace, binding.role_ref.name, snapshot)
 
 
 def _role(namespace: str, name: str, snapshot: Snapshot) -> BoundRole:

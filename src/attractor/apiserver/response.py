@@ -78,7 +78,31 @@ class JsonBody(NamedTuple):
         return orjson.dumps(self.value)
 
 
-Body = ObjectBody | ListBody | JsonBody
+class LogOptions(NamedTuple):
+    """Which part of a log is wanted."""
+
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    tail_lines: int | None = None
+    limit_bytes: int | None = None
+    since_s: int | None = None
+
+
+class LogBody(NamedTuple):
+    """A container's log as far as the store knows it; whoever runs the container may stream a better one."""
+
+    pod: JsonObject
+    container: str
+    options: LogOptions
+    text: bytes
+
+    def encode(self) -> bytes:
+        """The text."""
+        return self.text
+
+
+Body = ObjectBody | ListBody | JsonBody | LogBody
 
 
 class Response(msgspec.Struct, frozen=True):

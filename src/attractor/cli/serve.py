@@ -118,13 +118,6 @@ def _add_security(parser: argparse.ArgumentParser) -> None:
         help='static tokens, one a line: token,user,uid,"group1,group2"',
     )
     group.add_argument(
-        "--service-account-key",
-        type=Path,
-        metavar="FILE",
-        help="key that signs service accounts' tokens, made when missing; servers of one cluster share it "
-        "(default: service-account.key in the state directory)",
-    )
-    group.add_argument(
         "--anonymous-read",
         action="store_true",
         help="let anyone read everything without credentials (default: no)",
@@ -145,7 +138,6 @@ class Settings:
     tls_key: Path | None
     tls_ca: Path | None
     client_ca: Path | None
-    account_key: Path
     tokens: Mapping[str, User]
     anonymous_read: bool
     crds: Path | None
@@ -179,7 +171,6 @@ class Settings:
             tls_key=args.tls_key,
             tls_ca=args.tls_ca,
             client_ca=args.client_ca,
-            account_key=args.service_account_key or state_dir / "service-account.key",
             tokens=_tokens(args.token_file),
             anonymous_read=args.anonymous_read,
             crds=args.crds,
@@ -250,8 +241,7 @@ async def serve(settings: Settings) -> None:
         controllers=settings.controllers,
         authenticator=Authenticator({**settings.tokens, token: ADMIN}),
         anonymous_read=settings.anonymous_read,
-        root_ca=ca.decode() if ca is not None else "",
-        account_key=_account_key(settings.account_key),
+        root_ca=ca.decode("ascii") if ca else "",
     )
     async with contextlib.AsyncExitStack() as stack:
         try:
@@ -288,27 +278,6 @@ def _tls(settings: Settings) -> tuple[ssl.SSLContext | None, bytes | None]:
             f"the certificate cannot be used: {where}: {error.strerror or error}",
             "check --tls-cert, --tls-key and --client-ca, or give a writable --state-dir",
         ) from error
-
-
-def _account_key(path: Path) -> bytes:
-    """The key for tokens of service accounts, made on first start."""
-    from attractor.httpd.accounttokens import KEY_BYTES
-    from attractor.httpd.certificates import write_private
-
-    try:
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_private(path, secrets.token_bytes(KEY_BYTES))
-        key = path.read_bytes()
-    except OSError as error:
-        raise ServeError(
-            f"--service-account-key {path} cannot be used: {error.strerror}", "give a path that can be written"
-        ) from error
-    if len(key) < KEY_BYTES:
-        raise ServeError(
-            f"--service-account-key {path} has only {len(key)} bytes", f"give at least {KEY_BYTES}, or remove it"
-        )
-    return key
 
 
 def _hosts(host: str) -> list[str]:

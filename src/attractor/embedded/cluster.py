@@ -11,22 +11,22 @@ addresses are given up first, running requests are answered, controllers stop, a
 from __future__ import annotations
 
 import asyncio
-import secrets
-import time
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.apiserver.admission import DEFAULT_CHAIN
 from attractor.apiserver.authorization import AnonymousRead
+from attractor.apiserver.chain import DEFAULT_CHAIN
 from attractor.apiserver.core import Core
-from attractor.apiserver.escalation import NoEscalation
+from attractor.apiserver.escalation import EscalationCheck
 from attractor.apiserver.rbac import RbacAuthorizer
 from attractor.apiserver.reviews import Reviewer, Verified
 from attractor.apiserver.server import Server
 from attractor.embedded.bootstrap import create_default_roles
 from attractor.embedded.controllers import CONTROLLERS, Controllers
+from attractor.embedded.serviceaddresses import ServiceAddresses
 from attractor.embedded.source import SystemSource
-from attractor.httpd.accounttokens import KEY_BYTES, AccountTokens
+from attractor.embedded.tokens import ServiceAccountTokens, ensure_token_key
+from attractor.embedded.webhooks import Webhooks
 from attractor.httpd.authentication import Authenticator
 from attractor.httpd.limits import DEFAULT_LIMITS
 from attractor.httpd.listener import Listener
@@ -40,13 +40,14 @@ from attractor.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
     from attractor.apiserver.authorization import Authorizer
     from attractor.apiserver.transaction import Source
     from attractor.httpd.limits import Limits
+    from attractor.httpd.podlogs import PodLogs
     from attractor.store.contract import Store
 
 GRACE_S = 4.0
@@ -78,9 +79,10 @@ class EmbeddedCluster:
         authenticator: Authenticator | None = None,
         authorizer: Authorizer | None = None,
         anonymous_read: bool = False,
-        root_ca: str = "",
-        account_key: bytes | None = None,
         limits: Limits = DEFAULT_LIMITS,
+        service_addresses: Mapping[tuple[str, str], tuple[str, int]] | None = None,
+        pod_logs: PodLogs | None = None,
+        root_ca: str = "",
     ) -> None:
         self._given = store
         self._controllers = controllers
@@ -90,8 +92,9 @@ class EmbeddedCluster:
         if anonymous_read:
             self._authorizer = AnonymousRead(self._authorizer)
         self._limits = limits
+        self._service_addresses = service_addresses
+        self._pod_logs = pod_logs
         self._root_ca = root_ca
-        self._tokens = AccountTokens(account_key or secrets.token_bytes(KEY_BYTES))
         self.metrics = Metrics()
         self._stack = AsyncExitStack()
         self._listeners: list[Listener] = []
@@ -109,16 +112,12 @@ class EmbeddedCluster:
         """Where the cluster's state is."""
         return self.server.store
 
-    def _core(self) -> Core:
-        """The API's meaning, with those who decide about permissions plugged in."""
-        return Core((*DEFAULT_CHAIN, NoEscalation(self._authorizer)), self._reviewer())
-
-    def _reviewer(self) -> Reviewer:
-        """Reviews are answered by those who decide on requests; tokens are good for any audience that is asked for."""
+    def _reviewer(self, tokens: ServiceAccountTokens) -> Reviewer:
+        """Reviews are answered by those who decide on requests; static tokens are good for any audience."""
 
         def verify(token: str, audiences: Sequence[str]) -> Verified | None:
-            user = self.authenticator.user_of(token.encode())
-            return None if user is None else Verified(user, tuple(audiences))
+            user = self.authenticator.static_user_of(token.encode())
+            return tokens.verify(token, audiences) if user is None else Verified(user, tuple(audiences))
 
         return Reviewer(self._authorizer, RbacAuthorizer().rules, verify)
 
@@ -126,10 +125,21 @@ class EmbeddedCluster:
         store = await open_store(self._given) if isinstance(self._given, str) else self._given
         try:
             self._stack.push_async_callback(store.aclose)
-            server = Server(store, self._source, self._core())
+            webhooks = Webhooks(ServiceAddresses(store.snapshot_nowait, self._service_addresses))
+            self._stack.callback(webhooks.close)
+            tokens = ServiceAccountTokens(store, self._source)
+            self.authenticator.others.append(tokens.user_of)
+            self._stack.callback(self.authenticator.others.remove, tokens.user_of)
+            server = Server(
+                store,
+                self._source,
+                Core((*DEFAULT_CHAIN, EscalationCheck(self._authorizer)), self._reviewer(tokens)),
+                webhooks,
+            )
             is_fresh = not (await store.snapshot()).count("")
             await server.start()
             await create_default_roles(server)
+            await ensure_token_key(store)
             if is_fresh:
                 # What the cluster begins with is no history: a watch from before it is told to list first.
                 await store.compact(store.revision)
@@ -143,15 +153,12 @@ class EmbeddedCluster:
                 authorizer=self._authorizer,
                 metrics=self.metrics,
                 limits=self._limits,
-                tokens=self._tokens,
+                pod_logs=self._pod_logs,
             )
         except BaseException:
             await self._stack.aclose()
             raise
         self._server = server
-        self.authenticator.accounts = lambda token: self._tokens.user_of(
-            token, store.snapshot_nowait(), int(time.time())
-        )
         self.metrics.gauge("attractor_store_revision", "The store's newest revision.", lambda: float(store.revision))
         self.metrics.gauge("process_resident_memory_bytes", "Resident memory.", resident_bytes)
         return self

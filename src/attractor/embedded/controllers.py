@@ -11,15 +11,17 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from attractor.apiserver.aggregation import PREFIX as ROLES
+from attractor.apiserver.aggregation import plan_aggregation
 from attractor.apiserver.custom import registry as custom_registry
+from attractor.apiserver.expiry import plan_events, plan_leases
 from attractor.apiserver.garbage import plan_garbage
-from attractor.apiserver.housekeeping import DEFAULT_ACCOUNT, NAMESPACES, ROOT_CA, plan_accounts, plan_expired_events
+from attractor.apiserver.namespacecontent import ROOT_CA, plan_root_ca, plan_service_accounts
 from attractor.apiserver.registry import builtin_kind, served_builtin
 from attractor.apiserver.termination import plan_definitions, plan_namespaces
 from attractor.objects.errors import ApiError, Conflict, NotFound
-from attractor.objects.timestamps import parse_time
 from attractor.store.contract import Compacted
 
 if TYPE_CHECKING:
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.operation import Operation
     from attractor.apiserver.server import Server
-    from attractor.objects.timestamps import Moment
     from attractor.store.contract import Event, Snapshot
 
 log = logging.getLogger("attractor.controllers")
@@ -45,14 +46,8 @@ RETRY_S = 1.0
 _LAST = "\U0010ffff"
 _OWNED, _DELETED = b'"ownerReferences"', b'"deletionTimestamp"'
 
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What planners may know beside the snapshot."""
-
-    now: Moment
-    root_ca: str = ""
-    """The certificate of the cluster's authority, PEM; empty when there is none."""
+EXPIRY_PERIOD_S = 60.0
+"""How often what has expired is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +57,17 @@ class Controller:
     name: str
     concerns: Callable[[Event], bool]
     """Whether a change may give it something to do; false alarms cost time, missed ones are bugs."""
-    plan: Callable[[Snapshot, Surroundings], Iterable[Operation]]
+    plan: Callable[[Snapshot, Facts], Iterable[Operation]]
     period_s: float | None = None
-    """How often it looks though nothing has changed, for what only the time brings about."""
+    """How often it looks although nothing has changed: for what time alone brings about."""
+
+
+class Facts(NamedTuple):
+    """What a planner may know beside the store."""
+
+    now: str
+    root_ca: str
+    """The certificate that clients inside the cluster verify this server by, PEM; empty when there is none."""
 
 
 class UnknownController(ValueError):
@@ -98,32 +101,12 @@ def kinds_in(snapshot: Snapshot) -> dict[tuple[str, str], Kind]:
     return found
 
 
-def _plan_garbage(snapshot: Snapshot, _: Surroundings) -> Iterable[Operation]:
+def _plan_garbage(snapshot: Snapshot, _facts: Facts) -> Iterable[Operation]:
     return plan_garbage(snapshot, {kind.group_kind: kind for kind in kinds_in(snapshot).values()})
 
 
-def _plan_namespaces(snapshot: Snapshot, _: Surroundings) -> Iterable[Operation]:
+def _plan_namespaces(snapshot: Snapshot, _facts: Facts) -> Iterable[Operation]:
     return plan_namespaces(snapshot, kinds_in(snapshot).values())
-
-
-def _plan_definitions(snapshot: Snapshot, _: Surroundings) -> Iterable[Operation]:
-    return plan_definitions(snapshot)
-
-
-def _plan_accounts(snapshot: Snapshot, around: Surroundings) -> Iterable[Operation]:
-    return plan_accounts(snapshot, around.root_ca)
-
-
-def _plan_events(snapshot: Snapshot, around: Surroundings) -> Iterable[Operation]:
-    return plan_expired_events(snapshot, around.now)
-
-
-def _is_about_accounts(event: Event) -> bool:
-    return event.key.startswith(NAMESPACES) or event.key.endswith((f"/{DEFAULT_ACCOUNT}", f"/{ROOT_CA}"))
-
-
-def _never(_: Event) -> bool:
-    return False
 
 
 def _is_about_ownership(event: Event) -> bool:
@@ -136,12 +119,35 @@ def _is_deletion(event: Event) -> bool:
     return event.value is None or _DELETED in event.value
 
 
+def _under(*prefixes: str) -> Callable[[Event], bool]:
+    return lambda event: event.key.startswith(prefixes)
+
+
+def _is_about_root_ca(event: Event) -> bool:
+    return event.key.startswith("core/namespaces/") or event.key.endswith(f"/{ROOT_CA}")
+
+
+def _never(_event: Event) -> bool:
+    return False
+
+
 _ALL = (
     Controller("garbage-collector", _is_about_ownership, _plan_garbage),
     Controller("namespaces", _is_deletion, _plan_namespaces),
-    Controller("crds", _is_deletion, _plan_definitions),
-    Controller("serviceaccounts", _is_about_accounts, _plan_accounts),
-    Controller("events", _never, _plan_events, period_s=60.0),
+    Controller("crds", _is_deletion, lambda snapshot, _: plan_definitions(snapshot)),
+    Controller(
+        "service-accounts",
+        _under("core/namespaces/", "core/serviceaccounts/"),
+        lambda snapshot, _: plan_service_accounts(snapshot),
+    ),
+    Controller(
+        "root-ca",
+        _is_about_root_ca,
+        lambda snapshot, facts: plan_root_ca(snapshot, facts.root_ca),
+    ),
+    Controller("role-aggregation", _under(ROLES), lambda snapshot, _: plan_aggregation(snapshot)),
+    Controller("events", _never, lambda snapshot, facts: plan_events(snapshot, facts.now), EXPIRY_PERIOD_S),
+    Controller("leases", _never, lambda snapshot, facts: plan_leases(snapshot, facts.now), EXPIRY_PERIOD_S),
 )
 CONTROLLERS: tuple[str, ...] = tuple(controller.name for controller in _ALL)
 
@@ -213,9 +219,9 @@ class Controllers:
         """Plan and perform until nothing is left to do; answers how long the last plan took, in seconds."""
         while True:
             snapshot = await self._server.store.snapshot()
-            around = Surroundings(parse_time(self._server.source.now()), self._root_ca)
+            facts = Facts(self._server.source.now(), self._root_ca)
             started = time.perf_counter()
-            operations = list(controller.plan(snapshot, around))
+            operations = list(controller.plan(snapshot, facts))
             took_s = time.perf_counter() - started
             if not operations:
                 return took_s

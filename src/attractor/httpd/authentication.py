@@ -1,4 +1,4 @@
-"""Who is asking: bearer tokens (static, or of service accounts), client certificates, or nobody in particular.
+"""Who is asking: bearer tokens, client certificates, or nobody in particular.
 
 A token that is not known is refused; a request without credentials comes from ``system:anonymous``. Tokens are looked
 up by their digest, so that the time of a look-up says nothing about them, and they are never kept in the clear.
@@ -68,8 +68,8 @@ class Authenticator:
 
     def __init__(self, tokens: Mapping[str, User] | Iterable[tuple[str, User]] = ()) -> None:
         self._by_digest: dict[bytes, User] = {}
-        self.accounts: Callable[[bytes], User | None] | None = None
-        """Tells the service account that a token speaks for, once there is a cluster that has accounts."""
+        self.others: list[Callable[[bytes], User | None]] = []
+        """Who else may know a token, such as service accounts'; asked in order."""
         for token, user in dict(tokens).items():
             self.add(token, user)
 
@@ -77,12 +77,16 @@ class Authenticator:
         """Accept a token."""
         self._by_digest[hashlib.sha256(token.encode()).digest()] = user
 
+    def static_user_of(self, token: bytes) -> User | None:
+        """Whose token that is, among those that were added here."""
+        return self._by_digest.get(hashlib.sha256(token).digest())
+
     def user_of(self, token: bytes) -> User | None:
         """Whose token that is; None when it is not known."""
-        user = self._by_digest.get(hashlib.sha256(token).digest())
-        if user is None and self.accounts is not None:
-            return self.accounts(token)
-        return user
+        user = self.static_user_of(token)
+        if user is not None or not self.others:
+            return user
+        return next((found for ask in self.others if (found := ask(token)) is not None), None)
 
     def authenticate(self, request: HttpRequest, peer: Peer) -> User:
         """The user; raises ``Unauthorized`` for credentials that are not known."""

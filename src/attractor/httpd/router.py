@@ -9,19 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, unquote_plus
 
-import orjson
-
 from attractor.apiserver.authorization import MASTERS, attributes_of, forbidden
 from attractor.apiserver.core import Request
-from attractor.apiserver.routing import method_not_allowed, no_such_resource, parse_path
+from attractor.apiserver.response import LogBody
+from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.watch import Watch
-from attractor.httpd.accounttokens import answer_token_request
 from attractor.httpd.bodyguard import check_body
+from attractor.httpd.convertedwatch import ConvertedWatch
 from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.protobuf import request_as_json
 from attractor.httpd.impersonation import impersonated, is_impersonating, needed
 from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
 from attractor.httpd.pages import PAGES, Ask
+from attractor.httpd.podlogs import log_reply
 from attractor.httpd.presentation import present, shape_of, watch_encoder
 from attractor.httpd.reply import TEXT, Reply, status_reply
 from attractor.httpd.watchstreams import encode_line
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from attractor.apiserver.authorization import Attributes, Authorizer
     from attractor.apiserver.operation import User
     from attractor.apiserver.server import Server
-    from attractor.httpd.accounttokens import AccountTokens
     from attractor.httpd.authentication import Authenticator
     from attractor.httpd.connection import Peer
     from attractor.httpd.limits import Limits
     from attractor.httpd.metrics import Metrics
     from attractor.httpd.parser import HttpRequest
+    from attractor.httpd.podlogs import PodLogs
     from attractor.httpd.watchstreams import WatchHub
 
     Query = Mapping[str, Sequence[str]]
@@ -80,7 +80,7 @@ class Router:
         authorizer: Authorizer,
         metrics: Metrics,
         limits: Limits,
-        tokens: AccountTokens,
+        pod_logs: PodLogs | None = None,
     ) -> None:
         self._server = server
         self._hub = hub
@@ -88,7 +88,7 @@ class Router:
         self._authorizer = authorizer
         self._metrics = metrics
         self._limits = limits
-        self._tokens = tokens
+        self._pod_logs = pod_logs
         self.is_ready = True
         """Whether ``/readyz`` says ok; false while the server is stopping."""
 
@@ -151,8 +151,6 @@ class Router:
         if body:
             body, content_type = request_as_json(request.method, request.path, content_type, body)
             check_body(content_type, body, self._limits)
-            if request.path.endswith("/token") and request.method == "POST":
-                return self._token(request.path, body)
         shape = shape_of(request, query)
         asked = Request(
             method=request.method,
@@ -170,19 +168,13 @@ class Router:
         response = await self._server.handle(asked)
         if response.code == 404 and self._is_nowhere(request.path):
             return page_not_found()
+        if isinstance(response.body, LogBody):
+            return log_reply(response.body, self._pod_logs)
         if shape is None:
             return Reply(response.code, response.encode(), warnings=response.warnings)
         txn = self._server.transaction(self._server.store.snapshot_nowait())
         shaped = present(shape, request, query, response, txn)
         return Reply(response.code, shaped, shape.agreed.content_type, warnings=response.warnings)
-
-    def _token(self, path: str, body: bytes) -> Reply:
-        """A token for a service account."""
-        target = parse_path(path)
-        if target is None or target[:3] != ("", "v1", "serviceaccounts") or target.subresource != "token":
-            raise no_such_resource()
-        answer = answer_token_request(self._tokens, target, body, self._server.store.snapshot_nowait())
-        return Reply(201, orjson.dumps(answer))
 
     def _is_nowhere(self, path: str) -> bool:
         """Whether a path is below no API group that is served."""
@@ -201,6 +193,9 @@ class Router:
             return None
         encode = watch_encoder(request, asked.query, kind, txn)
         watch = Watch.open(op, kind, snapshot)
+        if kind.remote is not None:
+            converted = ConvertedWatch(server, watch, snapshot, encode or encode_line, op.list.timeout_s)
+            return Reply(200, stream=converted)
         # What is encoded for one client alone is shared with no other.
         own = None if encode is None else object()
         key = (watch.prefix, kind, op.list.label_selector, op.list.field_selector, own)

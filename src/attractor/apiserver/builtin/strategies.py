@@ -12,7 +12,7 @@ from base64 import b64encode
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin import kindfacts, preparation, validation
+from attractor.apiserver.builtin import kindfacts, preparation, subresources, validation
 from attractor.apiserver.builtin.decode import decoder
 from attractor.apiserver.builtin.defaults import defaulter
 from attractor.apiserver.strategy import Decoded, Strategy
@@ -84,6 +84,8 @@ class BuiltinStrategy(Strategy):
             self._prepare_status(obj, old)
         elif subresource == "finalize":
             self._set_status(obj, old)
+        elif (self._key, subresource) in subresources.PREPARE:
+            subresources.PREPARE[self._key, subresource](obj, old)
         elif not subresource:
             if self.has_status_subresource:
                 self._set_status(obj, old)
@@ -130,6 +132,9 @@ class BuiltinStrategy(Strategy):
             return validation.validate_status(self._kind, obj)
         if subresource == "finalize":
             return validation.validate_create(self._kind, obj)
+        if (self._key, subresource) in subresources.PREPARE:
+            validate = subresources.VALIDATE.get((self._key, subresource))
+            return validate(obj, old) if validate else []
         return validation.validate_update(self._kind, obj, old)
 
     def grace_period_s(self, obj: JsonObject, asked: int | None) -> int:

@@ -37,6 +37,8 @@ def create_object(
         managed = kind.fields.on_update(None, obj, manager=op.manager, now=txn.now, reset=reset)
     set_managed_fields(metadata, managed)
     call.admit(obj, None)
+    warnings += rules.deduplicate_owners(metadata)
+    rules.check_place(kind, metadata, op.namespace, op.name)
     generated = bool(metadata.get("generateName")) and not metadata.get("name")
     rules.stamp_new(metadata, txn)
     key = kind.key(op.namespace, metadata.get("name") or "")

@@ -60,7 +60,9 @@ def update_object(
             reset=kind.strategy.reset_fields(op.subresource),
         )
     set_managed_fields(metadata, managed)
-    call.admit(obj, live)
+    call.admit(obj, live, entry)
+    warnings += rules.deduplicate_owners(metadata)
+    rules.check_place(kind, metadata, op.namespace, op.name)
     kind.strategy.prepare_update(obj, live, op.subresource)
     rules.carry_over(metadata, live["metadata"])
     if kind.strategy.has_generation and _spec_changed(kind, obj, live):
@@ -71,7 +73,7 @@ def update_object(
     ]
     if errors:
         raise Invalid.of(kind.group_kind, op.name, errors)
-    call.admit_finally(obj, live)
+    call.admit_finally(obj, live, entry)
     if kind.allocate:
         kind.allocate(txn, obj, live, claim=not op.write.dry_run)
     return _store(call, entry, live, obj, tuple(warnings))
