@@ -3,9 +3,11 @@
 
     tools/builtin_kinds.py [1.36.4]
 
-Needs Go (to fetch the published modules through the module proxy and to read Go source). Only facts are taken: names,
-schemas, descriptions, Go types, JSON tags, protobuf numbers. The archive is the same byte for byte for the same
-version. Its entries are JSON, loaded one by one when asked for:
+For another version: run this, then tools/builtin_kinds_stubs.py, then set ``KUBERNETES_VERSION`` and the counts that
+tests/objects/builtin pins. Needs Go, to fetch the published modules through the module proxy and to read Go source.
+
+Only facts are taken: names, schemas, descriptions, Go types, JSON tags, protobuf numbers. The same version gives the
+same bytes. The entries are JSON, loaded one by one when asked for:
 
     index.json                  the version, groups in the order of discovery, resources, kinds -> definitions
     schema/<package>.json       definition -> OpenAPI v3 schema without descriptions
@@ -13,7 +15,8 @@ version. Its entries are JSON, loaded one by one when asked for:
     go/<package>.json           type -> fields of a struct, or what a named type stands for
 
 A struct field is ``[json name, Go name, type, flags, protobuf]``: flags ``o`` omitempty, ``z`` omitzero; protobuf is
-the path of field numbers (several where Go inlines a struct that protobuf nests) and the wire kind: ``2.1 bytes``.
+the path of field numbers (several where Go inlines a struct that protobuf nests), the wire kind and the label:
+``2.1 bytes opt``.
 """
 
 from __future__ import annotations
@@ -134,7 +137,7 @@ class GoTables:
         for field in decl.get("fields") or ():
             tags = dict(re.findall(r'(\w+):"([^"]*)"', field.get("tag", "")))
             json_name, *options = tags.get("json", "").split(",")
-            wire, number, *_ = [*tags.get("protobuf", "").split(","), "", ""]
+            wire, number, label, *_ = [*tags.get("protobuf", "").split(","), "", "", ""]
             if json_name == "-" or not field["name"][0].isupper():
                 continue
             if "inline" in options or (field.get("embedded") and not json_name):
@@ -144,7 +147,7 @@ class GoTables:
                 rows += self._fields(target, None if path is None or not number else (*path, number))
                 continue
             flags = ("o" if "omitempty" in options else "") + ("z" if "omitzero" in options else "")
-            numbers = f"{'.'.join((*path, number))} {wire}" if number and path is not None else ""
+            numbers = f"{'.'.join((*path, number))} {wire} {label}" if number and path is not None else ""
             rows.append([json_name or field["name"], field["name"], self._spelled(field["type"]), flags, numbers])
         return rows
 

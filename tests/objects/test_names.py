@@ -1,6 +1,8 @@
 """Names and label rules, with the words of a real API server."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from attractor.objects import names
 
@@ -158,3 +160,13 @@ def test_webhook_names_have_three_segments() -> None:
     assert [error.detail for error in names.fully_qualified_name("a.b", "name")] == [
         "should be a domain with at least three segments separated by dots"
     ]
+
+
+@given(st.text(alphabet="aA0-_./é\n", max_size=8), st.sampled_from([0, 55, 60, 245, 250]))
+def test_quick_answers_are_those_of_the_rules(text: str, padding: int) -> None:
+    """Allowed keys are recognised by one pattern; it must agree with the rules that name what is wrong."""
+    for value in (text, "a" * padding + text, "a" * padding + "/" + text, text + "/" + "a" * padding):
+        prefix, slash, name = value.rpartition("/")
+        allowed = not names._qualified(name) and (not slash or not names.dns1123_subdomain(prefix))
+        assert (names.qualified_name(value) == []) is allowed
+        assert (names.config_map_key(value) == []) is (not names._config_key(value) and not names._climbing(value))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
+
 from tests.store.engines import ENGINES, AnyStore, Engine
 from tests.store.etcdserver import EtcdServer
 

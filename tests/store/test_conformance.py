@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -137,6 +137,12 @@ async def test_a_key_that_no_engine_could_write_is_refused(store: AnyStore, key:
         await store.commit({}, puts={key: b""})
     with pytest.raises(ValueError, match="both put and deleted"):
         await store.commit({}, puts={"a": b""}, deletes={"a"})
+
+
+@pytest.mark.parametrize("value", ["text", bytearray(b"x"), memoryview(b"x"), None])
+async def test_a_value_that_is_not_bytes_is_refused(store: AnyStore, value: Any) -> None:
+    with pytest.raises(TypeError, match="a store takes bytes"):
+        await store.commit({}, puts={"a": value})
 
 
 async def test_concurrent_increments_are_never_lost(store: AnyStore) -> None:

@@ -307,3 +307,23 @@ async def test_an_empty_file_becomes_a_store(path: Path) -> None:
     await store.commit({}, puts={"a": b""})
     await store.aclose()
     assert path.read_bytes()[68:72] == b"ATTR"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+async def test_an_unforeseen_error_of_the_writer_thread_is_told_to_all_and_stops_the_store(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SqliteStore(path)
+    await store.commit({}, puts={"a": b"1"})
+    monkeypatch.setattr(store._file, "append", lambda *_: 1 / 0)
+    writers = [asyncio.create_task(store.commit({}, puts={"a": b"2"})) for _ in range(3)]
+    await asyncio.wait(writers)
+    for task in writers:
+        with pytest.raises(StoreUnavailable, match="writer thread has died"):
+            task.result()
+    with pytest.raises(StoreUnavailable, match="open the store anew"):
+        await store.commit({}, puts={"a": b"3"})
+    await store.aclose()
+    again = SqliteStore(path)
+    assert [entry.value for entry in again.snapshot_nowait().range("")] == [b"1"]
+    await again.aclose()

@@ -10,9 +10,9 @@ import pytest_asyncio
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
-from tests.store.engines import Engine
 
 from attractor.store.contract import Compacted, Entry, Event, Stale
+from tests.store.engines import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

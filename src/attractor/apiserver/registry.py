@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from attractor.apiserver.allocation import allocate_service
 from attractor.apiserver.builtin import strategy_for
 from attractor.apiserver.conversion import CONVERSIONS
 from attractor.apiserver.custom.definition import DefinitionStrategy
@@ -27,10 +28,15 @@ _RETURN_DELETED = frozenset(
         ("", "resourcequotas"),
         ("", "serviceaccounts"),
         ("", "services"),
+        ("resource.k8s.io", "deviceclasses"),
+        ("resource.k8s.io", "resourceclaims"),
+        ("resource.k8s.io", "resourceclaimtemplates"),
+        ("resource.k8s.io", "resourceslices"),
         ("storage.k8s.io", "csidrivers"),
         ("storage.k8s.io", "csinodes"),
         ("storage.k8s.io", "storageclasses"),
         ("storage.k8s.io", "volumeattachments"),
+        ("storage.k8s.io", "volumeattributesclasses"),
     }
 )
 """Kinds whose delete answers with the object, as their published API says."""
@@ -66,6 +72,7 @@ def builtin_kind(group: str, version: str, resource: str) -> Kind | None:
         empty=builtin.zero_object(info.definition),
         subresources=frozenset(info.subresources),
         verbs=frozenset(info.verbs),
+        allocate=allocate_service if (group, resource) == ("", "services") else None,
         scale=_REPLICAS if "scale" in info.subresources else None,
         returns_deleted=(group, resource) in _RETURN_DELETED,
         selectable=strategy.selectable,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import time
 from array import array
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from attractor.check._kernel import Kernel
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 MISSES, TIME, LEVEL, DONE = range(4)
 SLICE_SECONDS = 0.2
 SAVE_FORMAT = 1
+FORGET_AFTER = 200_000
 
 
 class NativeSearch:
@@ -48,6 +50,8 @@ class NativeSearch:
         self._bits: list[int] = []
         self._finding_names: list[tuple[int, int]] = []
         self._resumed = False
+        self._executed_lately: Counter[Routine] = Counter()
+        self._distinct_then = 0
         self._configure()
         self._fit()
 
@@ -174,6 +178,8 @@ class NativeSearch:
                 self._resolve()
             elif status == DONE:
                 return
+            else:
+                self._forget_what_never_returns(counts["distinct"])
             if whole:
                 self.counts.levels.append(counts["level"])
                 if last:
@@ -266,10 +272,28 @@ class NativeSearch:
                 for each in self._sharers[instance.routine]:
                     self._kernel.separate(each)
             self.tallies.setdefault(instance.name, Tally()).note(self.model, Sample(instance, before, after, outcomes))
+            self._executed_lately[instance.routine] += len(outcomes)
             self._teach(number, instance, outcomes)
             if len(self.model.slots) != len(self._bits):
                 break  # the kernel's records are of states without the new slots; it will ask again
         self._fit()
+        self._kernel.learned()
+
+    def _forget_what_never_returns(self, distinct: int) -> None:
+        """Empty the tries of routines that hardly ever meet the same values again: remembering them only costs memory.
+
+        Such a routine is executed anew in nearly every state, as if it were called directly. Called only while no
+        state waits to be done again: what it waits for must not be forgotten.
+        """
+        if self._executed_lately.total() < FORGET_AFTER:
+            return
+        grown = distinct - self._distinct_then
+        for routine, executed in self._executed_lately.items():
+            if executed >= FORGET_AFTER // 4 and 2 * executed > grown:
+                for number in self._sharers[routine]:
+                    self._kernel.forget(number)
+        self._executed_lately.clear()
+        self._distinct_then = distinct
         self._kernel.learned()
 
     def _teach(self, number: int, instance: Instance, outcomes: list[Outcome]) -> None:

@@ -31,7 +31,7 @@ def register(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "check",
-        help="explore a specification and say what holds",
+        help="Explore a specification and say what holds",
         description="Explore every reachable state of a specification and decide its properties.",
         epilog="Exit code: 0 holds, 1 violated, 2 usage, 3 inconclusive.",
     )

@@ -7,13 +7,13 @@ import sys
 from typing import TYPE_CHECKING
 
 import attractor
-from attractor.cli import check, replay, tla
+from attractor.cli import check, demo, replay, serve, tla
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-ROOMS = (check, replay, tla)
-"""Each room has a ``register(subparsers)`` that adds its subcommands; a subcommand sets ``run`` to its function."""
+ROOMS = (demo, serve, check, replay, tla)
+"""Each has a ``register(subparsers)`` that adds its subcommands; a subcommand sets ``run`` to its function."""
 
 
 def build_parser() -> argparse.ArgumentParser:

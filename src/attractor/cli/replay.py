@@ -20,7 +20,7 @@ def register(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "replay",
-        help="print a counterexample step by step",
+        help="Print a counterexample step by step",
         description="Print a counterexample step by step, with only what changed.",
     )
     parser.add_argument(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def register(subparsers: Any) -> None:
     """Add the subcommand."""
-    parser = subparsers.add_parser("tla", help="write a specification as TLA+", description="TLA+, for TLC to check.")
+    parser = subparsers.add_parser("tla", help="Write a specification as TLA+", description="TLA+, for TLC to check.")
     commands = parser.add_subparsers(dest="tla_command", metavar="COMMAND", required=True)
     exporting = commands.add_parser(
         "export",

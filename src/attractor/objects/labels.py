@@ -11,6 +11,7 @@ matching costs one dictionary look-up for each requirement.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.objects import names
@@ -124,7 +125,7 @@ class LabelSelector:
     @classmethod
     def parse(cls, text: str) -> LabelSelector:
         """Read the text form; raises ``SelectorError`` in Kubernetes' words."""
-        return cls(_Parser(text).parse())
+        return _parsed(text)
 
     @classmethod
     def of_labels(cls, labels: Mapping[str, str]) -> LabelSelector:
@@ -171,6 +172,11 @@ class LabelSelector:
 
     def __hash__(self) -> int:
         return hash(self._text)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> LabelSelector:
+    return LabelSelector(_Parser(text).parse())
 
 
 _OBJECT_OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}

@@ -108,10 +108,13 @@ class Quantity:
 
 
 def canonical(value: str | float) -> str:
-    """The text that Kubernetes writes back for a quantity given as JSON; raises ``QuantityError``."""
-    if isinstance(value, str):
-        return _parse(value.strip()).text
-    return Quantity.of(value).text
+    """The text that Kubernetes answers with for a quantity given as JSON; raises ``QuantityError``.
+
+    The store keeps the text, so an answer shows it read and written twice: ``1000.5Ki`` is stored as ``1024512``, but
+    ``1953.125Ki`` as ``2000000``, which is no longer binary and shows as ``2M``.
+    """
+    written = _parse(value.strip()) if isinstance(value, str) else Quantity.of(value)
+    return _parse(written.text).text
 
 
 @lru_cache(maxsize=4096)

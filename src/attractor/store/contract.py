@@ -111,7 +111,7 @@ class Snapshot(Protocol):
         """Entries whose key starts with ``prefix`` and is greater than ``after``, in key order; 0 means no limit."""
 
     def count(self, prefix: str, *, after: str = "") -> int:
-        """How many entries such a range has; takes no longer than a ``get``."""
+        """How many entries such a range has; takes about as long as a ``get``, however many."""
 
 
 class Watch(Protocol):

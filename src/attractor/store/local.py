@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.store.contract import StoreUnavailable
+from attractor.store.contract import Batch, StoreUnavailable
 from attractor.store.mvcc import HISTORY_LIMIT, Mvcc
 from attractor.store.watching import Subscriptions, Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from attractor.store.contract import Batch
     from attractor.store.mvcc import Commit, View
 
 
@@ -22,6 +21,8 @@ class LocalStore:
         self._history_limit = history_limit
         self._mvcc = Mvcc(history_limit=history_limit)
         self._subscriptions = Subscriptions()
+        self._last_asked: tuple[str, int, int, View, int] | None = None
+        self._last_answer = Batch(0, ())
         self.is_closed = False
 
     @property
@@ -52,7 +53,16 @@ class LocalStore:
 
     def events_after(self, prefix: str, after: int, *, limit: int = 0) -> Batch:
         """What a watcher at that revision has to read now, without waiting."""
-        return self._mvcc.events_after(prefix, after, limit)
+        # Watchers of one kind all ask the same right after each other.
+        asked = (prefix, after, limit, self._mvcc.head, self._mvcc.compacted)
+        if asked != self._last_asked:
+            self._last_answer = self._mvcc.events_after(prefix, after, limit)
+            self._last_asked = asked
+        return self._last_answer
+
+    def check_kept(self, revision: int) -> None:
+        """Raise ``Compacted`` or ``FutureRevision`` unless a watch could begin after that revision."""
+        self._mvcc.check_kept(revision)
 
     def subscribe(self, prefix: str, heard: Callable[[int], None]) -> Callable[[], None]:
         """Call ``heard`` whenever there is something new under a prefix; the answer ends the subscription."""

@@ -165,11 +165,11 @@ class Mvcc:
 
     def view_at(self, revision: int) -> View:
         """Exactly that revision; raises ``Compacted`` or ``FutureRevision``."""
-        self._check_kept(revision)
+        self.check_kept(revision)
         if revision == self.head.revision:
             return self.head
         if not self._tail or revision < self._tail[0].revision:
-            place = bisect_left(self._chunks, revision, key=lambda chunk: chunk.last.revision)
+            place = bisect_left(self._chunks, revision, key=_last_revision)
             if place < len(self._chunks):
                 chunk = self._chunks[place]
                 undone = chunk.events[bisect_right(chunk.revisions, revision) :]
@@ -179,22 +179,21 @@ class Mvcc:
 
     def events_after(self, prefix: str, after: int, limit: int = 0) -> Batch:
         """Events after a revision under a prefix; with a limit, up to the first whole revision that reaches it."""
-        self._check_kept(after)
+        self.check_kept(after)
         found: list[Event] = []
-        chunks = self._chunks
-        if after < self.head.revision:
-            for chunk in chunks[bisect_right(chunks, after, key=lambda chunk: chunk.last.revision) :]:
-                for revision, events in zip(chunk.revisions, chunk.events, strict=True):
-                    if revision > after:
-                        found += [event for event in events if event.key.startswith(prefix)]
-                        if limit and len(found) >= limit:
-                            return Batch(revision, found)
-            for commit in self._tail:
-                if commit.view.revision > after:
-                    found += [event for event in commit.events if event.key.startswith(prefix)]
+        tail, chunks = self._tail, self._chunks
+        if chunks and after < chunks[-1].last.revision:
+            for chunk in chunks[bisect_right(chunks, after, key=_last_revision) :]:
+                start = bisect_right(chunk.revisions, after)
+                for revision, events in zip(chunk.revisions[start:], chunk.events[start:], strict=True):
+                    found += [event for event in events if event.key.startswith(prefix)]
                     if limit and len(found) >= limit:
-                        return Batch(commit.revision, found)
-        return Batch(self.head.revision, found)
+                        return Batch(revision, tuple(found))
+        for commit in tail[bisect_right(tail, after, key=_commit_revision) :]:
+            found += [event for event in commit.events if event.key.startswith(prefix)]
+            if limit and len(found) >= limit:
+                return Batch(commit.revision, tuple(found))
+        return Batch(self.head.revision, tuple(found))
 
     def compact(self, revision: int) -> None:
         """Raise the floor to that revision, unless it is there already; raises ``FutureRevision``."""
@@ -202,10 +201,17 @@ class Mvcc:
             raise FutureRevision(revision, self.head.revision)
         if revision > self.compacted:
             self.compacted = revision
-            keep = bisect_right(self._chunks, revision, key=lambda chunk: chunk.last.revision)
+            keep = bisect_right(self._chunks, revision, key=_last_revision)
             self._chunks = self._chunks[keep:]
             if not self._chunks:
                 self._tail = tuple(commit for commit in self._tail if commit.revision > revision)
+
+    def check_kept(self, revision: int) -> None:
+        """Raise ``Compacted`` or ``FutureRevision`` unless history is there from that revision on."""
+        if revision < self.compacted:
+            raise Compacted(revision, self.compacted)
+        if revision > self.head.revision:
+            raise FutureRevision(revision, self.head.revision)
 
     def check_invariants(self) -> None:
         """What holds between the head, the history and the floor."""
@@ -229,11 +235,13 @@ class Mvcc:
         if extra > 0:
             self.compact(self._chunks[extra - 1].last.revision)
 
-    def _check_kept(self, revision: int) -> None:
-        if revision < self.compacted:
-            raise Compacted(revision, self.compacted)
-        if revision > self.head.revision:
-            raise FutureRevision(revision, self.head.revision)
+
+def _last_revision(chunk: _Chunk) -> int:
+    return chunk.last.revision
+
+
+def _commit_revision(commit: Commit) -> int:
+    return commit.view.revision
 
 
 def _low(prefix: str, after: str) -> str:
@@ -246,8 +254,10 @@ def _revision(entry: Entry | None) -> int:
 
 
 def check_transaction(puts: Mapping[str, bytes], deletes: Collection[str]) -> None:
-    """Raise ``ValueError`` for a transaction that no engine could write."""
-    for key in puts:
+    """Raise ``ValueError`` or ``TypeError`` for a transaction that no engine could write."""
+    for key, value in puts.items():
+        if type(value) is not bytes:
+            raise TypeError(f"the value of {key!r} is {type(value).__name__}; a store takes bytes")
         if key < _FIRST_KEY:
             raise ValueError(f"{key!r} cannot be a key: a key is not empty and does not begin with U+0000")
         if not key.isascii():

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 GROUP_BYTES = 8 << 20
 """A group is cut here, far below the greatest row that SQLite takes, and so that writers see progress."""
-FOLD_LAG = 1000
+FOLD_LAG = 250
 """How many forgotten revisions may pile up in the file before they are folded into the state."""
 
 
@@ -70,6 +70,9 @@ class SqliteStore(LocalStore):
         """Those who wait for any group to end, well or not."""
         self._folding_to = self._mvcc.compacted
         """Rows of the log below this revision serve nobody any more."""
+        self._died = StoreUnavailable(f"{self._path}: the writer thread has died; open the store anew")
+        self._is_dead = False
+        """Whether it has, by an error that nobody foresaw; then nothing more is accepted."""
         self._jobs: queue.SimpleQueue[list[_Waiting] | None] = queue.SimpleQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._write, name=f"store {self._path.name}", daemon=True)
@@ -80,7 +83,7 @@ class SqliteStore(LocalStore):
     ) -> int:
         """Write all or nothing if every compared key is at its revision (0: absent); answer the new revision."""
         while True:
-            self._check_open()
+            self._check_writable()
             try:
                 commit = self._head.plan(compares, puts, deletes)
             except Stale:
@@ -98,7 +101,7 @@ class SqliteStore(LocalStore):
 
     async def compact(self, revision: int) -> None:
         """Forget history below that revision; the newest state is always kept."""
-        self._check_open()
+        self._check_writable()
         if revision > self.revision:
             raise FutureRevision(revision, self.revision)
         if revision > self.compacted:
@@ -122,7 +125,7 @@ class SqliteStore(LocalStore):
         assert revisions == list(range(self.revision + 1, self._head.revision + 1)), "a planned write has no waiter"
         assert self._is_scheduled or not (self._queue or self._group), "nobody will serve the waiting writers"
 
-    async def _enqueue(self, commit: Commit | None, compacted: int | None) -> None:
+    def _enqueue(self, commit: Commit | None, compacted: int | None) -> asyncio.Future[None]:
         loop = self._loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
         self._queue.append(_Waiting(commit, compacted, done))
@@ -130,7 +133,7 @@ class SqliteStore(LocalStore):
             # Not at once: all tasks that are ready to write may join the group first.
             self._is_scheduled = True
             loop.call_soon(self._start_group)
-        await done
+        return done
 
     async def _settled(self) -> None:
         """Wait until the next group has ended, well or not."""
@@ -177,24 +180,36 @@ class SqliteStore(LocalStore):
         assert self._loop is not None
         self._loop.call_soon(self._start_group)
 
+    def _check_writable(self) -> None:
+        self._check_open()
+        if self._is_dead:
+            raise StoreUnavailable(*self._died.args)
+
     def _write(self) -> None:
         """The writer thread: one group after the other; between two, a piece of the log is folded."""
-        while (group := self._jobs.get()) is not None:
-            assert self._loop is not None
-            compacted = max((waiting.compacted for waiting in group if waiting.compacted is not None), default=None)
-            error: StoreError | None = StoreUnavailable(f"{self._path}: the writer thread has died")
-            try:
-                self._file.append([waiting.commit for waiting in group if waiting.commit is not None], compacted)
-                error = None
-                while compacted is not None and self._fold(compacted):
-                    pass  # who compacts, waits until the space is free
-            except StoreError as refused:
-                error = refused
-            finally:
-                self._loop.call_soon_threadsafe(self._end_group, error)
-            if error is None and self._folding_to >= self._file.folded + FOLD_LAG:
-                self._fold(self._folding_to)
-        self._file.close()
+        try:
+            while (group := self._jobs.get()) is not None:
+                assert self._loop is not None
+                error: StoreError | None = self._died
+                try:
+                    error = self._write_group(group)
+                finally:
+                    self._is_dead = error is self._died
+                    self._loop.call_soon_threadsafe(self._end_group, error)
+                if error is None and self._folding_to >= self._file.folded + FOLD_LAG:
+                    self._fold(self._folding_to)
+        finally:
+            self._file.close()
+
+    def _write_group(self, group: list[_Waiting]) -> StoreError | None:
+        compacted = max((waiting.compacted for waiting in group if waiting.compacted is not None), default=None)
+        try:
+            self._file.append([waiting.commit for waiting in group if waiting.commit is not None], compacted)
+        except StoreError as refused:
+            return refused
+        while compacted is not None and self._fold(compacted):
+            pass  # who compacts, waits until the space is free
+        return None
 
     def _fold(self, floor: int) -> bool:
         """Fold one piece; answers whether to go on. It is housekeeping, and can be done another time."""

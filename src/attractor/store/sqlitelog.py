@@ -30,8 +30,8 @@ APPLICATION_ID = 0x41545452
 """``ATTR``: how we know our own files."""
 FORMAT = 1
 
-FOLD_BYTES = 1 << 20
-"""How much of the log one step of folding moves: some milliseconds in which no writer is served."""
+FOLD_BYTES = 1 << 18
+"""How much of the log one step of folding moves: a few milliseconds in which no writer is served."""
 
 _HEADER = struct.Struct(">16s44xi4xi28x")
 """Of an SQLite file: the magic text, ``user_version`` at byte 60, ``application_id`` at byte 68."""

@@ -95,7 +95,7 @@ class Watcher:
     async def __aenter__(self) -> Self:
         if self._read > self._store.revision:
             await self._store.snapshot()  # on a shared engine, another server may have written it
-        self._store.events_after("\x00", self._read)
+        self._store.check_kept(self._read)
         self._end = self._store.subscribe(self._prefix, self._heard)
         return self
 

@@ -112,17 +112,12 @@ def test_definitions_agree_with_those_that_another_package_publishes_for_the_sam
     minor = ".".join(builtin.KUBERNETES_VERSION.split(".")[:2])
     folder = files("kubernetes_validate").joinpath("kubernetes-json-schema", f"v{minor}.0-local", "_definitions.json")
     published = json.loads(folder.read_text())["$defs"]
-    ours = set(ALL)
-    compared = 0
+    assert sorted(published) == ALL
     for name, doc in published.items():
-        if name not in ours:
-            continue
         mine = builtin.definition(name).doc
         assert set(doc.get("properties") or ()) == set(mine.get("properties") or ()), name
         for field, sub in (doc.get("properties") or {}).items():
             assert marks(sub) == marks(mine["properties"][field]), f"{name}.{field}"
-            compared += 1
-    assert compared > 2800
 
 
 def marks(doc: dict[str, Any]) -> dict[str, Any]:

@@ -116,6 +116,10 @@ def test_protobuf_nests_what_json_inlines() -> None:
     fields = builtin.go_type(f"{CORE}.Volume").fields
     assert (fields["name"].protobuf_path, fields["hostPath"].protobuf_path) == ((1,), (2, 1))
     assert (fields["hostPath"].protobuf_number, fields["hostPath"].protobuf_kind) == (1, "bytes")
+    containers = builtin.go_type(f"{CORE}.PodSpec").fields["containers"]
+    assert (containers.protobuf_number, containers.protobuf_repeated) == (2, True)
+    verbs = builtin.go_type("io.k8s.apimachinery.pkg.apis.meta.v1.APIResource").fields["verbs"]
+    assert (verbs.cls, verbs.protobuf_number, verbs.protobuf_repeated) == ("slice", 4, False)
     pod = builtin.go_type(f"{CORE}.Pod").fields
     assert (pod["kind"].protobuf_number, pod["metadata"].protobuf_number) == (None, 1)
 

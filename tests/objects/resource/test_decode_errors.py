@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from tests.objects.resource.widgets import Widget
 
 from attractor.objects.resource import DecodeError
+from tests.objects.resource.widgets import Widget
 
 
 @pytest.mark.parametrize(

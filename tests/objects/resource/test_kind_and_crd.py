@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.objects.resource.widgets import Widget
 
 from attractor.objects import builtin
 from attractor.objects.builtin.core_v1 import ConfigMap
@@ -21,6 +20,8 @@ from attractor.objects.resource import (
     crd_for,
 )
 from attractor.objects.resource.kind import ResourceMeta, guess_plural
+from attractor.objects.schema.structural import check_structural
+from tests.objects.resource.widgets import Widget
 
 if TYPE_CHECKING:
     from attractor.objects.schema.node import Schema
@@ -87,6 +88,12 @@ def test_kubernetes_knows_every_field_of_the_manifest() -> None:
     schema = builtin.definition(CRD)
     assert not unknown_to_kubernetes(crd_for(OldWidget, Widget), schema)
     assert unknown_to_kubernetes({"spec": {"nonsense": 1}}, schema) == [".spec.nonsense"], "the check can fail"
+
+
+def test_the_api_server_takes_the_schemas_of_all_versions() -> None:
+    for version in (*crd_for(OldWidget, Widget)["spec"]["versions"], *Policy.crd()["spec"]["versions"]):
+        errors = check_structural(version["schema"]["openAPIV3Schema"], has_status="subresources" in version)
+        assert [str(error) for error in errors] == []
 
 
 def test_several_classes_are_versions_of_one_kind_and_the_last_is_stored() -> None:
@@ -185,6 +192,13 @@ def test_a_scheme_says_what_it_does_not_know() -> None:
         scheme.decode({"apiVersion": "example.org/v1", "kind": "Gadget"})
     with pytest.raises(DecodeError, match="needs apiVersion and kind"):
         scheme.decode({"kind": "Gadget"})
+
+
+def test_the_base_class_reads_objects_of_any_kind_and_keeps_them_whole() -> None:
+    value = {"apiVersion": "example.org/v9", "kind": "Gadget", "metadata": {"name": "g", "x": 1}, "spec": {"a": [1]}}
+    gadget = Resource.from_dict(value)
+    assert (gadget.kind, gadget.metadata.name, gadget.unknown_fields) == ("Gadget", "g", {"spec": {"a": [1]}})
+    assert gadget.to_dict() == value
 
 
 def test_two_classes_cannot_have_one_kind_in_a_scheme() -> None:

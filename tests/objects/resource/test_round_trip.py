@@ -9,9 +9,9 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.objects.resource.widgets import Colour, Port, Tree, Widget, WidgetSpec
 
 from attractor.objects.resource import UNSET, Duration, ListMeta, ObjectMeta, codec
+from tests.objects.resource.widgets import Colour, Port, Tree, Widget, WidgetSpec
 
 HIDDEN = "\ue000"
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar
@@ -11,8 +12,6 @@ import jsonschema_rs
 import msgspec
 import pytest
 from hypothesis import given
-from tests.objects.resource.test_round_trip import objects
-from tests.objects.resource.widgets import Port, Tree, Widget, WidgetSpec
 
 from attractor.objects.resource import (
     Checked,
@@ -32,6 +31,9 @@ from attractor.objects.resource import (
     schema_of,
 )
 from attractor.objects.resource.struct import StructMeta
+from attractor.objects.schema.structural import check_structural
+from tests.objects.resource.test_round_trip import objects
+from tests.objects.resource.widgets import Port, Tree, Widget, WidgetSpec
 
 
 def one_field(hint: Any, **default: Any) -> type[Struct]:
@@ -79,6 +81,7 @@ INT = {"type": "integer", "format": "int64"}
 )  # fmt: skip
 def test_a_type_becomes_its_schema(hint: Any, schema: dict[str, Any]) -> None:
     assert field_schema(hint) == schema
+    assert [str(error) for error in check_structural(schema_of(one_field(hint)))] == [], "the API server refuses it"
 
 
 def test_a_default_goes_to_the_schema_and_none_means_optional() -> None:
@@ -126,6 +129,7 @@ def test_rules_of_a_class_are_listed() -> None:
         (object, "One.it: object has no structural schema"),
         (Annotated[list[Port], ListMap("name")], r"ListMap names the field 'name', which items do not have"),
         (Annotated[list[WidgetSpec], ListMap("note")], "ListMap key 'note' must be required or have a default"),
+        (Annotated[list[Port], ListSet], "One.it: only scalars form a set"),
         (Annotated[str, Meta(ge=3)], "One: Can only set `ge` on a numeric type"),
     ],
     ids=str,
@@ -133,6 +137,14 @@ def test_rules_of_a_class_are_listed() -> None:
 def test_what_a_structural_schema_cannot_say_is_refused_with_a_way_out(hint: Any, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         schema_of(one_field(hint))
+
+
+class Bare(enum.Enum):
+    A = "a"
+
+
+def test_an_enum_without_a_docstring_has_no_description() -> None:
+    assert field_schema(Bare) == {"type": "string", "enum": ["a"]}
 
 
 def test_recursion_is_refused_by_name() -> None:

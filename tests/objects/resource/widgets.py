@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from datetime import datetime  # noqa: TC003 - msgspec reads annotations at run time
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from attractor.objects.resource import (

@@ -46,7 +46,9 @@ def test_estimate_counts_as_cel_go(text: str, most: int) -> None:
     assert CelProgram.compile(text, {"self": BOUNDED}).max_cost == most
 
 
-@pytest.mark.parametrize("text", ["self.n > 1", "self.l.all(x, x == 'aaaaa')", "self.s.matches('a+')", "self.l.map(x, x + 'b').size() > 1"])
+@pytest.mark.parametrize(
+    "text", ["self.n > 1", "self.l.all(x, x == 'aaaaa')", "self.s.matches('a+')", "self.l.map(x, x + 'b').size() > 1"]
+)
 def test_actual_cost_stays_below_the_estimate(text: str) -> None:
     assert BOUNDED is not None
     program = CelProgram.compile(text, {"self": BOUNDED})
@@ -117,8 +119,13 @@ def test_broken_rule_says_what_its_author_wanted(rule: dict[str, Any], error: Fi
 
 
 def test_rule_at_the_root_has_no_path_but_may_name_a_field() -> None:
-    rules = [{"rule": "self.metadata.name != 'a'", "message": "m"}, {"rule": "false", "fieldPath": ".spec", "message": "n"}]
-    schema = CustomSchema({"type": "object", "properties": {"spec": {"type": "object"}}, "x-kubernetes-validations": rules})
+    rules = [
+        {"rule": "self.metadata.name != 'a'", "message": "m"},
+        {"rule": "false", "fieldPath": ".spec", "message": "n"},
+    ]
+    schema = CustomSchema(
+        {"type": "object", "properties": {"spec": {"type": "object"}}, "x-kubernetes-validations": rules}
+    )
     errors = schema.validate({"apiVersion": "v1", "kind": "W", "metadata": {"name": "a"}, "spec": {}})
     assert [str(error) for error in errors] == ["<nil>: Invalid value: m", "spec: Invalid value: n"]
 

@@ -55,7 +55,9 @@ PRUNING: list[tuple[str, dict[str, Any], Any, list[str], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "value", "unknown", "left"), [case[1:] for case in PRUNING], ids=[c[0] for c in PRUNING])
+@pytest.mark.parametrize(
+    ("spec", "value", "unknown", "left"), [case[1:] for case in PRUNING], ids=[c[0] for c in PRUNING]
+)
 def test_pruning(spec: dict[str, Any], value: Any, unknown: list[str], left: Any) -> None:
     schema, obj = custom(spec), {"apiVersion": "v1", "kind": "W", "metadata": {"x": 1}, "spec": value}
     assert schema.unknown_fields(obj) == unknown
@@ -87,11 +89,26 @@ DEFAULTING: list[tuple[str, dict[str, Any], Any, Any]] = [
         {},
         {"o": {"a": "red"}},
     ),
-    ("missing object gets no inner defaults", {"type": "object", "properties": {"o": {"type": "object", "properties": {"a": DEFAULTED}}}}, {}, {}),
-    ("items are looked into", {"type": "array", "items": {"type": "object", "properties": {"a": DEFAULTED}}}, [{}], [{"a": "red"}]),
+    (
+        "missing object gets no inner defaults",
+        {"type": "object", "properties": {"o": {"type": "object", "properties": {"a": DEFAULTED}}}},
+        {},
+        {},
+    ),
+    (
+        "items are looked into",
+        {"type": "array", "items": {"type": "object", "properties": {"a": DEFAULTED}}},
+        [{}],
+        [{"a": "red"}],
+    ),
     ("null item gets the item's default", {"type": "array", "items": DEFAULTED}, [None, "x"], ["red", "x"]),
     ("null item without default stays", {"type": "array", "items": TEXT}, [None], [None]),
-    ("null member gets the member's default", {"type": "object", "additionalProperties": DEFAULTED}, {"k": None}, {"k": "red"}),
+    (
+        "null member gets the member's default",
+        {"type": "object", "additionalProperties": DEFAULTED},
+        {"k": None},
+        {"k": "red"},
+    ),
 ]
 
 

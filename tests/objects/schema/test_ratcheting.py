@@ -14,7 +14,12 @@ SCHEMA = CustomSchema(
         "properties": {
             "a": SHORT,
             "b": SHORT,
-            "keyed": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": ITEM},
+            "keyed": {
+                "type": "array",
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["k"],
+                "items": ITEM,
+            },
             "atomic": {"type": "array", "x-kubernetes-list-type": "atomic", "items": SHORT},
             "plain": {"type": "array", "items": SHORT},
             "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
@@ -28,8 +33,18 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], list[str]]] = [
     ("unchanged field is forgiven", {"a": "long"}, {"a": "long", "b": "x"}, []),
     ("changed field is not", {"a": "long"}, {"a": "longer"}, ["a"]),
     ("new field is not", {}, {"a": "long"}, ["a"]),
-    ("keyed item is followed when it moves", {"keyed": [{"k": "1", "v": "long"}]}, {"keyed": [{"k": "0"}, {"k": "1", "v": "long"}]}, []),
-    ("changed keyed item is not forgiven", {"keyed": [{"k": "1", "v": "long"}]}, {"keyed": [{"k": "1", "v": "more"}]}, ["keyed[0].v"]),
+    (
+        "keyed item is followed when it moves",
+        {"keyed": [{"k": "1", "v": "long"}]},
+        {"keyed": [{"k": "0"}, {"k": "1", "v": "long"}]},
+        [],
+    ),
+    (
+        "changed keyed item is not forgiven",
+        {"keyed": [{"k": "1", "v": "long"}]},
+        {"keyed": [{"k": "1", "v": "more"}]},
+        ["keyed[0].v"],
+    ),
     ("atomic list is the same only as a whole", {"atomic": ["long"]}, {"atomic": ["long", "x"]}, ["atomic[0]"]),
     ("unchanged atomic list is forgiven", {"atomic": ["long"]}, {"atomic": ["long"], "a": "x"}, []),
     ("plain list is followed by index", {"plain": ["long"]}, {"plain": ["long", "x"]}, []),
@@ -63,7 +78,9 @@ def test_transition_rule_runs_only_with_an_old_value_and_is_never_forgiven() -> 
     schema = ruled({"rule": "self.a == oldSelf.a + 1", "message": "count up"})
     assert schema.validate({"spec": {"a": 1}}) == []
     assert schema.validate({"spec": {"a": 2}}, {"spec": {"a": 1}}) == []
-    assert [str(e) for e in schema.validate({"spec": {"a": 1}}, {"spec": {"a": 1}})] == ["spec: Invalid value: count up"]
+    assert [str(e) for e in schema.validate({"spec": {"a": 1}}, {"spec": {"a": 1}})] == [
+        "spec: Invalid value: count up"
+    ]
 
 
 def test_optional_old_self_runs_on_create_too() -> None:

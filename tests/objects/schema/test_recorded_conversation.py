@@ -10,7 +10,7 @@ import pytest
 from attractor.objects.schema.custom import CustomSchema
 from attractor.objects.schema.structural import check_structural
 
-STEPS = json.loads((Path(__file__).parent / "crd-lifecycle.json").read_text())["steps"]
+STEPS = json.loads((Path(__file__).parents[2] / "golden/kube-apiserver-1.36/crd-lifecycle.json").read_text())["steps"]
 SCHEMA = STEPS[0]["request"]["body"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 CREATES = [
     step
@@ -34,7 +34,9 @@ def test_recorded_causes_are_reproduced(widgets: CustomSchema, step: dict[str, A
     widgets.prune_in_place(widget)
     widgets.default_in_place(widget)
     said = step["response"]["body"].get("details", {}).get("causes", [])
-    of_schema = [cause for cause in said if not cause["field"].startswith(".")]  # the others are the scale subresource's
+    of_schema = [
+        cause for cause in said if not cause["field"].startswith(".")
+    ]  # the others are the scale subresource's
     mine = [error.cause() for error in widgets.validate(widget)]
     assert sorted(mine, key=str) == sorted(of_schema, key=str)
     if step["response"]["code"] == 201:

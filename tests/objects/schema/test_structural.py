@@ -24,7 +24,9 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "type is unknown",
         {"type": "text"},
-        ['.type: Unsupported value: "text": supported values: "array", "boolean", "integer", "number", "object", "string"'],
+        [
+            '.type: Unsupported value: "text": supported values: "array", "boolean", "integer", "number", "object", "string"'
+        ],
     ),
     ("$ref", {"type": "object", "$ref": "#/x"}, [".$ref: Forbidden: $ref is not supported"]),
     (
@@ -47,10 +49,17 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
             ".anyOf[0].type: Forbidden: must be empty to be structural",
         ],
     ),
-    ("the two int-or-string shapes", {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}, []),
+    (
+        "the two int-or-string shapes",
+        {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]},
+        [],
+    ),
     (
         "int-or-string in allOf",
-        {"x-kubernetes-int-or-string": True, "allOf": [{"anyOf": [{"type": "integer"}, {"type": "string"}]}, {"pattern": "a"}]},
+        {
+            "x-kubernetes-int-or-string": True,
+            "allOf": [{"anyOf": [{"type": "integer"}, {"type": "string"}]}, {"pattern": "a"}],
+        },
         [],
     ),
     (
@@ -148,7 +157,11 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ),
     (
         "rule whose field path leads nowhere",
-        {"type": "object", "properties": {"a": TEXT}, "x-kubernetes-validations": [{"rule": "true", "fieldPath": ".b"}]},
+        {
+            "type": "object",
+            "properties": {"a": TEXT},
+            "x-kubernetes-validations": [{"rule": "true", "fieldPath": ".b"}],
+        },
         ['.x-kubernetes-validations[0].fieldPath: Invalid value: ".b": fieldPath must be a valid path'],
     ),
     (
@@ -162,7 +175,11 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ),
     (
         "old value in an atomic list",
-        {"type": "array", "items": {"type": "string", "maxLength": 5, "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}, "maxItems": 5},
+        {
+            "type": "array",
+            "items": {"type": "string", "maxLength": 5, "x-kubernetes-validations": [{"rule": "self == oldSelf"}]},
+            "maxItems": 5,
+        },
         [
             '.items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the '
             "uncorrelatable portion of the schema within schema.properties[x]"
@@ -204,6 +221,36 @@ def test_bounded_rule_is_taken() -> None:
     assert check_structural({"type": "object", "properties": {"spec": spec}}) == []
 
 
+def cases(message: int, expectation: int) -> dict[str, Any]:
+    expected = {"type": "string", "maxLength": expectation}
+    case = {
+        "type": "object",
+        "properties": {
+            "message": {"type": "string", "maxLength": message},
+            "expect": {"type": "object", "properties": {"contains": expected, "equals": expected}},
+        },
+        "x-kubernetes-validations": [
+            {
+                "rule": "(!has(self.expect.contains) || !self.message.contains(self.expect.contains)) && "
+                "(!has(self.expect.equals) || self.message != self.expect.equals)"
+            }
+        ],
+    }
+    return {"type": "object", "properties": {"cases": {"type": "array", "maxItems": 20, "items": case}}}
+
+
+def test_cost_factor_is_the_one_that_a_real_server_was_seen_to_tell() -> None:
+    assert [str(error) for error in check_structural(cases(4096, 4096), "s")] == [
+        "s.properties[cases].items.x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by "
+        f"factor of 5.4x {COST}"
+    ]
+
+
+@pytest.mark.parametrize(("message", "expectation"), [(1024, 1024), (4096, 512), (4096, 128)])
+def test_bounds_that_a_real_server_was_seen_to_take_are_taken(message: int, expectation: int) -> None:
+    assert check_structural(cases(message, expectation)) == []
+
+
 ROOTS: list[tuple[str, dict[str, Any], list[str]]] = [
     ("no type", {}, ["s.type: Required value: must not be empty at the root"]),
     ("wrong type", {"type": "string"}, ['s.type: Invalid value: "string": must be object at the root']),
@@ -215,13 +262,20 @@ ROOTS: list[tuple[str, dict[str, Any], list[str]]] = [
     ),
     (
         "metadata beyond its name",
-        {"type": "object", "properties": {"metadata": {"type": "object", "properties": {"labels": {"type": "object"}}}}},
+        {
+            "type": "object",
+            "properties": {"metadata": {"type": "object", "properties": {"labels": {"type": "object"}}}},
+        },
         [
             "s.properties[metadata]: Forbidden: must not specify anything other than name and generateName, but metadata "
             "is implicitly specified"
         ],
     ),
-    ("metadata's name", {"type": "object", "properties": {"metadata": {"type": "object", "properties": {"name": TEXT}}}}, []),
+    (
+        "metadata's name",
+        {"type": "object", "properties": {"metadata": {"type": "object", "properties": {"name": TEXT}}}},
+        [],
+    ),
     (
         "default for kind",
         {"type": "object", "properties": {"kind": {"type": "string", "default": "K"}}},
@@ -234,7 +288,10 @@ ROOTS: list[tuple[str, dict[str, Any], list[str]]] = [
     ),
     (
         "rules at the root see name and kind",
-        {"type": "object", "x-kubernetes-validations": [{"rule": "self.metadata.name.size() < 10 && self.kind == 'W'"}]},
+        {
+            "type": "object",
+            "x-kubernetes-validations": [{"rule": "self.metadata.name.size() < 10 && self.kind == 'W'"}],
+        },
         [],
     ),
 ]

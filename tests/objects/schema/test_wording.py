@@ -18,7 +18,11 @@ BROKEN: list[tuple[dict[str, Any], Any, list[str]]] = [
     ({"type": "string"}, 1, ['x: Invalid value: "integer": x in body must be of type string: "integer"']),
     ({"type": "boolean"}, {}, ['x: Invalid value: "object": x in body must be of type boolean: "object"']),
     ({"type": "object"}, [], ['x: Invalid value: "array": x in body must be of type object: "array"']),
-    ({"type": "array", "items": OBJ}, [1], ['x[0]: Invalid value: "integer": x[0] in body must be of type object: "integer"']),
+    (
+        {"type": "array", "items": OBJ},
+        [1],
+        ['x[0]: Invalid value: "integer": x[0] in body must be of type object: "integer"'],
+    ),
     (
         {"type": "integer"},
         2.5,
@@ -62,7 +66,11 @@ BROKEN: list[tuple[dict[str, Any], Any, list[str]]] = [
     ({"type": "string", "pattern": "^a+$"}, "b", ["x: Invalid value: \"b\": x in body should match '^a+$'"]),
     ({"type": "string", "enum": ["a", "b"]}, "c", ['x: Unsupported value: "c": supported values: "a", "b"']),
     ({"type": "integer", "enum": [1, 2]}, 3, ['x: Unsupported value: 3: supported values: "1", "2"']),
-    ({"type": "array", "items": {}, "minItems": 2}, [1], ["x: Invalid value: 1: x in body should have at least 2 items"]),
+    (
+        {"type": "array", "items": {}, "minItems": 2},
+        [1],
+        ["x: Invalid value: 1: x in body should have at least 2 items"],
+    ),
     ({"type": "array", "items": {}, "maxItems": 1}, [1, 2], ["x: Too many: 2: must have at most 1 item"]),
     ({"type": "object", "minProperties": 1}, {}, ["x: Invalid value: 0: x in body should have at least 1 properties"]),
     ({"type": "object", "maxProperties": 1}, {"a": 1, "b": 2}, ["x: Too many: 2: must have at most 1 item"]),
@@ -77,7 +85,11 @@ BROKEN: list[tuple[dict[str, Any], Any, list[str]]] = [
         "yesterday",
         ['x: Invalid value: "yesterday": x in body must be of type date-time: "yesterday"'],
     ),
-    ({"type": "string", "format": "date-time"}, 5, ['x: Invalid value: "int64": x in body must be of type date-time: "int64"']),
+    (
+        {"type": "string", "format": "date-time"},
+        5,
+        ['x: Invalid value: "int64": x in body must be of type date-time: "int64"'],
+    ),
     (
         {"type": "integer", "oneOf": [{"minimum": 5}, {"minimum": 7}]},
         9,
@@ -115,13 +127,34 @@ BROKEN: list[tuple[dict[str, Any], Any, list[str]]] = [
             '<nil>: Invalid value: "": "x" must validate all the schemas (allOf). None validated',
         ],
     ),
-    ({"type": "integer", "not": {"minimum": 5}}, 6, ['<nil>: Invalid value: "": "x" must not validate the schema (not)']),
+    (
+        {"type": "integer", "not": {"minimum": 5}},
+        6,
+        ['<nil>: Invalid value: "": "x" must not validate the schema (not)'],
+    ),
+]
+
+BROKEN += [
+    (
+        {"type": "number", "maximum": 1.5, "exclusiveMaximum": True},
+        1,
+        ["x: Invalid value: 1: x in body should be less than 1"],
+    ),
+    (
+        {"type": "integer", "minimum": 1.5},
+        1,
+        [
+            '<nil>: Invalid value: "": Minimum boundary value must be of type integer (default format) in x',
+            "x: Invalid value: 1: x in body should be greater than or equal to 1.5",
+        ],
+    ),
 ]
 
 VALID: list[tuple[dict[str, Any], Any]] = [
     ({"type": "integer"}, 3),
     ({"type": "integer"}, 3.0),
     ({"type": "number"}, 3),
+    ({"type": "number", "minimum": 0.5}, 0),  # kube-openapi cuts the bound to an integer
     ({"type": "string", "nullable": True}, None),
     ({"x-kubernetes-int-or-string": True}, "80%"),
     ({"x-kubernetes-int-or-string": True}, 80),
@@ -169,12 +202,17 @@ def test_set_and_map_lists_refuse_repetitions() -> None:
                     "type": "array",
                     "x-kubernetes-list-type": "map",
                     "x-kubernetes-list-map-keys": ["port", "protocol"],
-                    "items": {"type": "object", "properties": {"port": {"type": "integer"}, "protocol": {"type": "string"}}},
+                    "items": {
+                        "type": "object",
+                        "properties": {"port": {"type": "integer"}, "protocol": {"type": "string"}},
+                    },
                 },
             },
         }
     )
-    errors = schema.validate({"tags": ["a", "b", "a", "a"], "ports": [{"port": 1}, {"port": 1, "protocol": "x"}, {"port": 1}]})
+    errors = schema.validate(
+        {"tags": ["a", "b", "a", "a"], "ports": [{"port": 1}, {"port": 1, "protocol": "x"}, {"port": 1}]}
+    )
     assert [str(error) for error in errors] == [
         'tags[2]: Duplicate value: "a"',
         'ports[2]: Duplicate value: {"port":1}',
@@ -195,3 +233,18 @@ def test_embedded_resource_must_say_what_it_is() -> None:
         "template.kind: Required value",
     ]
     assert schema.validate({"template": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}}) == []
+
+
+@pytest.mark.parametrize("opening", ["list", "map"])
+def test_values_nested_deeper_than_pythons_stack_are_judged(opening: str) -> None:
+    deep: Any = 1
+    for _ in range(5000):
+        deep = [deep] if opening == "list" else {"a": deep}
+    free = {"x-kubernetes-preserve-unknown-fields": True}
+    tags = {"type": "array", "x-kubernetes-list-type": "set", "items": free}
+    schema = CustomSchema({"type": "object", "properties": {"free": free, "tags": tags, "n": {"type": "integer"}}})
+    obj = {"free": deep, "tags": [deep, deep], "n": "x", "unknown": deep}
+    assert schema.unknown_fields(obj) == ["unknown"]
+    assert [error.path for error in schema.validate({**obj, "tags": []})] == ["n"]
+    assert [error.path for error in schema.validate(obj)][:2] == ["n", "tags[1]"]
+    assert schema.validate(obj, dict(obj)) == []

@@ -199,6 +199,7 @@ def _slice(go: GoType) -> Reader:
 def _map(go: GoType) -> Reader:
     assert go.elem is not None, f"{go.name} maps to nothing"
     read, type_name, plain = _reader(go.elem), go.name, go.elem.cls == "string"
+    holds_bytes = go.elem.cls == "bytes"
 
     def read_map(value: Any, unknown: list[str]) -> Any:
         if type(value) is not dict:
@@ -209,7 +210,10 @@ def _map(go: GoType) -> Reader:
             return None
         if plain and set(map(type, value.values())) == {str}:
             return value
-        return {key: read(item, unknown) for key, item in value.items()}
+        found = {key: read(item, unknown) for key, item in value.items()}
+        if holds_bytes and None in found.values():  # after their way through the store, nil bytes are empty ones
+            return {key: item or "" for key, item in found.items()}
+        return found
 
     return read_map
 
@@ -279,7 +283,7 @@ def _bytes(go: GoType) -> Reader:
     def read_bytes(value: Any, _unknown: list[str]) -> Any:
         if type(value) is not str:
             if value is None:
-                return ""
+                return None
             raise _WrongType(value, go.name)
         if _BASE64.fullmatch(value) is None:
             position = _corrupt_at(value)

@@ -48,12 +48,12 @@ def service_needs(service: JsonObject) -> ServiceNeeds:
 def settle_families(service: JsonObject) -> None:
     """Make ``clusterIP`` and ``clusterIPs`` agree, and choose the IP families of a cluster that has IPv4 only."""
     spec = service["spec"]
-    if spec.get("type") == "ExternalName":
-        return
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
     elif spec.get("clusterIPs") and not spec.get("clusterIP"):
         spec["clusterIP"] = spec["clusterIPs"][0]
+    if spec.get("type") == "ExternalName":
+        return
     # A headless service without a selector has its endpoints written by hand, of any family.
     by_hand = spec.get("clusterIP") == HEADLESS and not spec.get("selector")
     if not spec.get("ipFamilyPolicy"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attractor.apiserver.metadata import uid_precondition
 from attractor.apiserver.response import JsonBody, ListBody, ObjectBody, Response, with_version
 from attractor.apiserver.verbs.read import matching, selectors
-from attractor.apiserver.verbs.update import is_finished
+from attractor.apiserver.verbs.update import is_finished, remove
 from attractor.objects.errors import Conflict
 from attractor.objects.timestamps import format_time, parse_time
 
@@ -27,12 +27,12 @@ def delete(call: Call) -> Response:
     entry = call.existing()
     live = kind.decode(entry.value)
     _check_preconditions(kind, call.op.name, live, entry, options)
-    call.admit(None, live)
-    call.admit_finally(None, live)
+    call.admit(None, live, entry)
+    call.admit_finally(None, live, entry)
     marked = mark_deleted(call, live)
     if is_finished(kind, marked):
         if not options.dry_run:
-            call.txn.delete(entry.key)
+            remove(call, entry, live)
         if kind.returns_deleted:
             return Response(200, ObjectBody(kind.served(kind.encode(marked)), entry.revision))
         return Response(200, JsonBody(success(kind, live)))
@@ -101,18 +101,21 @@ def delete_collection(call: Call) -> Response:
     op, kind, txn = call.op, call.kind, call.txn
     labels, fields = selectors(kind, op.list)
     items: list[bytes] = []
-    for entry in txn.range(kind.prefix(op.namespace)):
+    entries = txn.range(kind.prefix(op.namespace))
+    kind.prepare([entry.value for entry in entries] if kind.remote else ())
+    for entry in entries:
         if not matching(kind, entry.value, labels, fields):
             continue
         txn.get(entry.key)
         live = kind.decode(entry.value)
-        call.admit(None, live)
+        call.admit(None, live, entry)
+        call.admit_finally(None, live, entry)
         marked = mark_deleted(call, live)
         items.append(with_version(kind.list_item(entry.value), entry.revision))
         if op.delete.dry_run or marked == live:
             continue
         if is_finished(kind, marked):
-            txn.delete(entry.key)
+            remove(call, entry, live)
         else:
             txn.put(entry.key, kind.encode(marked))
     token = "" if kind.is_custom else None

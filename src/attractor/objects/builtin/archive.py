@@ -22,9 +22,10 @@ ARCHIVE = Path(__file__).with_name("kinds.zip")
 
 @cache
 def _archive() -> ZipFile:
+    from io import BytesIO
     from zipfile import ZipFile  # costs 10 ms, and a program that names no built-in kind never needs it
 
-    return ZipFile(ARCHIVE)
+    return ZipFile(BytesIO(ARCHIVE.read_bytes()))  # in memory: an open file would share its position across a fork
 
 
 @cache

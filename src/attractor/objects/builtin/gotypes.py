@@ -53,6 +53,8 @@ class GoField:
 
     ``protobuf_path`` has more than one number where Go inlines a struct that protobuf nests: ``Volume.hostPath`` is
     field 1 of the message in field 2. It is empty for what protobuf does not carry (``kind`` and ``apiVersion``).
+    Maps and slices are ``protobuf_repeated``; a named slice that is not (``Verbs``) is a message with the items in
+    field 1.
     """
 
     json_name: str
@@ -62,6 +64,7 @@ class GoField:
     omitzero: bool
     protobuf_path: tuple[int, ...]
     protobuf_kind: str
+    protobuf_repeated: bool
 
     @property
     def cls(self) -> GoClass:
@@ -127,9 +130,9 @@ def _last_two(qualified: str) -> str:
 
 def _field(row: list[str]) -> GoField:
     json_name, go_name, spelling, flags, protobuf = row
-    numbers, _, kind = protobuf.partition(" ")
+    numbers, kind, label = protobuf.split(" ") if protobuf else ("", "", "")
     path = tuple(int(number) for number in numbers.split(".")) if numbers else ()
-    return GoField(json_name, go_name, _spelled(spelling), "o" in flags, "z" in flags, path, kind)
+    return GoField(json_name, go_name, _spelled(spelling), "o" in flags, "z" in flags, path, kind, label == "rep")
 
 
 @cache

@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import keyword
 import re
+import types
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import msgspec
 
 from attractor.objects import builtin
 from attractor.objects.builtin import archive
 from attractor.objects.resource import metadata
-from attractor.objects.resource.kind import Resource, ResourceMeta, Scope
+from attractor.objects.resource.kind import Resource
 from attractor.objects.resource.scalars import Duration, MicroTime
-from attractor.objects.resource.struct import Struct, StructMeta
+from attractor.objects.resource.struct import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,8 +163,8 @@ def struct_for(definition: str) -> type[Struct]:
     """The class of a definition that is no kind, such as ``io.k8s.api.core.v1.Container``."""
     if definition in SHARED:
         return SHARED[definition]
-    name = definition.rpartition(".")[2]
-    return cast("type[Struct]", StructMeta(name, (Struct,), _namespace(definition, ()), omitempty=True))
+    fields = _namespace(definition, ())
+    return types.new_class(fields["__qualname__"], (Struct,), {"omitempty": True}, lambda body: body.update(fields))
 
 
 @cache
@@ -172,15 +173,11 @@ def class_for(gvk: GroupVersionKind) -> type[Resource] | None:
     info = builtin.find_kind(gvk)
     if info is None:
         return None
-    namespace = _namespace(info.definition, TYPE_META)
-    scope: Scope = "Namespaced" if info.namespaced else "Cluster"
-    made: Any = ResourceMeta(
-        gvk.kind, (Resource,), namespace,
-        group=gvk.group, version=gvk.version, kind=gvk.kind, scope=scope, omitempty=True,
-    )  # fmt: skip
+    fields = _namespace(info.definition, TYPE_META)
+    said = {"group": gvk.group, "version": gvk.version, "kind": gvk.kind, "omitempty": True}
+    made: type[Resource] = types.new_class(gvk.kind, (Resource,), said, lambda body: body.update(fields))
     made.resource_info = info
-    found: type[Resource] = made
-    return found
+    return made
 
 
 def names_of(package: str) -> list[str]:

@@ -41,6 +41,7 @@ from attractor.objects.resource.metadata import (
     ManagedFieldsEntry,
     ObjectMeta,
     OwnerReference,
+    TypeMeta,
 )
 from attractor.objects.resource.scalars import Duration, IntOrString, MicroTime, Quantity
 from attractor.objects.resource.scheme import Scheme, SchemeError
@@ -80,6 +81,7 @@ __all__ = [
     "Scheme",
     "SchemeError",
     "Struct",
+    "TypeMeta",
     "UnsetType",
     "convert",
     "crd_for",

@@ -18,7 +18,7 @@ import msgspec
 
 from attractor.objects.resource.scalars import Duration, MicroTime
 from attractor.objects.resource.struct import Struct, Unknown
-from attractor.objects.resource.unknown import fold, unfold
+from attractor.objects.resource.unknown import fold_in_place, unfold_in_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +82,7 @@ def decode(cls: type[S], data: bytes | str) -> S:
         try:
             made: S = _decoder(cls)(data)
         except (msgspec.ValidationError, _HiddenNameUsed):
-            made = _convert_folded(cls, msgspec.json.decode(data))
+            made = _convert_folding(cls, msgspec.json.decode(data))
     except msgspec.DecodeError as error:
         raise DecodeError(cls.__name__, f"not JSON: {error}", "") from None
     except RecursionError:
@@ -99,9 +99,10 @@ def convert(cls: type[S], value: Any) -> S:
     return decode(cls, data)
 
 
-def _convert_folded(cls: type[S], value: Any) -> S:
+def _convert_folding(cls: type[S], value: Any) -> S:
+    fold_in_place(cls, value)
     try:
-        return msgspec.convert(fold(cls, value), cls, dec_hook=_decode_hook)
+        return msgspec.convert(value, cls, dec_hook=_decode_hook)
     except msgspec.ValidationError as error:
         raise _explained(cls, error, value) from None
 
@@ -110,7 +111,11 @@ def encode(value: Struct) -> bytes:
     """Write JSON text."""
     encoder = _Encoder()
     data = msgspec.json.encode(value, enc_hook=encoder.hook)
-    return msgspec.json.encode(unfold(type(value), msgspec.json.decode(data))) if encoder.met_unknown else data
+    if encoder.met_unknown:
+        plain = msgspec.json.decode(data)
+        unfold_in_place(type(value), plain)
+        data = msgspec.json.encode(plain)
+    return data
 
 
 def to_builtins(value: Struct) -> JsonObject:
@@ -118,7 +123,7 @@ def to_builtins(value: Struct) -> JsonObject:
     encoder = _Encoder()
     plain: JsonObject = msgspec.to_builtins(value, enc_hook=encoder.hook)
     if encoder.met_unknown:
-        plain = unfold(type(value), plain)
+        unfold_in_place(type(value), plain)
     return plain
 
 

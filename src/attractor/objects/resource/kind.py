@@ -170,7 +170,10 @@ def _schema(cls: type[Resource]) -> Schema:
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 class Resource(Struct, metaclass=ResourceMeta):
-    """A Kubernetes object of one kind. Equal when all fields are, unknown ones included; not hashable."""
+    """A Kubernetes object of one kind. Equal when all fields are, unknown ones included; not hashable.
+
+    ``Resource`` itself reads objects of any kind: metadata is typed, and all else is in ``unknown_fields``.
+    """
 
     gvk: ClassVar[GroupVersionKind]
     resource_info: ClassVar[ResourceInfo]
@@ -204,6 +207,8 @@ class Resource(Struct, metaclass=ResourceMeta):
 
     @classmethod
     def _of_own_kind(cls, made: Self) -> Self:
+        if not hasattr(cls, "gvk"):
+            return made
         if made.kind != cls.gvk.kind or made.api_version != cls.gvk.api_version:
             found = f"{made.api_version or '(none)'}, Kind={made.kind or '(none)'}"
             raise DecodeError(f"{cls.__name__} {made.key}".rstrip(), f"expected {cls.gvk}, got {found}", "")

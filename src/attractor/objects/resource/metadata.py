@@ -11,6 +11,13 @@ from typing import Any, Literal
 from attractor.objects.resource.struct import Struct, field
 
 
+class TypeMeta(Struct, omitempty=True):
+    """What an object says it is."""
+
+    api_version: str = ""
+    kind: str = ""
+
+
 class OwnerReference(Struct, omitempty=True):
     """Another object that this one belongs to; when all owners are gone, garbage collection deletes this one."""
 

@@ -97,9 +97,9 @@ class _Writer:
             case mi.StrType():
                 return _text(info)
             case mi.EnumType():
-                return self._values([member.value for member in info.cls], path, inspect.getdoc(info.cls))
+                return self._values([member.value for member in info.cls], path, _own_doc(info.cls))
             case mi.LiteralType():
-                return self._values(list(info.values), path, None)
+                return self._values(list(info.values), path, "")
             case mi.ListType() | mi.SetType() | mi.FrozenSetType() | mi.VarTupleType():
                 return self._list(info, path)
             case mi.DictType():
@@ -123,8 +123,11 @@ class _Writer:
             schema["x-kubernetes-validations"] = rules
         if schema.get(_PRESERVE) and "type" not in schema and "x-kubernetes-embedded-resource" in schema:
             schema["type"] = "object"
-        if schema.get("x-kubernetes-list-type") == "map":
-            self._check_list_map(schema, path)
+        match schema.get("x-kubernetes-list-type"):
+            case "map":
+                self._check_list_map(schema, path)
+            case "set" if schema["items"].get("type") in {"object", "array"}:
+                raise self.refuse(path, 'only scalars form a set; identify objects by a field, as in ListMap("name")')
         return schema
 
     def _check_list_map(self, schema: JsonObject, path: tuple[str, ...]) -> None:
@@ -136,7 +139,7 @@ class _Writer:
             if key not in items.get("required", ()) and "default" not in fields[key]:
                 raise self.refuse(path, f"ListMap key {key!r} must be required or have a default")
 
-    def _values(self, values: list[Any], path: tuple[str, ...], doc: str | None) -> JsonObject:
+    def _values(self, values: list[Any], path: tuple[str, ...], doc: str) -> JsonObject:
         types = {str: "string", int: "integer", bool: "boolean"}
         kinds = {types.get(type(value), "") for value in values}
         if len(kinds) != 1 or "" in kinds:

@@ -1,9 +1,9 @@
 """Carries unknown fields past msgspec, which would refuse or drop them.
 
-``fold`` moves the unknown fields of every typed object of a JSON tree under one hidden name, where the ``Struct`` has
-a field for them, and drops ``null`` where a field has a default and cannot be null; ``unfold`` brings unknown fields
-back. Both follow the class, never guess from the data, and copy what they change. They run only for trees that are
-not exactly as declared.
+``fold_in_place`` moves the unknown fields of every typed object of a JSON tree under one hidden name, where the
+``Struct`` has a field for them, and drops ``null`` where a field has a default and cannot be null.
+``unfold_in_place`` brings unknown fields back. Both follow the class and never guess from the data, so a free-form
+map may use the hidden name itself. They run only for trees that are not exactly as declared.
 """
 
 from __future__ import annotations
@@ -19,49 +19,49 @@ from attractor.objects.resource.struct import HIDDEN, Struct, Unknown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Walk: TypeAlias = Callable[[Any, bool], Any]
+    Walk: TypeAlias = Callable[[Any, bool], None]
 
 
-def fold(cls: type[Struct], value: Any) -> Any:
+def fold_in_place(cls: type[Struct], value: Any) -> None:
     """Hide the unknown fields of ``value``, which is to become a ``cls``."""
-    return _of_struct(cls)(value, True)
+    _of_struct(cls)(value, True)
 
 
-def unfold(cls: type[Struct], value: Any) -> Any:
+def unfold_in_place(cls: type[Struct], value: Any) -> None:
     """Bring back the unknown fields of ``value``, which was made from a ``cls``."""
-    return _of_struct(cls)(value, False)
+    _of_struct(cls)(value, False)
 
 
 @cache
 def _of_struct(cls: type[Struct]) -> Walk:
-    fields: dict[str, Walk | None] = {}
-    null_is_absent: set[str] = set()
-
-    def walk(value: Any, folding: bool) -> Any:
-        if not isinstance(value, dict):
-            return value
-        known, unknown = {}, {}
-        for name, item in value.items():
-            if name not in fields:
-                unknown[name] = item
-            elif item is None and name in null_is_absent:
-                continue
-            else:
-                inner = fields[name]
-                known[name] = item if inner is None else inner(item, folding)
-        if unknown:
-            known |= {HIDDEN: Unknown(unknown)} if folding else unknown[HIDDEN]
-        return known
-
     hints = get_type_hints(cls)
-    for attribute, wire_name in zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True):
-        if wire_name != HIDDEN:
-            hint = hints[attribute]
-            fields[wire_name] = _LazyWalk(hint) if _may_hold_struct(hint) else None
-            if hint is not Any and NoneType not in get_args(hint):
-                null_is_absent.add(wire_name)
-    required = {field.encode_name for field in msgspec.structs.fields(cls) if field.required}
-    null_is_absent -= required
+    fields = [field for field in msgspec.structs.fields(cls) if field.encode_name != HIDDEN]
+    known = frozenset(field.encode_name for field in fields)
+    null_is_absent = {
+        field.encode_name
+        for field in fields
+        if not field.required and hints[field.name] is not Any and NoneType not in get_args(hints[field.name])
+    }
+    nested = [
+        (field.encode_name, _LazyWalk(hints[field.name])) for field in fields if _may_hold_struct(hints[field.name])
+    ]
+
+    def walk(value: Any, folding: bool) -> None:
+        if type(value) is not dict:
+            return
+        if not folding:
+            if HIDDEN in value:
+                value.update(value.pop(HIDDEN))
+        else:
+            if not value.keys() <= known:
+                value[HIDDEN] = Unknown({name: value.pop(name) for name in list(value) if name not in known})
+            if None in value.values():
+                for name in [name for name, item in value.items() if item is None and name in null_is_absent]:
+                    del value[name]
+        for name, inner in nested:
+            if name in value:
+                inner(value[name], folding)
+
     return walk
 
 
@@ -74,11 +74,11 @@ class _LazyWalk:
         self.hint = hint
         self.walk: Walk | None = None
 
-    def __call__(self, value: Any, folding: bool) -> Any:
+    def __call__(self, value: Any, folding: bool) -> None:
         if self.walk is None:
             self.walk = _of_hint(self.hint)
             assert self.walk is not None, "a walk was planned for a type without typed objects"
-        return self.walk(value, folding)
+        self.walk(value, folding)
 
 
 def _may_hold_struct(hint: Any) -> bool:
@@ -91,15 +91,20 @@ def _of_hint(hint: Any) -> Walk | None:
     """How to walk values of a type; None when no typed object can be inside."""
     if isinstance(hint, type) and issubclass(hint, Struct):
         return _of_struct(hint)
-    origin, arguments = get_origin(hint), get_args(hint)
-    inner = next((walk for argument in reversed(arguments) if (walk := _of_hint(argument))), None)
-    if inner is None:
-        return None
+    origin = get_origin(hint)
+    inner = next((walk for argument in reversed(get_args(hint)) if (walk := _of_hint(argument))), None)
+    if inner is None or origin not in {dict, list, tuple, set, frozenset}:
+        return inner
     found = inner
-    if origin is dict:
-        return lambda value, folding: (
-            {name: found(item, folding) for name, item in value.items()} if isinstance(value, dict) else value
-        )
-    if origin in {list, tuple, set, frozenset}:
-        return lambda value, folding: [found(item, folding) for item in value] if isinstance(value, list) else value
-    return found
+
+    def walk_map(value: Any, folding: bool) -> None:
+        if type(value) is dict:
+            for item in value.values():
+                found(item, folding)
+
+    def walk_list(value: Any, folding: bool) -> None:
+        if type(value) is list:
+            for item in value:
+                found(item, folding)
+
+    return walk_map if origin is dict else walk_list

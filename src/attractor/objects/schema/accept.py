@@ -14,7 +14,7 @@ import jsonschema_rs
 
 from attractor.objects.schema.formats import effective_format, format_check
 from attractor.objects.schema.node import Schema
-from attractor.objects.schema.patterns import PatternError, compile_pattern
+from attractor.objects.schema.patterns import PatternError, is_plain, matcher
 from attractor.objects.schema.wording import schema_types
 
 if TYPE_CHECKING:
@@ -29,8 +29,9 @@ def compile_acceptance(schema: Schema) -> Callable[[Any], bool]:
     """A function that says True only of values without any schema error."""
     translation = _Translation()
     document = translation.of(schema)
-    validator = jsonschema_rs.Draft202012Validator(document, formats=translation.formats, validate_formats=True)
-    return validator.is_valid
+    return jsonschema_rs.Draft202012Validator(
+        document, formats=translation.formats, validate_formats=True, pattern_options=jsonschema_rs.RegexOptions()
+    ).is_valid
 
 
 class _Translation:
@@ -72,10 +73,11 @@ class _Translation:
         found = []
         if pattern := doc.get("pattern"):
             try:
-                search = compile_pattern(pattern).search
+                matches = matcher(pattern)
             except PatternError:
                 return [self._inexact()]
-            found.append(self._check(f"pattern:{pattern}", lambda text: search(text) is not None))
+            plain = is_plain(pattern)
+            found.append({"pattern": pattern} if plain else self._check(f"pattern:{pattern}", matches))
         said = effective_format(types[0] if len(types) == 1 else "", str(doc.get("format") or ""))
         check = format_check(said) if said else None
         if check is not None:
@@ -91,9 +93,9 @@ class _Translation:
         bounds = [doc.get(name) for name in ("minimum", "maximum", "multipleOf")]
         first = types[0] if types else ""
         said = str(doc.get("format") or "")
+        if any(bound is not None and not float(bound).is_integer() for bound in bounds):
+            return [self._inexact()]  # kube-openapi cuts fractions off before it compares integers
         if first == "integer":
-            if any(bound is not None and not float(bound).is_integer() for bound in bounds):
-                return [self._inexact()]
             least, most = _BOUNDS.get(said, _BOUNDS["int64"])
             found = [{"minimum": least, "maximum": most}]
         elif doc.get("multipleOf") is not None or (first == "number" and said == "float"):
@@ -113,6 +115,7 @@ class _Translation:
         return _NEVER
 
     def _junctors(self, schema: Schema) -> list[dict[str, Any]]:
+        """The junctors of a node; kube-openapi does not ask them about null."""
         found: list[dict[str, Any]] = [
             {junctor: [self.of(Schema(doc, schema.resolve)) for doc in schema.doc[junctor]]}
             for junctor in ("allOf", "anyOf")
@@ -122,7 +125,7 @@ class _Translation:
             found.append(self._exactly({"oneOf": branches}, schema))
         if isinstance(schema.doc.get("not"), dict):
             found.append(self._exactly({"not": schema.doc["not"]}, schema))
-        return found
+        return [{"anyOf": [{"type": "null"}, junctor]} for junctor in found]
 
     def _exactly(self, junctor: dict[str, Any], schema: Schema) -> dict[str, Any]:
         """A junctor in which accepting less would mean accepting more: translated only when nothing is lost."""

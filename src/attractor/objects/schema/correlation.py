@@ -16,20 +16,50 @@ if TYPE_CHECKING:
 
 
 def same_value(new: Any, old: Any) -> bool:
-    """JSON equality; unlike Python's, true is not one."""
-    if type(new) is dict:
-        return (
-            type(old) is dict
-            and len(new) == len(old)
-            and all(name in old and same_value(member, old[name]) for name, member in new.items())
-        )
-    if type(new) is list:
-        return (
-            type(old) is list and len(new) == len(old) and all(same_value(a, b) for a, b in zip(new, old, strict=True))
-        )
-    if type(new) is bool or type(old) is bool:
-        return new is old
-    return type(old) not in {dict, list} and bool(new == old)
+    """JSON equality; unlike Python's, true is not one. Values may be nested deeper than Python's stack."""
+    pending = [(new, old)]
+    while pending:
+        a, b = pending.pop()
+        if type(a) is dict:
+            if type(b) is not dict or a.keys() != b.keys():
+                return False
+            pending += [(member, b[name]) for name, member in a.items()]
+        elif type(a) is list:
+            if type(b) is not list or len(a) != len(b):
+                return False
+            pending += zip(a, b, strict=True)
+        elif type(a) is bool or type(b) is bool:
+            if a is not b:
+                return False
+        elif type(b) in {dict, list} or a != b:
+            return False
+    return True
+
+
+def identity(value: Any) -> bytes:
+    """A text that equal JSON values share."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # nested too deeply for the encoder
+        return _flattened(value)
+
+
+def _flattened(value: Any) -> bytes:
+    """The identity of a value without recursion: its leaves in order, with the sizes and names of what is around."""
+    words: list[str] = []
+    pending: list[tuple[str, Any]] = [("", value)]
+    while pending:
+        name, one = pending.pop()
+        words.append(repr(name))
+        if type(one) is dict:
+            words.append(f"{{{len(one)}")
+            pending += [(key, one[key]) for key in sorted(one, reverse=True)]
+        elif type(one) is list:
+            words.append(f"[{len(one)}")
+            pending += [("", item) for item in reversed(one)]
+        else:
+            words.append(repr(one))
+    return " ".join(words).encode()
 
 
 def list_map_key(schema: Schema, item: Any) -> bytes | None:
@@ -43,7 +73,7 @@ def list_map_key(schema: Schema, item: Any) -> bytes | None:
         if (value := item.get(name, default)) is None:
             return None
         key[name] = value
-    return orjson.dumps(key, option=orjson.OPT_SORT_KEYS)
+    return identity(key)
 
 
 class Correlation:

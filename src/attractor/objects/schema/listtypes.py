@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from attractor.objects.field import FieldError
+from attractor.objects.schema.correlation import identity
 
 if TYPE_CHECKING:
     from attractor.objects.schema.node import Schema
@@ -60,8 +59,8 @@ def _first_repetitions(values: list[Any]) -> list[int]:
     seen: dict[bytes, int] = {}
     found = []
     for index, value in enumerate(values):
-        identity = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-        seen[identity] = seen.get(identity, 0) + 1
-        if seen[identity] == 2:
+        known = identity(value)
+        seen[known] = seen.get(known, 0) + 1
+        if seen[known] == 2:
             found.append(index)
     return found

@@ -116,12 +116,13 @@ def _keep_everything(_value: Any, _path: str, _remove: bool) -> list[str]:
 
 def _prune_all(value: Any, path: str, remove: bool) -> list[str]:
     found: list[str] = []
-    if type(value) is dict:
-        for name in list(value):
-            found.append(f"{path}.{name}" if path else name)
+    pending = [(value, path)]
+    while pending:
+        one, at = pending.pop()
+        if type(one) is dict:
+            found += [f"{at}.{name}" if at else name for name in one]
             if remove:
-                del value[name]
-    elif type(value) is list:
-        for index, item in enumerate(value):
-            found += _prune_all(item, f"{path}[{index}]", remove)
+                one.clear()
+        elif type(one) is list:
+            pending += [(item, f"{at}[{index}]") for index, item in enumerate(one)]
     return found

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.objects.field import FieldError
 from attractor.objects.schema.defaults import check_defaults
+from attractor.objects.schema.document import check_document
 from attractor.objects.schema.keywords import check_keywords
 from attractor.objects.schema.node import Schema
 from attractor.objects.schema.patterns import pattern_error
@@ -51,6 +52,8 @@ _FORBIDDEN_NESTED = (
 
 def check_structural(schema_doc: JsonObject, base: str = BASE_PATH, *, has_status: bool = False) -> list[FieldError]:
     """Everything wrong with a version's ``openAPIV3Schema``; ``has_status`` when the status subresource is on."""
+    if unreadable := check_document(schema_doc, base):
+        return unreadable
     errors = list(_check_root(schema_doc, base, has_status))
     shape = sorted(
         [*_check_node(schema_doc, "root", base), *_check_complete(schema_doc, schema_doc, base, base)], key=str

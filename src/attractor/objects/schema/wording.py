@@ -21,7 +21,7 @@ from attractor.objects.field import FieldError
 from attractor.objects.schema.correlation import Correlation, same_value
 from attractor.objects.schema.formats import effective_format, format_check
 from attractor.objects.schema.node import Schema
-from attractor.objects.schema.patterns import PatternError, compile_pattern
+from attractor.objects.schema.patterns import PatternError, matcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -224,10 +224,10 @@ def _check_string(schema: Schema, value: str, path: str) -> Result:
         return Result([_invalid(path, value, f"should be at least {int(shortest)} chars long")])
     if pattern:
         try:
-            found = compile_pattern(pattern).search(value)
+            matches = matcher(pattern)(value)
         except PatternError as error:
             return Result([_invalid(path, value, f"should match '{pattern}, but pattern is invalid: {error}'")])
-        if found is None:
+        if not matches:
             return Result([_invalid(path, value, f"should match '{pattern}'")])
     return Result()
 
@@ -260,17 +260,24 @@ def _check_number(schema: Schema, schema_type: str, said: str, value: float, pat
         found.append(_not_multiple(value, factor, path))
     if (least := doc.get("minimum")) is not None:
         found.append(_out_of_range(least, schema_type, said, "Minimum boundary", path))
+        least = _native(least, value, found)
         exclusive = doc.get("exclusiveMinimum") is True
         if value <= least if exclusive else value < least:
             rule = "greater than" if exclusive else "greater than or equal to"
             found.append(_invalid(path, value, f"should be {rule} {go_number(least)}"))
     if (most := doc.get("maximum")) is not None:
         found.append(_out_of_range(most, schema_type, said, "Maximum boundary", path))
+        most = _native(most, value, found)
         exclusive = doc.get("exclusiveMaximum") is True
         if value >= most if exclusive else value > most:
             rule = "less than" if exclusive else "less than or equal to"
             found.append(_invalid(path, value, f"should be {rule} {go_number(most)}"))
     return Result([error for error in found if error is not None], matches=1)
+
+
+def _native(bound: float, value: float, found: list[FieldError | None]) -> float:
+    """A bound as kube-openapi compares it: cut to an integer for an integer, unless it was just found not to fit."""
+    return int(bound) if isinstance(value, int) and found[-1] is None else bound
 
 
 def _not_multiple(value: float, factor: float, path: str) -> FieldError | None:

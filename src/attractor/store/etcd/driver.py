@@ -69,6 +69,7 @@ class EtcdStore(LocalStore):
         """Connect and read everything in; raises ``StoreUnavailable`` or ``StoreUnusable``."""
         store = cls(options, history_limit=history_limit)
         store._mirror = asyncio.create_task(store._run(), name=f"mirror of {options}")
+        store._mirror.add_done_callback(store._stopped)
         try:
             await store.snapshot()
         except BaseException:
@@ -237,6 +238,16 @@ class EtcdStore(LocalStore):
             log.warning("lost etcd at %s, trying again: %s", endpoint, self._trouble)
             await asyncio.sleep(delay)
             delay = min(delay * 2, MAX_BACKOFF_S)
+
+    def _stopped(self, mirror: asyncio.Task[None]) -> None:
+        """Without a mirror nothing can be served: say so to every caller, rather than let them wait."""
+        if not mirror.cancelled() and (error := mirror.exception()) is not None:
+            log.error("the mirror of %s has died", self._options, exc_info=error)
+            self._connected = asyncio.get_running_loop().create_future()
+            self._connected.set_exception(
+                StoreUnavailable(f"{self._options}: the mirror has died; open the store anew")
+            )
+            self._connected.add_done_callback(_retrieved)
 
     async def _follow(self, connection: Connection) -> None:
         """Bring the mirror up and keep it so, until the connection fails."""

@@ -62,7 +62,7 @@ class Layout:
             pb.Compare(target=pb.Compare.MOD, key=self.key(key), mod_revision=revision)
             for key, revision in compares.items()
         ]
-        return pb.TxnRequest(compare=checks, success=writes or [head], failure=[head, *reads])
+        return pb.TxnRequest(compare=checks, success=writes or [head], failure=[head, *reads] if checks else [])
 
     def entry(self, kv: pb.KeyValue) -> Entry:
         """Our entry of etcd's; keys that are not text survive unchanged."""

@@ -119,8 +119,9 @@ def default_crd(crd: JsonObject) -> None:
     """Names from the kind, and no conversion."""
     spec = crd["spec"]
     names = spec["names"]
-    kind = names.get("kind", "")
-    fill(names, singular=kind.lower(), listKind=f"{kind}List" if kind else "")
+    kind = names.get("kind")
+    if kind:
+        fill(names, singular=kind.lower(), listKind=f"{kind}List")
     conversion = child(spec, "conversion")
     fill(conversion, strategy="None")
     client = (conversion.get("webhook") or {}).get("clientConfig")

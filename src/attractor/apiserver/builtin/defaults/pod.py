@@ -40,6 +40,9 @@ def default_pod_spec(spec: JsonObject) -> None:
     )
     if spec.get("securityContext") is None:
         spec["securityContext"] = {}
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:  # one value under its name and its old name
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
     for volume in items(spec, "volumes"):
         _default_volume(volume)
     for name in ("initContainers", "containers", "ephemeralContainers"):

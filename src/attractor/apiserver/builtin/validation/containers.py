@@ -29,16 +29,30 @@ FIELD_PATHS = (
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
     "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
 )  # fmt: skip
+_KNOWN_FIELDS = frozenset(
+    (
+        *FIELD_PATHS,
+        "metadata.annotations",
+        "metadata.labels",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "status.phase",
+    )
+)
+_RESOURCE_FIELDS = (
+    "limits.cpu", "limits.ephemeral-storage", "limits.memory",
+    "requests.cpu", "requests.ephemeral-storage", "requests.memory",
+)  # fmt: skip
 _MAX_ID = 2**31 - 1
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-_MESSAGE_POLICIES = ("FallbackToLogsOnError", "File")
+_MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 _PROBE_NUMBERS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
-_ONE_SOURCE = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+_ONE_SOURCE = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"
 
 
-def validate_containers(spec: JsonObject, path: str, volumes: Collection[str]) -> list[FieldError]:
+def validate_containers(spec: JsonObject, path: str, volumes: Collection[str], *, in_pod: bool) -> list[FieldError]:
     """Every container of a pod: the list itself, each container, and names across all lists."""
     errors = []
     if not spec.get("containers"):
@@ -46,28 +60,38 @@ def validate_containers(spec: JsonObject, path: str, volumes: Collection[str]) -
     found = []
     for field in ("containers", "initContainers", "ephemeralContainers"):
         for container, at in each(spec, field, path):
-            errors += _validate_container(
-                container, at, volumes, kind=field, host_network=bool(spec.get("hostNetwork"))
-            )
+            errors += _validate_container(container, at, volumes, field)
+            image = container.get("image", "")
+            if in_pod and image != image.strip():
+                detail = "must not have leading or trailing whitespace"
+                errors.append(FieldError.invalid(f"{at}.image", image, detail))
             found.append((container.get("name"), f"{at}.name"))
+    if spec.get("hostNetwork"):
+        errors += _validate_host_ports(spec, path, in_pod=in_pod)
     return errors + unique(found)
 
 
-def _validate_container(
-    container: JsonObject, path: str, volumes: Collection[str], *, kind: str, host_network: bool
-) -> list[FieldError]:
+def _validate_host_ports(spec: JsonObject, path: str, *, in_pod: bool) -> list[FieldError]:
+    """On the host's network a container has the host's ports; a template may leave that to the pod."""
+    errors = []
+    for container, at in each(spec, "containers", path):
+        for port, where in each(container, "ports", at):
+            host_port = port.get("hostPort", 0)
+            if (in_pod or host_port) and host_port != port.get("containerPort", 0):
+                detail = "must match `containerPort` when `hostNetwork` is true"
+                errors.append(FieldError.invalid(f"{where}.hostPort", host_port, detail))
+    return errors
+
+
+def _validate_container(container: JsonObject, path: str, volumes: Collection[str], kind: str) -> list[FieldError]:
     errors = required_name(names.dns1123_label, container.get("name"), f"{path}.name")
-    image = container.get("image", "")
-    if not image:
-        errors.append(FieldError.required(f"{path}.image"))
-    elif image != image.strip():
-        errors.append(FieldError.invalid(f"{path}.image", image, "must not have leading or trailing whitespace"))
+    errors += required(container, path, "image")
     errors += one_of(container.get("terminationMessagePolicy"), f"{path}.terminationMessagePolicy", _MESSAGE_POLICIES)
-    errors += _validate_ports(container, path, host_network=host_network)
+    errors += _validate_ports(container, path)
     for variable, at in each(container, "env", path):
         errors += _validate_variable(variable, at)
     for source, at in each(container, "envFrom", path):
-        errors += _validate_env_from(source, at)
+        errors += _validate_env_from(source, at, f"{path}.envFrom")
     errors += _validate_mounts(container, path, volumes)
     errors += one_of(container.get("imagePullPolicy"), f"{path}.imagePullPolicy", _PULL_POLICIES)
     errors += validate_requirements(container.get("resources"), f"{path}.resources")
@@ -75,19 +99,18 @@ def _validate_container(
     return errors + _validate_probes(container, path, kind)
 
 
-def _validate_ports(container: JsonObject, path: str, *, host_network: bool) -> list[FieldError]:
-    errors = unique((port.get("name"), f"{at}.name") for port, at in each(container, "ports", path))
+def _validate_ports(container: JsonObject, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen: set[str] = set()
     for port, at in each(container, "ports", path):
-        if port.get("name"):
-            errors += named(names.port_name, port["name"], f"{at}.name")
-        number = port.get("containerPort", 0)
+        name, number, host_port = port.get("name", ""), port.get("containerPort", 0), port.get("hostPort", 0)
+        wrong = named(names.port_name, name, f"{at}.name") if name else []
+        if not wrong and name in seen:
+            wrong = [FieldError.duplicate(f"{at}.name", name)]
+        seen.update([name] if name and not wrong else [])
+        errors += wrong
         errors += port_number(number, f"{at}.containerPort") if number else required(port, at, "containerPort")
-        host_port = port.get("hostPort", 0)
-        if host_port:
-            errors += port_number(host_port, f"{at}.hostPort")
-        if host_network and host_port != number:
-            detail = "must match `containerPort` when `hostNetwork` is true"
-            errors.append(FieldError.invalid(f"{at}.hostPort", host_port, detail))
+        errors += port_number(host_port, f"{at}.hostPort") if host_port else []
         errors += one_of(port.get("protocol"), f"{at}.protocol", PROTOCOLS)
     return errors
 
@@ -108,43 +131,43 @@ def _validate_variable(variable: JsonObject, path: str) -> list[FieldError]:
     if source.get("fieldRef") is not None:
         errors += validate_field_ref(source["fieldRef"], f"{at}.fieldRef", FIELD_PATHS)
     if source.get("resourceFieldRef") is not None:
-        errors += required(source["resourceFieldRef"], f"{at}.resourceFieldRef", "resource")
+        resource = source["resourceFieldRef"].get("resource", "")
+        if not resource.startswith(("limits.hugepages-", "requests.hugepages-")):
+            errors += one_of(resource, f"{at}.resourceFieldRef.resource", _RESOURCE_FIELDS)
     for name in ("configMapKeyRef", "secretKeyRef"):
         if source.get(name) is not None:
-            errors += required(source[name], f"{at}.{name}", "name")
+            errors += named(names.dns1123_subdomain, source[name].get("name", ""), f"{at}.{name}.name")
             errors += required_name(names.config_map_key, source[name].get("key"), f"{at}.{name}.key")
     return errors
 
 
 def validate_field_ref(reference: JsonObject, path: str, supported: Collection[str]) -> list[FieldError]:
     """A reference to a field of the pod itself."""
-    errors = required(reference, path, "apiVersion", "fieldPath")
-    field = reference.get("fieldPath", "")
-    if not errors and field not in supported and not _is_map_entry(field):
-        if field.partition(".")[0] in {"metadata", "spec", "status"} and field in {
-            "metadata.labels",
-            "metadata.annotations",
-        }:
-            errors.append(FieldError.unsupported(f"{path}.fieldPath", field, supported))
-        else:
-            detail = f"error converting fieldPath: field label not supported: {field}"
-            errors.append(FieldError.invalid(f"{path}.fieldPath", field, detail))
-    return errors
+    for name in ("apiVersion", "fieldPath"):
+        if not reference.get(name):
+            return [FieldError.required(f"{path}.{name}")]
+    field = reference["fieldPath"]
+    if field in supported or _is_map_entry(field):
+        return []
+    if field in _KNOWN_FIELDS:
+        return [FieldError.unsupported(f"{path}.fieldPath", field, sorted(supported))]
+    detail = f"error converting fieldPath: field label not supported: {field}"
+    return [FieldError.invalid(f"{path}.fieldPath", field, detail)]
 
 
 def _is_map_entry(field: str) -> bool:
     return field.startswith(("metadata.labels['", "metadata.annotations['")) and field.endswith("']")
 
 
-def _validate_env_from(source: JsonObject, path: str) -> list[FieldError]:
+def _validate_env_from(source: JsonObject, path: str, list_path: str) -> list[FieldError]:
     said = [name for name in ("configMapRef", "secretRef") if source.get(name) is not None]
     errors = named(names.env_var_name, source["prefix"], f"{path}.prefix") if source.get("prefix") else []
     for name in said:
-        errors += required(source[name], f"{path}.{name}", "name")
-    if not said:
-        errors.append(FieldError.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
+        errors += required_name(names.dns1123_subdomain, source[name].get("name"), f"{path}.{name}.name")
+    if not said:  # Kubernetes names the list here, not the item
+        errors.append(FieldError.invalid(list_path, "", "must specify one of: `configMapRef` or `secretRef`"))
     elif len(said) > 1:
-        errors.append(FieldError.invalid(path, "", "may not have more than one field specified at a time"))
+        errors.append(FieldError.invalid(list_path, "", "may not have more than one field specified at a time"))
     return errors
 
 
@@ -155,11 +178,11 @@ def _validate_mounts(container: JsonObject, path: str, volumes: Collection[str])
         name, where = mount.get("name", ""), mount.get("mountPath", "")
         if not name:
             errors.append(FieldError.required(f"{at}.name"))
-        elif name not in volumes:
+        if name not in volumes:
             errors.append(FieldError.not_found(f"{at}.name", name))
         if not where:
             errors.append(FieldError.required(f"{at}.mountPath"))
-        elif where in seen:
+        if where in seen:
             errors.append(FieldError.invalid(f"{at}.mountPath", where, "must be unique"))
         seen.add(where)
         sub_path = mount.get("subPath", "")
@@ -198,19 +221,23 @@ def _validate_handler(handler: JsonObject, path: str) -> list[FieldError]:
     if not said:
         return [FieldError.required(path, "must specify a handler type")]
     errors = [FieldError.forbidden(f"{path}.{name}", "may not specify more than 1 handler type") for name in said[1:]]
-    if handler.get("exec") is not None:
-        errors += required(handler["exec"], f"{path}.exec", "command")
-    for name in ("httpGet", "tcpSocket"):
-        if handler.get(name) is not None:
-            errors += port_number_or_name(handler[name].get("port", 0), f"{path}.{name}.port")
-    http = handler.get("httpGet")
-    if http is not None:
-        errors += required(http, f"{path}.httpGet", "path")
-        errors += one_of(http.get("scheme"), f"{path}.httpGet.scheme", ("HTTP", "HTTPS"))
-        for header, at in each(http, "httpHeaders", f"{path}.httpGet"):
-            errors += named(names.http_header_name, header.get("name", ""), f"{at}.name")
-    if handler.get("grpc") is not None:
-        errors += port_number(handler["grpc"].get("port", 0), f"{path}.grpc.port")
+    return errors + _validate_action(said[0], handler[said[0]], f"{path}.{said[0]}")
+
+
+def _validate_action(name: str, action: JsonObject, path: str) -> list[FieldError]:
+    if name == "exec":
+        return required(action, path, "command")
+    if name == "sleep":
+        return []
+    port = action.get("port", 0)
+    if name == "grpc":
+        return port_number(port, f"{path}.port")
+    errors = port_number_or_name(port, f"{path}.port")
+    if name == "httpGet":
+        errors += required(action, path, "path")
+        errors += one_of(action.get("scheme"), f"{path}.scheme", ("HTTP", "HTTPS"))
+        for header, _ in each(action, "httpHeaders", path):
+            errors += named(names.http_header_name, header.get("name", ""), f"{path}.httpHeaders")
     return errors
 
 

@@ -49,21 +49,22 @@ _PV_FIELDS = frozenset(
 def validate_config_map(config_map: JsonObject) -> list[FieldError]:
     """Keys and total size."""
     data, binary = config_map.get("data") or {}, config_map.get("binaryData") or {}
-    errors: list[FieldError] = []
-    size = 0
-    for key, value in data.items():
-        errors += named(names.config_map_key, key, f"data[{key}]")
-        if key in binary:
-            errors.append(FieldError.invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
-        size += len(value) if value.isascii() else len(value.encode())
-    for key, value in binary.items():
-        errors += named(names.config_map_key, key, f"binaryData[{key}]")
-        if key in data:
-            continue
-        size += _decoded_size(value)
-    if size > MAX_DATA_BYTES:
+    errors = _key_errors(data, "data")
+    for key in binary.keys() & data.keys():
+        errors.append(FieldError.invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
+    errors += _key_errors(binary, "binaryData")
+    size = sum(map(len, data.values()))
+    if size * 4 > MAX_DATA_BYTES:  # characters have up to four bytes; count them only when it may matter
+        size = sum(len(value.encode()) for value in data.values())
+    if size + sum(map(_decoded_size, binary.values())) > MAX_DATA_BYTES:
         errors.append(FieldError.too_long("", MAX_DATA_BYTES))
     return errors
+
+
+def _key_errors(data: JsonObject, path: str) -> list[FieldError]:
+    if all(map(names.is_config_map_key, data)):
+        return []
+    return [error for key in data for error in named(names.config_map_key, key, f"{path}[{key}]")]
 
 
 def _decoded_size(value: str) -> int:
@@ -82,9 +83,7 @@ def update_immutable(obj: JsonObject, old: JsonObject) -> list[FieldError]:
 def validate_secret(secret: JsonObject) -> list[FieldError]:
     """Keys, total size, and what the type needs."""
     data = secret.get("data") or {}
-    errors: list[FieldError] = []
-    for key in data:
-        errors += named(names.config_map_key, key, f"data[{key}]")
+    errors = _key_errors(data, "data")
     if sum(map(_decoded_size, data.values())) > MAX_DATA_BYTES:
         errors.append(FieldError.too_long("data", MAX_DATA_BYTES))
     kind = secret.get("type", "")

@@ -19,6 +19,7 @@ from attractor.apiserver.builtin.validation.rules import (
     ON_FAILURE,
     at_least_zero,
     each,
+    ip_address,
     named,
     one_of,
     required,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _INT32_MAX = 2**31 - 1
+_MAX_NAMESERVERS = 3
 _REQUIRED_IN_SOURCE = {
     "secret": "secretName",
     "configMap": "name",
@@ -52,22 +54,23 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 def validate_pod(pod: JsonObject) -> list[FieldError]:
     """A new pod."""
-    return validate_pod_spec(pod["spec"], "spec")
+    return validate_pod_spec(pod["spec"], "spec", in_pod=True)
 
 
-def validate_pod_spec(spec: JsonObject, path: str, extra_volumes: Collection[str] = ()) -> list[FieldError]:
+def validate_pod_spec(
+    spec: JsonObject, path: str, extra_volumes: Collection[str] = (), *, in_pod: bool = False
+) -> list[FieldError]:
     """The spec of a pod, in a pod or in a template; ``extra_volumes`` come from claim templates."""
     errors = at_least_zero(spec, path, "terminationGracePeriodSeconds")
     volumes = {volume.get("name", "") for volume, _ in each(spec, "volumes", path)} | set(extra_volumes)
     errors += _validate_volumes(spec, path)
-    errors += validate_containers(spec, path, volumes)
+    errors += validate_containers(spec, path, volumes, in_pod=in_pod)
     errors += one_of(spec.get("restartPolicy"), f"{path}.restartPolicy", (ALWAYS, ON_FAILURE, NEVER))
     errors += one_of(spec.get("dnsPolicy"), f"{path}.dnsPolicy", _DNS_POLICIES)
     errors += names.validate_labels(spec.get("nodeSelector") or {}, f"{path}.nodeSelector")
     errors += validate_ids(spec.get("securityContext") or {}, f"{path}.securityContext")
     errors += _validate_scheduling(spec, path)
-    for reference, at in each(spec, "imagePullSecrets", path):
-        errors += required(reference, at, "name")
+    errors += _validate_dns(spec, path)
     for field, rule in (("serviceAccountName", names.dns1123_subdomain), ("nodeName", names.dns1123_subdomain),
                         ("hostname", names.dns1123_label), ("subdomain", names.dns1123_label),
                         ("priorityClassName", names.dns1123_subdomain)):  # fmt: skip
@@ -79,16 +82,35 @@ def validate_pod_spec(spec: JsonObject, path: str, extra_volumes: Collection[str
     return errors
 
 
+def _validate_dns(spec: JsonObject, path: str) -> list[FieldError]:
+    config, at = spec.get("dnsConfig"), f"{path}.dnsConfig"
+    if spec.get("dnsPolicy") == "None":
+        if config is None:
+            return [FieldError.required(at, "must provide `dnsConfig` when `dnsPolicy` is None")]
+        if not config.get("nameservers"):
+            detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+            return [FieldError.required(f"{at}.nameservers", detail)]
+    errors: list[FieldError] = []
+    servers = (config or {}).get("nameservers") or []
+    if len(servers) > _MAX_NAMESERVERS:
+        detail = f"must not have more than {_MAX_NAMESERVERS} nameservers"
+        errors.append(FieldError.invalid(f"{at}.nameservers", servers, detail))
+    for server, where in each(config, "nameservers", at):
+        errors += ip_address(server, where)
+    for search, where in each(config, "searches", at):
+        errors += named(names.dns1123_subdomain_with_underscore, search.removesuffix("."), where)
+    return errors
+
+
 def validate_template(template: JsonObject, path: str, extra_volumes: Collection[str] = ()) -> list[FieldError]:
     """A pod template: its labels, its annotations, its spec."""
     metadata = template.get("metadata") or {}
     errors = names.validate_labels(metadata.get("labels") or {}, f"{path}.labels")
     errors += names.validate_annotations(metadata.get("annotations") or {}, f"{path}.annotations")
     errors += validate_pod_spec(template["spec"], f"{path}.spec", extra_volumes)
-    for container, at in each(template["spec"], "ephemeralContainers", f"{path}.spec"):
-        del container
-        errors.append(FieldError.forbidden(at.partition("[")[0], "ephemeral containers not allowed in pod template"))
-        break
+    if template["spec"].get("ephemeralContainers"):
+        detail = "ephemeral containers not allowed in pod template"
+        errors.append(FieldError.forbidden(f"{path}.spec.ephemeralContainers", detail))
     return errors
 
 
@@ -96,7 +118,7 @@ def _validate_volumes(spec: JsonObject, path: str) -> list[FieldError]:
     errors = []
     for volume, at in each(spec, "volumes", path):
         errors += required_name(names.dns1123_label, volume.get("name"), f"{at}.name")
-        sources = [name for name in volume if name != "name"]
+        sources = sorted((name for name in volume if name != "name"), key=lambda name: name != "emptyDir")
         if not sources:
             errors.append(FieldError.required(at, "must specify a volume type"))
         for name in sources[1:]:
@@ -136,6 +158,9 @@ def _validate_scheduling(spec: JsonObject, path: str) -> list[FieldError]:
         elif operator != "Exists":
             detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
             errors.append(FieldError.invalid(f"{at}.operator", operator, detail))
+        if toleration.get("tolerationSeconds") is not None and toleration.get("effect") != "NoExecute":
+            detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            errors.append(FieldError.invalid(f"{at}.effect", toleration.get("effect", ""), detail))
         if operator == "Exists" and toleration.get("value"):
             detail = "value must be empty when `operator` is 'Exists'"
             errors.append(FieldError.invalid(f"{at}.operator", toleration["value"], detail))
@@ -164,7 +189,8 @@ def validate_pod_update(pod: JsonObject, old: JsonObject) -> list[FieldError]:
             errors += required(container, at, "image")
     errors += _validate_deadline_change(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
     kept, wanted = before.get("tolerations") or [], spec.get("tolerations") or []
-    if any(toleration not in wanted for toleration in kept):
+    still = [_without_seconds(toleration) for toleration in wanted]
+    if any(_without_seconds(toleration) not in still for toleration in kept):
         errors.append(
             FieldError.forbidden(
                 "spec.tolerations", "existing toleration can not be modified except its tolerationSeconds"
@@ -177,6 +203,10 @@ def validate_pod_update(pod: JsonObject, old: JsonObject) -> list[FieldError]:
         )
         errors.append(FieldError.forbidden("spec", shown))
     return errors
+
+
+def _without_seconds(toleration: JsonObject) -> JsonObject:
+    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
 
 
 def _frozen(spec: JsonObject, before: JsonObject) -> JsonObject:

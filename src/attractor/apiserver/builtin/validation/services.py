@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _FAMILIES = ("IPv4", "IPv6")
-_POLICIES = ("SingleStack", "PreferDualStack", "RequireDualStack")
+_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _KUBELET_PORT = 10250
 _DAY_S = 86400
 
@@ -48,11 +48,34 @@ def validate_service(service: JsonObject) -> list[FieldError]:
     errors += _validate_addresses(spec)
     for address, at in each(spec, "externalIPs", "spec"):
         errors += ip_address(address, at)
-    for block, at in each(spec, "loadBalancerSourceRanges", "spec"):
-        errors += cidr(block, at)
+    errors += _validate_source_ranges(spec, kind)
     errors += one_of(kind, "spec.type", _TYPES)
-    for field in ("externalTrafficPolicy", "internalTrafficPolicy"):
-        errors += one_of(spec.get(field), f"spec.{field}", ("Cluster", "Local"), optional=True)
+    errors += one_of(
+        spec.get("internalTrafficPolicy"), "spec.internalTrafficPolicy", ("Cluster", "Local"), optional=True
+    )
+    return errors + _validate_external_policy(spec, kind)
+
+
+def _validate_source_ranges(spec: JsonObject, kind: str | None) -> list[FieldError]:
+    """Kubernetes spells this path with a capital."""
+    path, errors = "spec.LoadBalancerSourceRanges", []
+    if spec.get("loadBalancerSourceRanges") and kind != "LoadBalancer":
+        errors.append(FieldError.forbidden(path, "may only be used when `type` is 'LoadBalancer'"))
+    for index, block in enumerate(spec.get("loadBalancerSourceRanges") or ()):
+        errors += cidr(block.strip(), f"{path}[{index}]")
+    return errors
+
+
+def _validate_external_policy(spec: JsonObject, kind: str | None) -> list[FieldError]:
+    policy = spec.get("externalTrafficPolicy", "")
+    reachable = kind in {"NodePort", "LoadBalancer"} or (kind == "ClusterIP" and spec.get("externalIPs"))
+    if not reachable:
+        detail = "may only be set for externally-accessible services"
+        return [FieldError.invalid("spec.externalTrafficPolicy", policy, detail)] if policy else []
+    errors = one_of(policy, "spec.externalTrafficPolicy", ("Cluster", "Local"))
+    if spec.get("healthCheckNodePort") and not (kind == "LoadBalancer" and policy == "Local"):
+        detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        errors.append(FieldError.invalid("spec.healthCheckNodePort", spec["healthCheckNodePort"], detail))
     return errors
 
 
@@ -67,8 +90,9 @@ def _validate_type(spec: JsonObject, kind: str | None) -> list[FieldError]:
                 detail = "may not expose port 10250 externally since it is used by kubelet"
                 errors.append(FieldError.invalid(at, port["port"], detail))
     if kind == "ExternalName":
-        if spec.get("clusterIPs"):
-            errors.append(FieldError.forbidden("spec.clusterIPs", "may not be set for ExternalName services"))
+        said = [field for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy") if spec.get(field)]
+        detail = "may not be set for ExternalName services"
+        errors += [FieldError.forbidden(f"spec.{field}", detail) for field in said]
         name = spec.get("externalName", "").removesuffix(".")
         errors += (
             named(names.dns1123_subdomain, name, "spec.externalName")
@@ -85,6 +109,7 @@ def _validate_ports(spec: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     seen_names: set[str] = set()
     seen: set[tuple[str, int]] = set()
+    seen_node_ports: set[tuple[str, int]] = set()
     must_have_name = len(spec.get("ports") or ()) > 1
     for port, at in each(spec, "ports", "spec"):
         name = port.get("name", "")
@@ -104,6 +129,10 @@ def _validate_ports(spec: JsonObject) -> list[FieldError]:
         if spec.get("type") == "ClusterIP" and port.get("nodePort"):
             detail = "may not be used when `type` is 'ClusterIP'"
             errors.append(FieldError.forbidden(f"{at}.nodePort", detail))
+        node_port = protocol, port.get("nodePort", 0)
+        if node_port[1] and node_port in seen_node_ports:
+            errors.append(FieldError.duplicate(f"{at}.nodePort", node_port[1]))
+        seen_node_ports.add(node_port)
         if (protocol, number) in seen:
             errors.append(FieldError.duplicate(at, _go_port(protocol, number)))
         seen.add((protocol, number))

@@ -210,7 +210,8 @@ def validate_replication_controller(controller: JsonObject) -> list[FieldError]:
     if selector and not LabelSelector.of_labels(selector).matches(labels or {}):
         errors.append(FieldError.invalid("spec.template.metadata.labels", labels, _MISMATCH))
     errors += validate_template(template, "spec.template")
-    return errors + _validate_always(template["spec"], "spec.template", _NO_DEADLINE)
+    no_deadline = _NO_DEADLINE._replace(detail="activeDeadlineSeconds in ReplicationController is not Supported")
+    return errors + _validate_always(template["spec"], "spec.template", no_deadline)
 
 
 def validate_replicas_status(status: JsonObject, *counts: str) -> list[FieldError]:
@@ -221,6 +222,10 @@ def validate_replicas_status(status: JsonObject, *counts: str) -> list[FieldErro
         value = status.get(field) or 0
         if value > total:
             errors.append(FieldError.invalid(f"status.{field}", value, "cannot be greater than status.replicas"))
+    available = status.get("availableReplicas") or 0
+    if available > (status.get("readyReplicas") or 0):
+        detail = "cannot be greater than readyReplicas"
+        errors.append(FieldError.invalid("status.availableReplicas", available, detail))
     return errors
 
 
@@ -374,7 +379,7 @@ UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
 }
 STATUS_COUNTS: Mapping[tuple[str, str], Collection[str]] = {
     ("", "ReplicationController"): ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
-    ("apps", "Deployment"): ("updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"),
+    ("apps", "Deployment"): ("updatedReplicas", "readyReplicas", "availableReplicas"),
     ("apps", "ReplicaSet"): ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
     ("apps", "StatefulSet"): ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
 }

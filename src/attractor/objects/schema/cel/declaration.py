@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from attractor.objects.schema.cel.parser import RESERVED
 from attractor.objects.schema.cel.types import (
     BOOL,
     BYTES,
@@ -26,38 +27,15 @@ from attractor.objects.schema.cel.types import (
     list_of,
     map_of,
 )
-from attractor.objects.schema.cel.values import CelError, MapList, SetList, read_duration, read_timestamp
+from attractor.objects.schema.cel.values import CelError, Duration, MapList, SetList, read_duration, read_timestamp
+from attractor.objects.schema.formats import worded_duration_ns
 from attractor.objects.schema.node import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_REQUEST_BYTES = 3 * 1024 * 1024
-_RESERVED = frozenset(
-    [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
+_RESERVED = frozenset(["true", "false", "null", "in", *RESERVED])
 _ESCAPED = re.compile(r"__|[-./]|[^a-zA-Z0-9\-./_]")
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _UNESCAPED = re.compile(r"__([^_]+)__")
@@ -106,10 +84,19 @@ class Declaration:
 
 _STRING_KEY = Declaration(STRING, max_elements=MAX_REQUEST_BYTES - 2)
 _FORMATTED: dict[str, tuple[Type, int, int, Callable[[Any], Any]]] = {
-    "duration": (DURATION, 32, 3, lambda text: _read(text, read_duration)),
+    "duration": (DURATION, 32, 3, lambda text: _read(text, _any_duration)),
     "date": (TIMESTAMP, 12, 12, lambda text: _read(text, read_timestamp)),
     "date-time": (TIMESTAMP, 32, 21, lambda text: _read(text, read_timestamp)),
 }
+
+
+def _any_duration(text: str) -> Duration:
+    try:
+        return read_duration(text)
+    except CelError:
+        if (ns := worded_duration_ns(text)) is None:
+            raise
+        return Duration(ns)
 
 
 def _read(given: Any, read: Callable[[str], Any]) -> Any:

@@ -36,7 +36,7 @@ from attractor.objects.schema.cel.values import (
     timestamp_text,
     type_name,
 )
-from attractor.objects.schema.patterns import PatternError, compile_pattern
+from attractor.objects.schema.patterns import PatternError, matcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -249,7 +249,7 @@ def _ends_with(text: str, part: str) -> bool:
 @function("string.matches(string): bool", "matches(string, string): bool", cost=regex)
 def _matches(text: str, pattern: str) -> bool:
     try:
-        return compile_pattern(pattern).search(text) is not None
+        return matcher(pattern)(text)
     except PatternError as error:
         raise CelError(str(error)) from None
 

@@ -1,0 +1,207 @@
+"""`attractor serve` over HTTP: requests per second, watch delivery, lists, start and memory, for each store.
+
+The server has one core, the load generator the other. `--quick` takes fewer requests; `--stores memory,sqlite` some of
+the stores. The rival is a kube-apiserver with etcd, where `KUBEBUILDER_ASSETS` names a directory that has them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+from attractor import __version__
+from loadclient import Target, at_rate, load, watch
+
+COLLECTION = "/api/v1/namespaces/default/configmaps"
+AIMS = {
+    "gets_per_s_32": 25_000,
+    "creates_per_s_32": 8_000,
+    "durable_creates_per_s_64": 6_000,
+    "list_10000_s": 0.25,
+    "ready_s": 0.4,
+    "rss_empty_mb": 80,
+    "watch_5000_p99_ms": 10,
+}
+MERGE = "application/merge-patch+json"
+
+
+def config_map(name: str, **data: str) -> bytes:
+    data.update({f"key-{index}": "v" * 90 for index in range(9)})
+    return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}).encode()
+
+
+@contextmanager
+def running(store: str, directory: Path) -> Iterator[tuple[Target, subprocess.Popen[bytes], float]]:
+    """A server on its own core, where to reach it, and how long it took to be ready."""
+    tokens = directory / "tokens.csv"
+    tokens.write_text('bench,admin,admin,"system:masters"\n')
+    command = [sys.executable, "-m", "attractor", "serve", "--store", store, "--listen", "127.0.0.1:0", "--no-tls"]
+    command += ["--token-file", str(tokens), "--state-dir", str(directory), "--controllers", "all"]
+    started = time.perf_counter()
+    server = subprocess.Popen(command, stdout=subprocess.PIPE)
+    os.sched_setaffinity(server.pid, {0})
+    assert server.stdout is not None
+    port = 0
+    try:
+        for line in server.stdout:
+            if found := re.match(rb"address: +http://127.0.0.1:(\d+)", line):
+                port = int(found.group(1))
+            if line == b"ready\n":
+                break
+        ready_s = time.perf_counter() - started
+        yield Target("127.0.0.1", port, "bench"), server, ready_s
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def rss_mb(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def throughput(target: Target, pid: int, count: int, clients: int) -> dict[str, float]:
+    """Requests per second, and per second of the server's core, which says more on a machine with other work."""
+    tag, patch = f"t{clients}", b'{"data":{"patched":"%d"}}'
+    loads: dict[str, Iterator[bytes]] = {
+        "creates": (target.request("POST", COLLECTION, config_map(f"{tag}-{n}")) for n in range(count)),
+        "gets": (target.request("GET", f"{COLLECTION}/{tag}-{n % count}") for n in range(count * 2)),
+        "patches": (target.request("PATCH", f"{COLLECTION}/{tag}-{n}", patch % n, MERGE) for n in range(count)),
+    }
+    report: dict[str, float] = {}
+    for name, requests in loads.items():
+        used = cpu_s(pid)
+        done = await load(target, requests, clients)
+        assert set(done.codes) <= {200, 201}, done.codes
+        report[f"{name}_per_s_{clients}"] = round(done.per_s)
+        report[f"{name}_per_core_s_{clients}"] = round(len(done.latencies_s) / max(cpu_s(pid) - used, 0.01))
+        report[f"{name}_p99_ms_{clients}"] = round(done.quantile_ms(0.99), 2)
+    return report
+
+
+async def list_all(target: Target, count: int) -> dict[str, float]:
+    requests = (
+        target.request("POST", "/api/v1/namespaces/kube-public/configmaps", config_map(f"l{n}")) for n in range(count)
+    )
+    await load(target, requests, 32)
+    listed = await load(target, iter([target.request("GET", "/api/v1/namespaces/kube-public/configmaps")] * 5), 1)
+    return {f"list_{count}_s": round(min(listed.latencies_s), 3)}
+
+
+async def delivery(target: Target, pid: int, per_s: int, seconds: float) -> dict[str, float]:
+    """How old events are when watchers get them."""
+    name = f"watched-{per_s}"
+    await load(target, iter([target.request("POST", COLLECTION, config_map(name))]), 1)
+    path = f"{COLLECTION}?watch=true&fieldSelector=metadata.name%3D{name}"
+    watchers = await watch(target, path, 100, 5)
+
+    def make() -> bytes:
+        body = b'{"data":{"sent":"%.6f"}}' % time.perf_counter()
+        return target.request("PATCH", f"{COLLECTION}/{name}", body, MERGE)
+
+    used = cpu_s(pid)
+    wrote = await at_rate(target, make, per_s, seconds, 16)
+    used = cpu_s(pid) - used
+    total = int(per_s * seconds)
+    written = wrote.codes.get(200, 0) + 1
+    await asyncio.wait([asyncio.ensure_future(watcher.heard(written)) for watcher in watchers], timeout=10)
+    ages = sorted(age for watcher in watchers for age in watcher.latencies_s)
+    for watcher in watchers:
+        watcher.transport.abort()
+    key = f"watch_{per_s}"
+    return {
+        f"{key}_reached_per_s": round(total / wrote.seconds),
+        f"{key}_p50_ms": round(ages[len(ages) // 2] * 1000, 2),
+        f"{key}_p99_ms": round(ages[int(len(ages) * 0.99)] * 1000, 2),
+        f"{key}_missed": sum(written - watcher.events for watcher in watchers),
+        f"{key}_of_a_core": round(used / wrote.seconds, 2),
+    }
+
+
+async def measure(store: str, directory: Path, *, quick: bool) -> dict[str, float]:
+    count = 2_000 if quick else 10_000
+    report: dict[str, float] = {}
+    with running(store, directory) as (target, server, ready_s):
+        report["ready_s"] = round(ready_s, 3)
+        report["rss_empty_mb"] = round(rss_mb(server.pid), 1)
+        for clients, requests in ((32, count), (1, count // 4), *(((64, count),) if store != "memory" else ())):
+            report |= await throughput(target, server.pid, requests, clients)
+        report |= await list_all(target, 10_000)
+        report["rss_full_mb"] = round(rss_mb(server.pid), 1)
+        for per_s in (1000, 5000):
+            report |= await delivery(target, server.pid, per_s, 1.0 if quick else 4.0)
+    return report
+
+
+@contextmanager
+def etcd(directory: Path) -> Iterator[str]:
+    with socket.socket() as one, socket.socket() as two:
+        one.bind(("127.0.0.1", 0))
+        two.bind(("127.0.0.1", 0))
+        client, peer = (f"127.0.0.1:{sock.getsockname()[1]}" for sock in (one, two))
+    command = ["etcd", "--data-dir", str(directory / "etcd"), "--log-level", "error"]
+    command += ["--listen-client-urls", f"http://{client}", "--advertise-client-urls", f"http://{client}"]
+    command += ["--listen-peer-urls", f"http://{peer}", "--initial-advertise-peer-urls", f"http://{peer}"]
+    command += ["--initial-cluster", f"default=http://{peer}"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", int(client.rsplit(":", 1)[1]))) == 0:
+                    break
+            time.sleep(0.05)
+        yield f"etcd:{client}"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--stores", default="memory,sqlite,etcd")
+    args = parser.parse_args()
+    cores = os.sched_getaffinity(0)
+    if len(cores) > 1:
+        os.sched_setaffinity(0, cores - {0})
+    stores: dict[str, Any] = {}
+    for name in args.stores.split(","):
+        with tempfile.TemporaryDirectory() as text:
+            directory = Path(text)
+            print(f"measuring {name} …", file=sys.stderr)
+            if name == "sqlite":
+                stores[name] = asyncio.run(measure(f"sqlite:{directory / 'bench.db'}", directory, quick=args.quick))
+            elif name == "memory":
+                stores[name] = asyncio.run(measure("memory", directory, quick=args.quick))
+            elif shutil.which("etcd"):
+                with etcd(directory) as address:
+                    stores[name] = asyncio.run(measure(address, directory, quick=args.quick))
+            else:
+                print("etcd is not installed; left out", file=sys.stderr)
+    report = {"version": __version__, "python": platform.python_version(), "stores": stores, "aims": AIMS}
+    json.dump(report, sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Addresses and ports of services, claimed in the transaction that writes the service.
+
+A claim is a key of its own, so two services can never hold one address: whoever commits second is run again and sees
+the claim. Claims go with the service, or when it no longer needs them.
+"""
+
+from __future__ import annotations
+
+from ipaddress import AddressValueError, IPv4Address, IPv4Network
+from typing import TYPE_CHECKING, Any
+
+from attractor.apiserver.builtin.servicenetwork import HEADLESS, service_needs
+from attractor.objects.errors import InternalError, Invalid
+from attractor.objects.field import FieldError
+from attractor.objects.gvk import GroupKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from attractor.apiserver.transaction import Transaction
+    from attractor.objects.jsontypes import JsonObject
+
+ADDRESSES = IPv4Network("10.96.0.0/16")
+PORTS = range(30000, 32768)
+MAX_PROBES = 1000
+
+_ADDRESS, _PORT = "allocations/clusterips/", "allocations/nodeports/"
+
+
+def allocate_service(txn: Transaction, obj: JsonObject | None, old: JsonObject | None, *, claim: bool) -> None:
+    """Give a service what it lacks, in place, claim what it has, and give up what it had; ``obj`` None: it is gone."""
+    held = set(_claims(old)) if old else set()
+    if obj is not None:
+        _check_given(txn, obj, held)
+        _fill(txn, obj)
+    wanted = set(_claims(obj)) if obj else set()
+    if not claim:
+        return
+    owner = str(((obj or old) or {}).get("metadata", {}).get("uid", "")).encode()
+    for key in wanted - held:
+        txn.put(key, owner)
+    for key in held - wanted:
+        txn.get(key)
+        txn.delete(key)
+
+
+def _claims(service: JsonObject) -> Iterator[str]:
+    spec = service["spec"]
+    yield from (f"{_ADDRESS}{ip}" for ip in spec.get("clusterIPs") or () if ip != HEADLESS)
+    yield from (f"{_PORT}{port['nodePort']}" for port in spec.get("ports") or () if port.get("nodePort"))
+    if spec.get("healthCheckNodePort"):
+        yield f"{_PORT}{spec['healthCheckNodePort']}"
+
+
+def _fill(txn: Transaction, obj: JsonObject) -> None:
+    needs, spec = service_needs(obj), obj["spec"]
+    if needs.cluster_ip_families:
+        first = len(spec.get("clusterIPs") or ())
+        for offset, family in enumerate(needs.cluster_ip_families):
+            if family != "IPv4":
+                path = f"spec.ipFamilies[{first + offset}]"
+                raise _refused(obj, FieldError.invalid(path, family, "not configured on this cluster"))
+        spec["clusterIPs"] = [*(spec.get("clusterIPs") or ()), _draw_address(txn)]
+        spec["clusterIP"] = spec["clusterIPs"][0]
+    taken: set[int] = {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
+    for index in needs.node_ports:
+        spec["ports"][index]["nodePort"] = _draw_port(txn, taken)
+    if needs.health_check_port:
+        spec["healthCheckNodePort"] = _draw_port(txn, taken)
+
+
+def _draw_address(txn: Transaction) -> str:
+    usable = ADDRESSES.num_addresses - 2
+    key = _probe(txn, _ADDRESS, usable, lambda number: str(ADDRESSES[number + 1]))
+    return key.removeprefix(_ADDRESS)
+
+
+def _draw_port(txn: Transaction, taken: set[int]) -> int:
+    def name(number: int) -> str:
+        port = PORTS[number]
+        return "" if port in taken else str(port)
+
+    port = int(_probe(txn, _PORT, len(PORTS), name).removeprefix(_PORT))
+    taken.add(port)
+    return port
+
+
+def _probe(txn: Transaction, prefix: str, size: int, name: Callable[[int], str]) -> str:
+    """A free key, looked for from a random start onwards."""
+    start = txn.source.draw(size)
+    for step in range(min(size, MAX_PROBES)):
+        text = name((start + step) % size)
+        if text and txn.get(f"{prefix}{text}") is None:
+            return f"{prefix}{text}"
+    raise InternalError(f"no free entry was found under {prefix} after {MAX_PROBES} attempts; delete unused services")
+
+
+def _check_given(txn: Transaction, obj: JsonObject, held: set[str]) -> None:
+    """Refuse addresses and ports that the caller chose and cannot have."""
+    spec = obj["spec"]
+    for index, ip in enumerate(spec.get("clusterIPs") or ()):
+        why = "" if ip == HEADLESS or f"{_ADDRESS}{ip}" in held else _why_not_address(txn, ip)
+        if why:
+            ips = spec["clusterIPs"]
+            raise _refused(
+                obj, FieldError.invalid(f"spec.clusterIPs[{index}]", ips, f"failed to allocate IP {ip}: {why}")
+            )
+    for index, port in enumerate(spec.get("ports") or ()):
+        number = port.get("nodePort")
+        if number and f"{_PORT}{number}" not in held:
+            _check_port(txn, obj, f"spec.ports[{index}].nodePort", number)
+
+
+def _why_not_address(txn: Transaction, ip: str) -> str:
+    try:
+        inside = IPv4Address(ip) in ADDRESSES
+    except AddressValueError:
+        inside = False
+    if not inside:
+        return f"the provided IP ({ip}) is not in the valid range. The range of valid IPs is {ADDRESSES}"
+    return "provided IP is already allocated" if txn.get(f"{_ADDRESS}{ip}") else ""
+
+
+def _check_port(txn: Transaction, obj: JsonObject, path: str, number: Any) -> None:
+    if number not in PORTS:
+        why = f"provided port is not in the valid range. The range of valid ports is {PORTS[0]}-{PORTS[-1]}"
+        raise _refused(obj, FieldError.invalid(path, number, why))
+    if txn.get(f"{_PORT}{number}") is not None:
+        raise _refused(obj, FieldError.invalid(path, number, "provided port is already allocated"))
+
+
+def _refused(obj: JsonObject, error: FieldError) -> Invalid:
+    return Invalid.of(GroupKind("", "Service"), obj["metadata"].get("name") or "", [error])

@@ -1,0 +1,198 @@
+"""Role-based access control: who may do what, read from Roles, ClusterRoles and their bindings in the store.
+
+Permissions only ever add up: a request is allowed when some binding names the user, one of the user's groups or the
+service account, and some rule of the bound role covers it. ``system:masters`` needs no rule. An aggregated ClusterRole
+has the rules of every ClusterRole that its selectors match, worked out when it is asked for.
+
+Pure: the answer depends on the user, the attributes and the snapshot. Stored objects are decoded once and remembered
+by their bytes.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from attractor.apiserver.authorization import MASTERS, Attributes, Decision
+from attractor.objects.labels import LabelSelector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attractor.apiserver.operation import User
+    from attractor.store.contract import Snapshot
+
+GROUP = "rbac.authorization.k8s.io"
+_PREFIX = f"{GROUP}/"
+_SERVICE_ACCOUNT = "system:serviceaccount:"
+
+
+class Rule(msgspec.Struct, frozen=True, rename="camel"):
+    """A PolicyRule."""
+
+    verbs: tuple[str, ...] = ()
+    api_groups: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    resource_names: tuple[str, ...] = ()
+    non_resource_urls: tuple[str, ...] = msgspec.field(default=(), name="nonResourceURLs")
+
+    def covers(self, asked: Attributes) -> bool:
+        """Whether the rule allows what is asked."""
+        if "*" not in self.verbs and asked.verb not in self.verbs:
+            return False
+        if not asked.resource:
+            return any(_url_matches(pattern, asked.path) for pattern in self.non_resource_urls)
+        return (
+            ("*" in self.api_groups or asked.group in self.api_groups)
+            and self._covers_resource(asked)
+            and (not self.resource_names or asked.name in self.resource_names)
+        )
+
+    def _covers_resource(self, asked: Attributes) -> bool:
+        if "*" in self.resources:
+            return True
+        if not asked.subresource:
+            return asked.resource in self.resources
+        return f"{asked.resource}/{asked.subresource}" in self.resources or f"*/{asked.subresource}" in self.resources
+
+
+def _url_matches(pattern: str, path: str) -> bool:
+    return pattern in {"*", path} or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
+
+
+class _Aggregation(msgspec.Struct, frozen=True, rename="camel"):
+    cluster_role_selectors: list[dict[str, object]] = []
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str
+    namespace: str = ""
+    labels: dict[str, str] = {}
+
+
+class Role(msgspec.Struct, frozen=True, rename="camel"):
+    """A Role or ClusterRole, as far as decisions need it."""
+
+    metadata: _Metadata
+    rules: tuple[Rule, ...] | None = ()
+    aggregation_rule: _Aggregation | None = None
+
+
+class _RoleRef(msgspec.Struct, frozen=True):
+    kind: str
+    name: str
+
+
+class _Subject(msgspec.Struct, frozen=True):
+    kind: str
+    name: str
+    namespace: str = ""
+
+
+class _Binding(msgspec.Struct, frozen=True, rename="camel"):
+    metadata: _Metadata
+    role_ref: _RoleRef
+    subjects: tuple[_Subject, ...] | None = ()
+
+    def names(self, user: User) -> bool:
+        """Whether the binding is for this user."""
+        return any(_is_subject(user, subject, self.metadata.namespace) for subject in self.subjects or ())
+
+
+def _is_subject(user: User, subject: _Subject, namespace: str) -> bool:
+    match subject.kind:
+        case "User":
+            return user.name == subject.name
+        case "Group":
+            return subject.name in user.groups
+        case "ServiceAccount":
+            return user.name == f"{_SERVICE_ACCOUNT}{subject.namespace or namespace}:{subject.name}"
+    return False
+
+
+_decode_role = lru_cache(maxsize=4096)(msgspec.json.Decoder(Role).decode)
+_decode_binding = lru_cache(maxsize=4096)(msgspec.json.Decoder(_Binding).decode)
+
+
+class BoundRole(NamedTuple):
+    """A role that applies to a user, or the reason why it cannot be read."""
+
+    rules: tuple[Rule, ...]
+    missing: str = ""
+
+
+class RbacAuthorizer:
+    """Decides by the roles and bindings in the store."""
+
+    def decide(self, user: User, attributes: Attributes, snapshot: Snapshot) -> Decision:
+        """Whether the user may do it; a refusal's reason names bindings to roles that do not exist."""
+        if MASTERS in user.groups:
+            return Decision(allowed=True)
+        missing: list[str] = []
+        for role in roles_of(user, attributes.namespace, snapshot):
+            if any(rule.covers(attributes) for rule in role.rules):
+                return Decision(allowed=True)
+            if role.missing and role.missing not in missing:
+                missing.append(role.missing)
+        if not missing:
+            return Decision(allowed=False)
+        listed = missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]"
+        return Decision(allowed=False, reason=f"RBAC: {listed}")
+
+    def rules(self, user: User, namespace: str, snapshot: Snapshot) -> Iterator[Rule]:
+        """Every rule that applies to the user in a namespace, for SelfSubjectRulesReview."""
+        if MASTERS in user.groups:
+            yield Rule(verbs=("*",), api_groups=("*",), resources=("*",))
+            yield Rule(verbs=("*",), non_resource_urls=("*",))
+        for role in roles_of(user, namespace, snapshot):
+            yield from role.rules
+
+
+def roles_of(user: User, namespace: str, snapshot: Snapshot) -> Iterator[BoundRole]:
+    """The roles bound to a user in the whole cluster and, if one is given, in a namespace."""
+    for entry in snapshot.range(f"{_PREFIX}clusterrolebindings/"):
+        binding = _decode_binding(entry.value)
+        if binding.names(user):
+            yield _cluster_role(binding.role_ref.name, snapshot)
+    if not namespace:
+        return
+    for entry in snapshot.range(f"{_PREFIX}rolebindings/{namespace}/"):
+        binding = _decode_binding(entry.value)
+        if not binding.names(user):
+            continue
+        if binding.role_ref.kind == "ClusterRole":
+            yield _cluster_role(binding.role_ref.name, snapshot)
+        else:
+            yield _role(namespace, binding.role_ref.name, snapshot)
+
+
+def _role(namespace: str, name: str, snapshot: Snapshot) -> BoundRole:
+    entry = snapshot.get(f"{_PREFIX}roles/{namespace}/{name}")
+    if entry is None:
+        return BoundRole((), f'role.{GROUP} "{name}" not found')
+    return BoundRole(_decode_role(entry.value).rules or ())
+
+
+def _cluster_role(name: str, snapshot: Snapshot) -> BoundRole:
+    entry = snapshot.get(f"{_PREFIX}clusterroles/{name}")
+    if entry is None:
+        return BoundRole((), f'clusterrole.{GROUP} "{name}" not found')
+    role = _decode_role(entry.value)
+    if role.aggregation_rule is None:
+        return BoundRole(role.rules or ())
+    return BoundRole((*(role.rules or ()), *_aggregated(role.aggregation_rule, name, snapshot)))
+
+
+def _aggregated(aggregation: _Aggregation, own: str, snapshot: Snapshot) -> Iterator[Rule]:
+    """The rules of the ClusterRoles that the selectors match, theirs only: aggregation does not go further."""
+    selectors = [
+        selector
+        for given in aggregation.cluster_role_selectors
+        if (selector := LabelSelector.of_object(given)) is not None
+    ]
+    for entry in snapshot.range(f"{_PREFIX}clusterroles/"):
+        role = _decode_role(entry.value)
+        if role.metadata.name != own and any(selector.matches(role.metadata.labels) for selector in selectors):
+            yield from role.rules or ()

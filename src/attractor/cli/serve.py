@@ -1,0 +1,341 @@
+"""``attractor serve``: a Kubernetes API server in one process."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import socket
+import ssl
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor.apiserver.operation import User
+    from attractor.embedded import Address, EmbeddedCluster
+
+DEFAULT_LISTEN = "127.0.0.1:6443"
+_EXAMPLES = """\
+examples:
+  attractor serve
+      a cluster in memory on https://127.0.0.1:6443, gone when it stops
+  attractor serve --store sqlite:cluster.db --kubeconfig ./kubeconfig
+      a cluster that survives restarts; use it with `kubectl --kubeconfig ./kubeconfig get namespaces`
+  attractor serve --store etcd:10.0.0.1:2379,10.0.0.2:2379 --listen 0.0.0.0:6443
+      one of several servers of one cluster
+  attractor serve --token-file tokens.csv --crds ./crds --controllers garbage-collector,namespaces
+      users of your own, custom kinds from the start, and only some controllers
+"""
+
+
+class ServeError(Exception):
+    """The server cannot start; the text says why, ``hint`` what to do."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def register(commands: Any) -> None:
+    """Add ``serve`` to the command line."""
+    parser = commands.add_parser(
+        "serve",
+        help="Serve a Kubernetes API",
+        description="Serve a Kubernetes API from this process, until it is told to stop.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--store",
+        default="memory",
+        metavar="STORE",
+        help="where state is kept: memory, sqlite:PATH or etcd:HOST:PORT[,HOST:PORT] (default: memory)",
+    )
+    parser.add_argument(
+        "--listen",
+        default=DEFAULT_LISTEN,
+        metavar="HOST:PORT",
+        help=f"address to serve on; port 0 takes a free one (default: {DEFAULT_LISTEN})",
+    )
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="PATH",
+        help="write a kubeconfig for the administrator here once ready, and remove it at exit "
+        "(default: kubeconfig in the state directory)",
+    )
+    parser.add_argument(
+        "--state-dir",
+        type=Path,
+        metavar="DIR",
+        help="where generated certificates are kept (default: $XDG_STATE_HOME/attractor)",
+    )
+    _add_security(parser)
+    parser.add_argument(
+        "--crds", type=Path, metavar="DIR", help="create or update the CustomResourceDefinitions in DIR"
+    )
+    parser.add_argument(
+        "--controllers",
+        default="all",
+        metavar="NAMES",
+        help="controllers to run: all, none, or names with commas (default: all)",
+    )
+    parser.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(default: info)"
+    )
+    parser.set_defaults(run=run)
+
+
+def _add_security(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("security")
+    group.add_argument(
+        "--tls",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="serve HTTPS; without --tls-cert, from a certificate authority made on first start (default: yes)",
+    )
+    group.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate chain to show, PEM")
+    group.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key, PEM")
+    group.add_argument("--tls-ca", type=Path, metavar="FILE", help="authority to name in the kubeconfig, PEM")
+    group.add_argument(
+        "--client-ca",
+        type=Path,
+        metavar="FILE",
+        help="accept client certificates of this authority: the common name is the user, organizations are groups",
+    )
+    group.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help='static tokens, one a line: token,user,uid,"group1,group2"',
+    )
+    group.add_argument(
+        "--anonymous-read",
+        action="store_true",
+        help="let anyone read everything without credentials (default: no)",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The command line, checked."""
+
+    store: str
+    host: str
+    port: int
+    kubeconfig: Path
+    state_dir: Path
+    tls: bool
+    tls_cert: Path | None
+    tls_key: Path | None
+    tls_ca: Path | None
+    client_ca: Path | None
+    tokens: Mapping[str, User]
+    anonymous_read: bool
+    crds: Path | None
+    controllers: tuple[str, ...]
+
+    @classmethod
+    def of(cls, args: argparse.Namespace) -> Settings:
+        """Check what was given; raises ``ServeError``."""
+        from attractor.embedded.controllers import UnknownController, chosen
+
+        host, port = parse_address(args.listen)
+        state_dir = args.state_dir or _state_dir()
+        if bool(args.tls_cert) != bool(args.tls_key):
+            raise ServeError("--tls-cert and --tls-key belong together", "give both, or neither to have them made")
+        if not args.tls and (args.tls_cert or args.client_ca):
+            raise ServeError("--no-tls and certificates exclude each other", "drop --no-tls")
+        if args.crds is not None and not args.crds.is_dir():
+            raise ServeError(f"--crds {args.crds} is not a directory", "give a directory with YAML or JSON files")
+        try:
+            controllers = chosen(args.controllers)
+        except UnknownController as error:
+            raise ServeError(str(error), "see `attractor serve --help`") from error
+        return cls(
+            store=args.store,
+            host=host,
+            port=port,
+            kubeconfig=args.kubeconfig or state_dir / "kubeconfig",
+            state_dir=state_dir,
+            tls=args.tls,
+            tls_cert=args.tls_cert,
+            tls_key=args.tls_key,
+            tls_ca=args.tls_ca,
+            client_ca=args.client_ca,
+            tokens=_tokens(args.token_file),
+            anonymous_read=args.anonymous_read,
+            crds=args.crds,
+            controllers=controllers,
+        )
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """``HOST:PORT``, ``:PORT`` or ``[V6]:PORT``; raises ``ServeError``.
+
+    >>> parse_address("[::1]:6443")
+    ('::1', 6443)
+    """
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise ServeError(f"--listen {text!r} is not an address", f"write HOST:PORT, such as {DEFAULT_LISTEN}")
+    return host or "127.0.0.1", int(port)
+
+
+def _state_dir() -> Path:
+    base = os.environ.get("XDG_STATE_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "state") / "attractor"
+
+
+def _tokens(path: Path | None) -> Mapping[str, User]:
+    from attractor.httpd.authentication import TokenFileError, parse_token_file
+
+    if path is None:
+        return {}
+    try:
+        return parse_token_file(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ServeError(f"--token-file {path} cannot be read: {error.strerror}", "check the path") from error
+    except (TokenFileError, UnicodeDecodeError) as error:
+        raise ServeError(
+            f"--token-file {path}: {error}", 'write one `token,user,uid,"group1,group2"` a line'
+        ) from error
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until told to stop; 0 after an orderly end, 2 when the server cannot start."""
+    from attractor.embedded.fieldlog import log_to_stderr
+
+    log_to_stderr(getattr(logging, args.log_level.upper()))
+    try:
+        settings = Settings.of(args)
+        asyncio.run(serve(settings))
+    except ServeError as error:
+        print(f"error: {error}\n\nhint: {error.hint}", file=sys.stderr)
+        return 2
+    return 0
+
+
+async def serve(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT; raises ``ServeError``."""
+    from attractor.embedded.cluster import EmbeddedCluster
+    from attractor.httpd.authentication import ADMIN, Authenticator
+    from attractor.store.contract import StoreUnavailable, StoreUnusable
+
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    token = secrets.token_urlsafe(32)
+    tls, ca = _tls(settings)
+    cluster = EmbeddedCluster(
+        settings.store,
+        controllers=settings.controllers,
+        authenticator=Authenticator({**settings.tokens, token: ADMIN}),
+        anonymous_read=settings.anonymous_read,
+        root_ca=ca.decode("ascii") if ca else "",
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(cluster)
+        except (StoreUnusable, StoreUnavailable) as error:
+            hint = "give memory, sqlite:PATH or etcd:HOST:PORT, and see that the path can be written or etcd answers"
+            raise ServeError(f"--store {settings.store}: {error}", hint) from error
+        if settings.crds is not None:
+            await _load_definitions(cluster, settings.crds)
+        address = await _listen(cluster, settings, tls)
+        with _kubeconfig_at(settings.kubeconfig, address, token, ca):
+            _announce(settings, address)
+            await stop.wait()
+            print("stopping", flush=True)
+
+
+def _tls(settings: Settings) -> tuple[ssl.SSLContext | None, bytes | None]:
+    """The TLS context, and the authority for the kubeconfig."""
+    if not settings.tls:
+        return None, None
+    from attractor.httpd.certificates import ensure_certificates
+    from attractor.httpd.tls import server_context
+
+    try:
+        if settings.tls_cert is not None and settings.tls_key is not None:
+            ca_file = settings.tls_ca or settings.tls_cert
+            context = server_context(settings.tls_cert, settings.tls_key, settings.client_ca)
+            return context, ca_file.read_bytes()
+        files = ensure_certificates(settings.state_dir / "tls", _hosts(settings.host))
+        return server_context(files.cert, files.key, settings.client_ca or files.ca), files.ca.read_bytes()
+    except (OSError, ssl.SSLError) as error:
+        where = getattr(error, "filename", None) or settings.tls_cert or settings.state_dir / "tls"
+        raise ServeError(
+            f"the certificate cannot be used: {where}: {error.strerror or error}",
+            "check --tls-cert, --tls-key and --client-ca, or give a writable --state-dir",
+        ) from error
+
+
+def _hosts(host: str) -> list[str]:
+    """The names that a client may know this server by."""
+    names = {"localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
+    names.add(socket.gethostname())
+    if host not in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
+        names.add(host)
+    return sorted(names)
+
+
+async def _listen(cluster: EmbeddedCluster, settings: Settings, tls: ssl.SSLContext | None) -> Address:
+    try:
+        return await cluster.listen(settings.host, settings.port, tls=tls)
+    except OSError as error:
+        raise ServeError(
+            f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}",
+            "choose another address with --listen HOST:PORT; port 0 takes a free one",
+        ) from error
+
+
+@contextlib.contextmanager
+def _kubeconfig_at(path: Path, address: Address, token: str, ca: bytes | None) -> Any:
+    """Write the kubeconfig now, remove it in the end."""
+    from attractor.embedded.kubeconfig import KubeconfigFile, kubeconfig
+
+    host = "127.0.0.1" if address.host in {"0.0.0.0", "::"} else address.host  # noqa: S104 - compared, not bound
+    file = KubeconfigFile(path, kubeconfig(address._replace(host=host).url, token, ca))
+    try:
+        file.write()
+    except OSError as error:
+        raise ServeError(
+            f"the kubeconfig {path} cannot be written: {error.strerror}", "choose another path with --kubeconfig"
+        ) from error
+    try:
+        yield
+    finally:
+        file.remove()
+
+
+def _announce(settings: Settings, address: Address) -> None:
+    """One line for each fact that a person needs; the last one says that the server is ready."""
+    print(f"address:     {address.url}")
+    print(f"store:       {settings.store.split('?', 1)[0]}")
+    print(f"kubeconfig:  {settings.kubeconfig}")
+    print(f"controllers: {', '.join(settings.controllers) or 'none'}")
+    if settings.anonymous_read:
+        print("anonymous:   may read everything")
+    if not address.is_tls:
+        print("note:        kubectl sends no token over plain HTTP; use --tls for kubectl")
+    print("ready", flush=True)
+
+
+async def _load_definitions(cluster: EmbeddedCluster, directory: Path) -> None:
+    from attractor.embedded.definitions import DefinitionFileError, load_definitions
+
+    try:
+        names = await load_definitions(cluster.server, directory)
+    except DefinitionFileError as error:
+        raise ServeError(str(error), "fix the file, or leave it out of --crds") from error
+    print(f"crds:        {', '.join(names) or 'none'}")

@@ -1,0 +1,193 @@
+"""A whole cluster in one process.
+
+    async with EmbeddedCluster(store="memory") as cluster:
+        response = await cluster.server.handle(Request("GET", "/api/v1/namespaces"))
+        address = await cluster.listen()
+
+Guarantees: inside the ``async with`` the server answers, in process and on every address it listens on; on leaving,
+addresses are given up first, running requests are answered, controllers stop, and the store is flushed and closed last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, NamedTuple
+
+from attractor.apiserver.authorization import AnonymousRead
+from attractor.apiserver.chain import DEFAULT_CHAIN
+from attractor.apiserver.core import Core
+from attractor.apiserver.escalation import EscalationCheck
+from attractor.apiserver.rbac import RbacAuthorizer
+from attractor.apiserver.reviews import Reviewer, Verified
+from attractor.apiserver.server import Server
+from attractor.embedded.bootstrap import create_default_roles
+from attractor.embedded.controllers import CONTROLLERS, Controllers
+from attractor.embedded.serviceaddresses import ServiceAddresses
+from attractor.embedded.source import SystemSource
+from attractor.embedded.tokens import ServiceAccountTokens, ensure_token_key
+from attractor.embedded.webhooks import Webhooks
+from attractor.httpd.authentication import Authenticator
+from attractor.httpd.limits import DEFAULT_LIMITS
+from attractor.httpd.listener import Listener
+from attractor.httpd.metrics import Metrics, resident_bytes
+from attractor.httpd.router import Router
+from attractor.httpd.watchstreams import WatchHub
+from attractor.store.local import LocalStore
+from attractor.store.memory import MemoryStore
+from attractor.store.opening import open_store
+from attractor.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Collection, Mapping, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from attractor.apiserver.authorization import Authorizer
+    from attractor.apiserver.transaction import Source
+    from attractor.httpd.limits import Limits
+    from attractor.httpd.podlogs import PodLogs
+    from attractor.store.contract import Store
+
+GRACE_S = 4.0
+
+
+class Address(NamedTuple):
+    """Where a listener can be reached."""
+
+    host: str
+    port: int
+    is_tls: bool
+
+    @property
+    def url(self) -> str:
+        """For clients."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.is_tls else 'http'}://{host}:{self.port}"
+
+
+class EmbeddedCluster:
+    """An API server, its controllers and its store, living and ending together."""
+
+    def __init__(
+        self,
+        store: str | Store = "memory",
+        *,
+        controllers: Collection[str] = CONTROLLERS,
+        source: Source | None = None,
+        authenticator: Authenticator | None = None,
+        authorizer: Authorizer | None = None,
+        anonymous_read: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
+        service_addresses: Mapping[tuple[str, str], tuple[str, int]] | None = None,
+        pod_logs: PodLogs | None = None,
+        root_ca: str = "",
+    ) -> None:
+        self._given = store
+        self._controllers = controllers
+        self._source = source or SystemSource()
+        self.authenticator = authenticator or Authenticator()
+        self._authorizer = authorizer or RbacAuthorizer()
+        if anonymous_read:
+            self._authorizer = AnonymousRead(self._authorizer)
+        self._limits = limits
+        self._service_addresses = service_addresses
+        self._pod_logs = pod_logs
+        self._root_ca = root_ca
+        self.metrics = Metrics()
+        self._stack = AsyncExitStack()
+        self._listeners: list[Listener] = []
+        self._router: Router | None = None
+        self._server: Server | None = None
+
+    @property
+    def server(self) -> Server:
+        """The way in without a socket."""
+        assert self._server is not None, "the cluster is not running: use `async with EmbeddedCluster() as cluster`"
+        return self._server
+
+    @property
+    def store(self) -> Store:
+        """Where the cluster's state is."""
+        return self.server.store
+
+    def _reviewer(self, tokens: ServiceAccountTokens) -> Reviewer:
+        """Reviews are answered by those who decide on requests; static tokens are good for any audience."""
+
+        def verify(token: str, audiences: Sequence[str]) -> Verified | None:
+            user = self.authenticator.static_user_of(token.encode())
+            return tokens.verify(token, audiences) if user is None else Verified(user, tuple(audiences))
+
+        return Reviewer(self._authorizer, RbacAuthorizer().rules, verify)
+
+    async def __aenter__(self) -> Self:
+        store = await open_store(self._given) if isinstance(self._given, str) else self._given
+        try:
+            self._stack.push_async_callback(store.aclose)
+            webhooks = Webhooks(ServiceAddresses(store.snapshot_nowait, self._service_addresses))
+            self._stack.callback(webhooks.close)
+            tokens = ServiceAccountTokens(store, self._source)
+            self.authenticator.others.append(tokens.user_of)
+            self._stack.callback(self.authenticator.others.remove, tokens.user_of)
+            server = Server(
+                store,
+                self._source,
+                Core((*DEFAULT_CHAIN, EscalationCheck(self._authorizer)), self._reviewer(tokens)),
+                webhooks,
+            )
+            is_fresh = not (await store.snapshot()).count("")
+            await server.start()
+            await create_default_roles(server)
+            await ensure_token_key(store)
+            if is_fresh:
+                # What the cluster begins with is no history: a watch from before it is told to list first.
+                await store.compact(store.revision)
+            controllers = Controllers(server, self._controllers, root_ca=self._root_ca)
+            await self._stack.enter_async_context(controllers)
+            hub = WatchHub(store, self.metrics)
+            self._router = Router(
+                server,
+                hub,
+                authenticator=self.authenticator,
+                authorizer=self._authorizer,
+                metrics=self.metrics,
+                limits=self._limits,
+                pod_logs=self._pod_logs,
+            )
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        self._server = server
+        self.metrics.gauge("attractor_store_revision", "The store's newest revision.", lambda: float(store.revision))
+        self.metrics.gauge("process_resident_memory_bytes", "Resident memory.", resident_bytes)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._router is not None:
+            self._router.is_ready = False
+        async with asyncio.TaskGroup() as group:
+            for listener in self._listeners:
+                group.create_task(listener.aclose(GRACE_S))
+        await self._stack.aclose()
+
+    async def listen(self, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None) -> Address:
+        """Serve HTTP on an address until the cluster ends; port 0 takes a free one. Raises ``OSError``."""
+        assert self._router is not None, "the cluster is not running: use `async with EmbeddedCluster() as cluster`"
+        listener = Listener(
+            self._router,
+            limits=self._limits,
+            observer=self.metrics,
+            tls=tls,
+            is_eager=_answers_at_once(self.store),
+        )
+        await listener.start(host, port)
+        self._listeners.append(listener)
+        return Address(host, listener.port, tls is not None)
+
+
+def _answers_at_once(store: Store) -> bool:
+    """Whether the store waits for plain futures only, so that requests may begin outside a task."""
+    return isinstance(store, MemoryStore | SqliteStore) and isinstance(store, LocalStore)

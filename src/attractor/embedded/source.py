@@ -1,0 +1,45 @@
+"""Time, uids and names of the real world, for the API server's transactions."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from datetime import UTC, datetime
+
+_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+"""Kubernetes' alphabet of generated names: no vowels and nothing that looks like another character."""
+
+
+class SystemSource:
+    """The clock and the randomness of this machine."""
+
+    def __init__(self) -> None:
+        self._second = -1
+        self._text = ""
+
+    def now(self) -> str:
+        """The time, to the second; formatted once for each second."""
+        second = int(time.time())
+        if second != self._second:
+            self._second = second
+            self._text = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))
+        return self._text
+
+    def now_micro(self) -> str:
+        """The time, to the microsecond."""
+        return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+    def uid(self) -> str:
+        """A random (version 4) UUID."""
+        text = os.urandom(16).hex()
+        variant = "89ab"[int(text[16], 16) & 3]
+        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
+
+    def suffix(self) -> str:
+        """Five characters that make a generated name unlikely to be taken."""
+        return "".join(random.choices(_SUFFIX_ALPHABET, k=5))  # noqa: S311 - names are not secrets
+
+    def draw(self, below: int) -> int:
+        """A number from 0 up to but not including ``below``."""
+        return random.randrange(below)  # noqa: S311 - allocations are not secrets

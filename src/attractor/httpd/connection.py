@@ -1,0 +1,408 @@
+"""One client's connection: its requests in order, each answered exactly once, within the limits.
+
+At any moment a connection is in one of these states:
+
+    reading     nothing is being answered; a request may be on its way in
+    answering   one request is with the handler, or its answer streams; later ones wait, the socket is not read
+                further than ``Limits.pipelined`` requests ahead
+    lingering   a refusal was sent; what still comes in is thrown away, so that the client gets to read it
+    closed
+
+``check`` is called about once a second and ends what takes too long; everything else happens on arrival.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import secrets
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+
+from attractor.httpd.eager import first_step, rest_of
+from attractor.httpd.parser import RequestParser
+from attractor.httpd.reply import CONTINUE, LAST_CHUNK, Clock, Reply, compressed, encode_head, frame, status_reply
+from attractor.objects.errors import ApiError, BadRequest, InternalError, RequestEntityTooLarge, Timeout
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Coroutine
+
+    from attractor.httpd.limits import Limits
+    from attractor.httpd.parser import HttpRequest, Refusal
+    from attractor.httpd.reply import Stream
+
+    Handler = Callable[[HttpRequest, "Peer"], Coroutine[Any, Any, Reply]]
+
+log = logging.getLogger("attractor.httpd")
+
+MAX_AUDIT_ID_BYTES = 64
+
+
+class Peer(NamedTuple):
+    """Who is at the other end: an address, and under TLS the certificate that the client proved to own."""
+
+    address: str
+    certificate: dict[str, Any] | None = None
+
+
+class Observer(Protocol):
+    """Counts what happens, for metrics."""
+
+    def answered(self, method: str, code: int, took_s: float) -> None:
+        """A request was answered, or its stream has begun."""
+
+    def disconnected(self, why: str) -> None:
+        """A client was disconnected for a reason of the server's."""
+
+
+class Shared:
+    """What all connections of a listener have in common."""
+
+    def __init__(self, handler: Handler, limits: Limits, observer: Observer, *, is_eager: bool) -> None:
+        self.handler = handler
+        self.limits = limits
+        self.observer = observer
+        self.is_eager = is_eager
+        """Whether handlers may run outside a task up to their first wait; see ``eager``."""
+        self.is_closing = False
+        self.clock = Clock()
+        self.connections: set[Connection] = set()
+        self.last_gone = asyncio.Event()
+        """Set whenever the last connection has gone."""
+        self._audit_prefix = (
+            f"{secrets.token_hex(4)}-{secrets.token_hex(2)}-4{secrets.token_hex(2)[1:]}-8{secrets.token_hex(2)[1:]}"
+        )
+        self._audit_numbers = itertools.count(1)
+
+    def audit_id(self, request: HttpRequest) -> str:
+        """The request's own id if it brought one, else a fresh one."""
+        given = request.headers.get(b"audit-id")
+        if given and len(given) <= MAX_AUDIT_ID_BYTES and given.isascii() and given.decode().isprintable():
+            return given.decode()
+        return f"{self._audit_prefix}-{next(self._audit_numbers):012x}"
+
+
+class Connection(asyncio.Protocol):
+    """The server's end of one connection."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._limits = shared.limits
+        self._loop = asyncio.get_running_loop()
+        self._parser = RequestParser(shared.limits)
+        self._transport: asyncio.Transport | None = None
+        self._peer = Peer("")
+        self._current: HttpRequest | None = None
+        """The request being answered; None while reading."""
+        self._task: asyncio.Task[Reply] | None = None
+        """Set while a handler waits; then ``_current`` is set too."""
+        self._stream: Stream | None = None
+        """Set while an answer streams; then ``_current`` is set too."""
+        self._is_paused = False
+        self._is_lingering = False
+        self._is_advancing = False
+        self._reads_paused = False
+        self._phase = (0, False)
+        self._since = 0.0
+        """When the present phase (idle, in a head, in a body, answering, stalled, lingering) began."""
+        self._stalled_since = 0.0
+        self._started = 0.0
+
+    # asyncio calls these.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client is there."""
+        transport = cast("asyncio.Transport", transport)  # other event loops' transports are no subclasses
+        self._transport = transport
+        self._since = self._loop.time()
+        transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes)
+        tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
+        address = transport.get_extra_info("peername")
+        self._peer = Peer(
+            f"{address[0]}:{address[1]}" if isinstance(address, tuple) else str(address or ""),
+            tls.getpeercert() or None if tls is not None else None,
+        )
+        self._shared.connections.add(self)
+        if len(self._shared.connections) > self._limits.connections:
+            self._refuse(503, "the server has no room for another connection; try again later")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone; a write in progress is left to finish."""
+        self._shared.connections.discard(self)
+        if not self._shared.connections:
+            self._shared.last_gone.set()
+        self._transport = None
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.lost()
+
+    def eof_received(self) -> bool:
+        """The client sends nothing more; what it asked for is still answered, but a stream has lost its reader."""
+        self._parser.is_finished = True
+        if self._stream is not None or (self._current is None and not self._parser.requests):
+            return False
+        return self._transport is not None and self._transport.get_extra_info("ssl_object") is None
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came in."""
+        if self._is_lingering:
+            return
+        parser = self._parser
+        parser.feed(data)
+        if self._current is None:
+            self._advance()
+        if parser.requests and len(parser.requests) >= self._limits.pipelined and self._transport is not None:
+            self._reads_paused = True
+            self._transport.pause_reading()
+        self._note_phase()
+
+    def pause_writing(self) -> None:
+        """The client does not keep up."""
+        self._is_paused = True
+        self._stalled_since = self._loop.time()
+
+    def resume_writing(self) -> None:
+        """The client has caught up."""
+        self._is_paused = False
+        if self._stream is not None:
+            self._stream.resumed()
+        else:
+            self._advance()
+
+    # The listener calls these.
+
+    def check(self, now: float) -> None:
+        """End what takes too long."""
+        limits = self._limits
+        if self._is_lingering:
+            if now - self._since > limits.linger_s:
+                self._abort()
+        elif self._is_paused and now - self._stalled_since > limits.stall_s:
+            self._shared.observer.disconnected("slow_reader")
+            log.warning("client disconnected: it does not read", extra={"client": self._peer.address})
+            self._abort()
+        elif self._task is not None:
+            if now - self._started > limits.handling_s:
+                self._give_up()
+        elif self._current is None:
+            self._check_reading(now - self._since)
+
+    def _check_reading(self, waited_s: float) -> None:
+        limits = self._limits
+        if self._parser.in_head:
+            if waited_s > limits.head_s:
+                self._refuse(408, "the request's headers did not arrive in time")
+        elif self._parser.in_body:
+            if waited_s > limits.body_s:
+                self._refuse(408, "the request's body did not arrive in time")
+        elif waited_s > limits.idle_s:
+            self._close()
+
+    def finish(self) -> None:
+        """The server stops: end streams, let a running request end, close."""
+        if self._stream is not None:
+            self._stream.finish()
+        elif self._current is None and not self._is_lingering:
+            self._close()
+
+    def _abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    abort = _abort
+
+    # Streams call these (``StreamWriter``).
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the client reads so slowly that nothing more should be written now."""
+        return self._is_paused
+
+    def write(self, data: bytes, framed: bytes) -> None:
+        """Send a piece of a streamed answer."""
+        if self._transport is not None and self._current is not None:
+            self._transport.write(framed if self._current.version == "1.1" else data)
+
+    def end(self) -> None:
+        """The streamed answer is complete."""
+        request, self._stream = self._current, None
+        self._since = self._loop.time()
+        if self._transport is None or request is None:
+            return
+        if request.version == "1.1":
+            self._transport.write(LAST_CHUNK)
+        self._done(keep_alive=request.keep_alive and request.version == "1.1" and not self._shared.is_closing)
+
+    # From here on: one request after the other.
+
+    def _note_phase(self) -> None:
+        """Remember since when a request is on its way in; while idle, ``_since`` is the last answer's time."""
+        parser = self._parser
+        if parser.in_head or parser.in_body:
+            phase = (parser.begun, parser.in_head)
+            if phase != self._phase:
+                self._phase = phase
+                self._since = self._loop.time()
+
+    def _advance(self) -> None:
+        """Answer what can be answered now. Not re-entered: a handler that ends at once just lets the loop go on."""
+        if self._is_advancing or self._is_lingering:
+            return
+        self._is_advancing = True
+        try:
+            while self._current is None and not self._is_paused and self._parser.requests and self._transport:
+                self._serve(self._parser.requests.popleft())
+        finally:
+            self._is_advancing = False
+        if self._current is not None or self._is_paused or self._transport is None:
+            return
+        if self._reads_paused:
+            self._reads_paused = False
+            self._transport.resume_reading()
+        if self._parser.refusal is not None:
+            self._refuse_input(self._parser.refusal)
+        elif self._parser.expects_continue:
+            self._parser.continued()
+            self._transport.write(CONTINUE)
+        elif self._parser.is_finished:
+            self._close()
+
+    def _serve(self, request: HttpRequest) -> None:
+        self._current = request
+        self._started = self._loop.time()
+        coroutine = self._shared.handler(request, self._peer)
+        if not self._shared.is_eager:
+            self._wait(coroutine)
+            return
+        try:
+            is_done, value = first_step(coroutine)
+        except Exception as error:  # the boundary: whatever went wrong is a 500 with a reference
+            self._send(request, internal_error(request, error))
+            return
+        if is_done:
+            self._send(request, value)
+        else:
+            self._wait(rest_of(coroutine, value))
+
+    def _wait(self, coroutine: Coroutine[Any, Any, Reply]) -> None:
+        self._task = self._loop.create_task(coroutine)
+        self._task.add_done_callback(self._answered)
+
+    def _answered(self, task: asyncio.Task[Reply]) -> None:
+        if task is not self._task or self._current is None:
+            return  # given up before
+        self._task = None
+        request = self._current
+        if task.cancelled():
+            reply = status_reply(Timeout("the server stopped before the request was answered"))
+        elif (error := task.exception()) is not None:
+            reply = internal_error(request, error)
+        else:
+            reply = task.result()
+        self._send(request, reply)
+        self._advance()
+
+    def _give_up(self) -> None:
+        task, self._task = self._task, None
+        assert task is not None
+        assert self._current is not None
+        task.cancel()
+        self._shared.observer.disconnected("timeout")
+        why = "the request was not answered in time; a write may or may not have happened"
+        self._send(self._current, status_reply(Timeout(why)))
+        self._advance()
+
+    def _send(self, request: HttpRequest, reply: Reply) -> None:
+        shared, transport = self._shared, self._transport
+        self._since = self._loop.time()
+        shared.observer.answered(request.method, reply.code, self._since - self._started)
+        if transport is None:
+            if reply.stream is not None:
+                reply.stream.lost()
+            self._current = None
+            return
+        keep_alive = request.keep_alive and not shared.is_closing
+        stream = reply.stream
+        if stream is None:
+            if len(reply.body) > self._limits.gzip_bytes:
+                reply = compressed(reply, request.headers.get(b"accept-encoding"))
+        elif request.version == "1.0":
+            keep_alive = False
+        head = encode_head(
+            reply,
+            audit_id=shared.audit_id(request),
+            date=shared.clock.line(time.time()),
+            keep_alive=keep_alive,
+            version=request.version,
+        )
+        if stream is not None:
+            transport.write(head)
+            self._stream = stream
+            stream.start(self)
+            return
+        transport.write(head if request.method == "HEAD" else head + reply.body)
+        self._done(keep_alive=keep_alive)
+
+    def _done(self, *, keep_alive: bool) -> None:
+        self._current = None
+        if not keep_alive:
+            self._close()
+        elif not self._is_advancing:
+            self._advance()
+
+    # Refusals: the input cannot be read any further.
+
+    def _refuse_input(self, refusal: Refusal) -> None:
+        self._refuse(refusal.code, refusal.message)
+
+    def _refuse(self, code: int, message: str) -> None:
+        transport = self._transport
+        if transport is None or self._is_lingering:
+            return
+        self._shared.observer.answered("", code, 0.0)
+        self._is_lingering = True
+        self._since = self._loop.time()
+        reply = refusal_reply(code, message)
+        head = encode_head(
+            reply,
+            audit_id=f"{secrets.token_hex(8)}",
+            date=self._shared.clock.line(time.time()),
+            keep_alive=False,
+            version="1.1",
+        )
+        transport.write(head + reply.body)
+        if self._reads_paused:
+            self._reads_paused = False
+            transport.resume_reading()
+        if transport.can_write_eof():
+            transport.write_eof()
+
+    def _close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+
+def refusal_reply(code: int, message: str) -> Reply:
+    """The Status for a request that could not be read."""
+    match code:
+        case 400:
+            error: ApiError = BadRequest(message)
+        case 413:
+            error = RequestEntityTooLarge(message)
+        case _:
+            error = ApiError.from_status({"code": code, "message": message})
+    return status_reply(error)
+
+
+def internal_error(request: HttpRequest, error: BaseException) -> Reply:
+    """A 500 that names a reference; the log has the rest under it, but nothing of what the client sent."""
+    reference = secrets.token_hex(6)
+    log.error(
+        "internal error", exc_info=error, extra={"reference": reference, "method": request.method, "path": request.path}
+    )
+    return status_reply(InternalError(f"Internal error occurred: see the server's log for reference {reference}"))
+
+
+__all__ = ["Connection", "Observer", "Peer", "Shared", "frame", "internal_error"]

@@ -1,0 +1,152 @@
+"""``Accept``: in which format, and as which kind, a client wants its answer.
+
+>>> negotiate("application/json;as=Table;v=v1;g=meta.k8s.io,application/json").transform
+Transform(kind='Table', version='v1')
+>>> negotiate("application/vnd.kubernetes.protobuf,application/json").media_type
+'application/json'
+
+Clauses are tried by weight, then in the order of the header; parameters that a server does not know are ignored,
+transformations that it does not know rule a clause out. Answers are JSON or YAML: protobuf is read, not written, so a
+client that prefers protobuf gets the next format that it accepts.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+
+from attractor.httpd.formats.encoding import JSON, YAML
+from attractor.objects.errors import NotAcceptable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor.objects.gvk import GroupResource
+
+META_GROUP = "meta.k8s.io"
+DISCOVERY_GROUP, DISCOVERY_LIST = "apidiscovery.k8s.io", "APIGroupDiscoveryList"
+SUPPORTED = (JSON, YAML)
+MAX_CLAUSES = 64
+"""How much of a header is read; clients send three or four clauses."""
+
+TransformKind = Literal["Table", "PartialObjectMetadata", "PartialObjectMetadataList"]
+MetaVersion = Literal["v1", "v1beta1"]
+DiscoveryVersion = Literal["v2", "v2beta1"]
+
+
+class Clause(NamedTuple):
+    """One alternative of an ``Accept`` header."""
+
+    type: str
+    subtype: str
+    params: dict[str, str]
+    weight: float
+
+    def covers(self, media_type: str) -> bool:
+        """Whether the clause names the media type, or stands for it."""
+        kind, _, sub = media_type.partition("/")
+        return self.type in {kind, "*"} and self.subtype in {sub, "*"} and not (self.type == "*" != self.subtype)
+
+
+class Transform(NamedTuple):
+    """Another kind to answer with, of the group ``meta.k8s.io``."""
+
+    kind: TransformKind
+    version: MetaVersion
+
+    @property
+    def api_version(self) -> str:
+        """The ``apiVersion`` of what is answered."""
+        return f"{META_GROUP}/{self.version}"
+
+
+class Negotiated(NamedTuple):
+    """What a client gets; ``content_type`` is what the answer says about itself."""
+
+    media_type: str
+    transform: Transform | None = None
+    pretty: bool = False
+
+    @property
+    def content_type(self) -> str:
+        """The header of the answer."""
+        return self.media_type
+
+
+def parse_accept(header: str) -> list[Clause]:
+    """The alternatives, best first."""
+    clauses = [clause for text in header.split(",")[:MAX_CLAUSES] if (clause := _clause(text)) and clause.weight > 0]
+    return sorted(clauses, key=lambda one: (-one.weight, one.type == "*", one.subtype == "*"))
+
+
+def _clause(text: str) -> Clause | None:
+    head, *rest = (part.strip() for part in text.split(";"))
+    if not head:
+        return None
+    kind, slash, subtype = head.lower().partition("/")
+    if not slash:
+        subtype = "*" if kind == "*" else ""
+    params = {}
+    weight = 1.0
+    for part in rest:
+        name, _, value = part.partition("=")
+        name, value = name.strip().lower(), value.strip().strip('"')
+        if name == "q":
+            weight = _weight(value)
+        elif name:
+            params[name] = value
+    return Clause(kind.strip(), subtype.strip(), params, weight)
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        return 1.0
+    return weight if 0 <= weight <= 1 else 1.0
+
+
+@lru_cache(maxsize=256)
+def negotiate(accept: str, supported: Sequence[str] = SUPPORTED) -> Negotiated:
+    """What to answer a request on a resource with; raises ``NotAcceptable`` with what would be."""
+    if not accept:
+        return Negotiated(supported[0])
+    for clause in parse_accept(accept):
+        for media_type in supported:
+            if not clause.covers(media_type) or clause.params.get("stream", "watch") != "watch":
+                continue
+            asked = _asked(clause.params)
+            transform = _transform(*asked)
+            if transform is not None or not any(asked):
+                return Negotiated(media_type, transform, clause.params.get("pretty") == "1")
+    raise NotAcceptable(f"only the following media types are accepted: {', '.join(supported)}")
+
+
+def _asked(params: dict[str, str]) -> tuple[str, str, str]:
+    return params.get("g", ""), params.get("v", ""), params.get("as", "")
+
+
+def _transform(group: str, version: str, kind: str) -> Transform | None:
+    if group != META_GROUP or version not in {"v1", "v1beta1"}:
+        return None
+    if kind not in {"Table", "PartialObjectMetadata", "PartialObjectMetadataList"}:
+        return None
+    return Transform(cast("TransformKind", kind), cast("MetaVersion", version))
+
+
+@lru_cache(maxsize=256)
+def negotiate_discovery(accept: str) -> DiscoveryVersion | None:
+    """The version of aggregated discovery that a client wants; None when it wants the plain one.
+
+    A client that takes both gets the aggregated one, whatever its order of preference.
+    """
+    for clause in parse_accept(accept):
+        group, version, kind = _asked(clause.params)
+        if clause.covers(JSON) and (group, kind) == (DISCOVERY_GROUP, DISCOVERY_LIST) and version in {"v2", "v2beta1"}:
+            return cast("DiscoveryVersion", version)
+    return None
+
+
+def no_table_for(resource: GroupResource) -> NotAcceptable:
+    """The refusal to show something that is no object as a table."""
+    return NotAcceptable(f"the resource {resource} does not support being converted to a Table")

@@ -1,0 +1,220 @@
+"""OpenAPI v2 (Swagger) as one JSON document, for clients that know no newer one.
+
+It says less than v3, as in Kubernetes: no defaults, no alternatives, and of custom kinds only the shape. It is made
+when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import sha512
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from attractor.httpd.formats.document import Document
+from attractor.httpd.formats.encoding import JSON, YAML
+from attractor.httpd.formats.negotiate import negotiate
+from attractor.httpd.formats.openapi_paths import (
+    PARAMETERS,
+    PATCH,
+    PATCH_TYPES,
+    RESOURCE_LIST,
+    TEXT,
+    WATCH_EVENT,
+    Endpoint,
+    definition_name,
+    endpoints,
+    tag,
+)
+from attractor.httpd.formats.openapi_schemas import (
+    GVK,
+    LIST_META,
+    OBJECT_META,
+    REF,
+    builtin_schemas,
+    custom_list_schema,
+    custom_schema,
+    gvk_mark,
+)
+from attractor.objects.builtin import KUBERNETES_VERSION
+from attractor.objects.errors import NotAcceptable
+
+if TYPE_CHECKING:
+    from attractor.httpd.formats.catalog import Catalog
+    from attractor.objects.builtin import ResourceInfo
+    from attractor.objects.jsontypes import JsonObject
+
+_PATH = "/openapi/v2"
+_DEFINITIONS = "#/definitions/"
+_NOT_IN_V2 = frozenset({"default", "nullable", "anyOf", "allOf", "oneOf", "not"})
+_SHAPE = frozenset({"description", "type", "format", "properties", "items", "additionalProperties", "required"})
+
+
+def openapi_v2(catalog: Catalog, path: str, accept: str = "", *, if_none_match: str = "") -> Document | None:
+    """The document at ``/openapi/v2``; None for other paths, 406 for clients that take no JSON."""
+    if path.removesuffix("/") != _PATH:
+        return None
+    try:
+        negotiate(accept, (JSON,))
+    except NotAcceptable as error:
+        return Document(error.code, JSON, orjson.dumps(error.status()))
+    body, etag = swagger(catalog)
+    return Document(200, JSON, body, (("ETag", etag), ("Vary", "Accept"))).when_changed(if_none_match)
+
+
+@lru_cache(maxsize=2)
+def swagger(catalog: Catalog) -> tuple[bytes, str]:
+    """The whole document and its ETag."""
+    infos = [info for group in catalog.groups.values() for infos in group.values() for info in infos]
+    paths: dict[str, JsonObject] = {}
+    for info in infos:
+        for row in endpoints(info, _list_kind(catalog, info)):
+            at = paths.setdefault(row.path, {})
+            at[row.method] = _operation(row, info)
+            at["parameters"] = _path_parameters(row.path, info)
+    body = orjson.dumps(
+        {
+            "swagger": "2.0",
+            "info": {"title": "Kubernetes", "version": f"v{KUBERNETES_VERSION}"},
+            "paths": dict(sorted(paths.items())),
+            "definitions": dict(sorted(_definitions(catalog, infos).items())),
+            "securityDefinitions": {
+                "BearerToken": {
+                    "description": "Bearer Token authentication",
+                    "type": "apiKey",
+                    "name": "authorization",
+                    "in": "header",
+                }
+            },
+            "security": [{"BearerToken": []}],
+        }
+    )
+    return body, f'"{sha512(body).hexdigest().upper()}"'
+
+
+def _list_kind(catalog: Catalog, info: ResourceInfo) -> str:
+    return info.list_kind if info.definition else catalog.custom[info.gvr].list_kind
+
+
+def _definitions(catalog: Catalog, infos: list[ResourceInfo]) -> dict[str, JsonObject]:
+    wanted = {RESOURCE_LIST, WATCH_EVENT, OBJECT_META, LIST_META}
+    found: dict[str, JsonObject] = {}
+    for info in infos:
+        list_kind = _list_kind(catalog, info)
+        wanted |= {name for row in endpoints(info, list_kind) for name in (row.answer, row.body)}
+        if not info.definition:
+            custom, name = catalog.custom[info.gvr], definition_name(info)
+            found[name] = _custom_shape(custom_schema(custom))
+            found[definition_name(info, list_kind)] = to_v2(custom_list_schema(custom, name))
+    builtin = builtin_schemas(wanted - {TEXT, ""} - found.keys())
+    return {**{name: to_v2(doc) for name, doc in builtin.items()}, **found}
+
+
+def to_v2(doc: Any) -> Any:
+    """A schema of v3 as v2 can say it.
+
+    >>> to_v2({"allOf": [{"$ref": "#/components/schemas/A"}], "default": {}, "description": "An A."})
+    {'$ref': '#/definitions/A', 'description': 'An A.'}
+    """
+    if isinstance(doc, list):
+        return [to_v2(item) for item in doc]
+    if not isinstance(doc, dict):
+        return doc
+    made: JsonObject = {}
+    if len(doc.get("allOf") or ()) == 1 and "$ref" in doc["allOf"][0]:
+        made["$ref"] = _moved(doc["allOf"][0]["$ref"])
+    elif "oneOf" in doc and "type" not in doc:  # a quantity, or an int-or-string
+        made["type"] = "string"
+    for name, value in doc.items():
+        if name == "$ref":
+            made[name] = _moved(value)
+        elif name == "properties":
+            made[name] = {key: to_v2(item) for key, item in value.items()}
+        elif name == GVK or name not in _NOT_IN_V2:
+            made[name] = value if name.startswith("x-") else to_v2(value)
+    return made
+
+
+def _moved(ref: str) -> str:
+    return _DEFINITIONS + ref.removeprefix(REF)
+
+
+def _custom_shape(doc: JsonObject) -> JsonObject:
+    """Of a custom kind v2 tells the shape alone; of one that takes any field nothing, or kubectl would refuse them."""
+    if doc.get("x-kubernetes-preserve-unknown-fields"):
+        return {"type": "object", GVK: doc[GVK]}
+    shape: JsonObject = _shape(doc)
+    return shape
+
+
+def _shape(doc: Any) -> Any:
+    if not isinstance(doc, dict):
+        return doc
+    if len(doc.get("allOf") or ()) == 1 and "$ref" in doc["allOf"][0]:
+        return to_v2(doc)
+    made: JsonObject = {}
+    for name, value in doc.items():
+        if name == "properties":
+            made[name] = {key: _shape(item) for key, item in value.items()}
+        elif name in {"items", "additionalProperties"}:
+            made[name] = _shape(value)
+        elif name in _SHAPE or name.startswith("x-"):
+            made[name] = value
+    if doc.get("x-kubernetes-int-or-string") or doc.get("nullable"):
+        made.pop("type", None)
+    if doc.get("x-kubernetes-preserve-unknown-fields"):
+        made.pop("properties", None)
+    return made
+
+
+def _operation(row: Endpoint, info: ResourceInfo) -> JsonObject:
+    parameters: list[JsonObject] = [
+        {"name": name, "in": "query", "type": PARAMETERS[name].type, "uniqueItems": True,
+         "description": PARAMETERS[name].description}
+        for name in row.parameters
+    ]  # fmt: skip
+    if row.body:
+        schema = {"$ref": _DEFINITIONS + row.body}
+        required = {"required": True} if row.method != "delete" else {}
+        parameters.insert(0, {"name": "body", "in": "body", "schema": schema, **required})
+    is_text = row.answer == TEXT
+    answer: JsonObject = {"type": "string"} if is_text else {"$ref": _DEFINITIONS + row.answer}
+    codes = {"post": ("200", "201", "202"), "put": ("200", "201"), "patch": ("200", "201"), "delete": ("200", "202")}
+    responses: JsonObject = {
+        code: {"description": _REASONS[code], "schema": answer} for code in codes.get(row.action, ("200",))
+    }
+    return {
+        "tags": [tag(info.group, info.version)],
+        "description": row.description,
+        "operationId": row.operation_id,
+        "consumes": _consumes(row, info),
+        "produces": [TEXT] if is_text else [JSON, YAML],
+        "schemes": ["https"],
+        "parameters": parameters,
+        "responses": {**responses, "401": {"description": "Unauthorized"}},
+        "x-kubernetes-action": row.action,
+        GVK: gvk_mark(row.gvk),
+    }
+
+
+_REASONS = {"200": "OK", "201": "Created", "202": "Accepted"}
+
+
+def _consumes(row: Endpoint, info: ResourceInfo) -> list[str]:
+    if row.body != PATCH:
+        return ["*/*"]
+    return [one for one in PATCH_TYPES if info.definition or "strategic" not in one]
+
+
+def _path_parameters(path: str, info: ResourceInfo) -> list[JsonObject]:
+    text: JsonObject = {"type": "string", "uniqueItems": True}
+    found: list[JsonObject] = []
+    if "{name}" in path:
+        about = f"name of the {info.kind}"
+        found.append({"name": "name", "in": "path", "required": True, "description": about, **text})
+    if "{namespace}" in path:
+        about = "object name and auth scope, such as for teams and projects"
+        found.append({"name": "namespace", "in": "path", "required": True, "description": about, **text})
+    about = "If 'true', then the output is pretty printed."
+    return [*found, {"name": "pretty", "in": "query", "description": about, **text}]

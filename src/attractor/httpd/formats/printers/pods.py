@@ -1,0 +1,201 @@
+"""How a pod is doing, in one word, from its phase, its conditions and its containers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.httpd.formats.ages import seconds_of
+from attractor.httpd.formats.printers.columns import (
+    AGE,
+    NAME,
+    NONE,
+    Cells,
+    Column,
+    age_of,
+    at,
+    containers,
+    is_true,
+    items,
+    labels,
+    name_of,
+    number,
+    prints,
+    wide,
+)
+
+if TYPE_CHECKING:
+    from attractor.httpd.formats.ages import Clock
+    from attractor.objects.jsontypes import JsonObject
+
+_CORE = "io.k8s.api.core.v1"
+_ENDED = {
+    "Succeeded": {
+        "type": "Completed",
+        "status": "True",
+        "reason": "Succeeded",
+        "message": "The pod has completed successfully.",
+    },
+    "Failed": {"type": "Completed", "status": "True", "reason": "Failed", "message": "The pod failed."},
+}
+
+
+class _Summary:
+    """What the statuses of a pod's containers add up to."""
+
+    def __init__(self, pod: JsonObject) -> None:
+        self.pod = pod
+        self.phase: str = at(pod, "status", "phase") or ""
+        self.reason: str = at(pod, "status", "reason") or self.phase
+        self.ready = 0
+        self.restarts = 0
+        self.last_restart = ""
+        specs = {one.get("name"): one for one in items(pod, "spec", "initContainers")}
+        self.sidecars = {name for name, one in specs.items() if one.get("restartPolicy") == "Always"}
+        self.total = len(items(pod, "spec", "containers")) + len(self.sidecars)
+        for one in items(pod, "status", "conditions"):
+            if one.get("type") == "PodScheduled" and one.get("reason") == "SchedulingGated":
+                self.reason = "SchedulingGated"
+        initializing = self._read_init_containers(len(specs))
+        if not initializing or is_true(pod, "Initialized"):
+            self._read_containers()
+        self._read_deletion()
+
+    def _read_init_containers(self, count: int) -> bool:
+        """Whether the pod is still (or failed) initializing; counts restarts on the way."""
+        sidecar_restarts, sidecar_last = 0, ""
+        initializing = False
+        for i, one in enumerate(items(self.pod, "status", "initContainerStatuses")):
+            self._count_restarts(one)
+            is_sidecar = one.get("name") in self.sidecars
+            if is_sidecar:
+                sidecar_restarts += number(one, "restartCount")
+                sidecar_last = max(sidecar_last, _last_end(one), key=_moment)
+            terminated, waiting = at(one, "state", "terminated"), at(one, "state", "waiting")
+            if terminated is not None and not terminated.get("exitCode"):
+                continue
+            if is_sidecar and one.get("started"):
+                self.ready += bool(one.get("ready"))
+                continue
+            initializing = True
+            if terminated is not None:
+                self.reason = f"Init:{_end_reason(terminated)}"
+            elif waiting and waiting.get("reason") and waiting["reason"] != "PodInitializing":
+                self.reason = f"Init:{waiting['reason']}"
+            else:
+                self.reason = f"Init:{i}/{count}"
+            break
+        if not initializing or is_true(self.pod, "Initialized"):
+            self.restarts, self.last_restart = sidecar_restarts, sidecar_last
+        return initializing
+
+    def _read_containers(self) -> None:
+        running, failure = False, ""
+        for one in reversed(items(self.pod, "status", "containerStatuses")):
+            self._count_restarts(one)
+            terminated, waiting = at(one, "state", "terminated"), at(one, "state", "waiting")
+            if waiting is not None and waiting.get("reason"):
+                self.reason = waiting["reason"]
+            elif terminated is not None:
+                self.reason = _end_reason(terminated)
+                if terminated.get("exitCode"):
+                    failure = self.reason
+            elif one.get("ready") and at(one, "state", "running") is not None:
+                running = True
+                self.ready += 1
+        if self.reason == "Completed":
+            if running and is_true(self.pod, "Ready"):
+                self.reason = "Running"
+            elif failure:
+                self.reason = failure
+            elif running:
+                self.reason = "NotReady"
+
+    def _read_deletion(self) -> None:
+        if not at(self.pod, "metadata", "deletionTimestamp"):
+            return
+        if at(self.pod, "status", "reason") == "NodeLost":
+            self.reason = "Unknown"
+        elif self.phase not in _ENDED:
+            self.reason = "Terminating"
+
+    def _count_restarts(self, status: JsonObject) -> None:
+        self.restarts += number(status, "restartCount")
+        self.last_restart = max(self.last_restart, _last_end(status), key=_moment)
+
+
+def _last_end(status: JsonObject) -> str:
+    return at(status, "lastState", "terminated", "finishedAt") or ""
+
+
+def _moment(timestamp: str) -> float:
+    return (seconds_of(timestamp) if timestamp else None) or float("-inf")
+
+
+def _end_reason(terminated: JsonObject) -> str:
+    if terminated.get("reason"):
+        return str(terminated["reason"])
+    if terminated.get("signal"):
+        return f"Signal:{terminated['signal']}"
+    return f"ExitCode:{terminated.get('exitCode') or 0}"
+
+
+def _gates(pod: JsonObject) -> str:
+    gates = items(pod, "spec", "readinessGates")
+    if not gates:
+        return NONE
+    return f"{sum(is_true(pod, gate.get('conditionType', '')) for gate in gates)}/{len(gates)}"
+
+
+@prints(
+    "",
+    "Pod",
+    NAME,
+    Column("Ready", about="The aggregate readiness state of this pod for accepting traffic."),
+    Column("Status", about="The aggregate status of the containers in this pod."),
+    Column(
+        "Restarts",
+        about="The number of times the containers in this pod have been restarted and when the last container in "
+        "this pod has restarted.",
+    ),
+    AGE,
+    wide("IP", f"{_CORE}.PodStatus#podIP"),
+    wide("Node", f"{_CORE}.PodSpec#nodeName"),
+    wide("Nominated Node", f"{_CORE}.PodStatus#nominatedNodeName"),
+    wide("Readiness Gates", f"{_CORE}.PodSpec#readinessGates"),
+    conditions=lambda pod: [_ENDED[phase]] if (phase := at(pod, "status", "phase")) in _ENDED else [],
+)
+def pod_cells(pod: JsonObject, clock: Clock) -> Cells:
+    """A pod."""
+    found = _Summary(pod)
+    restarts = str(found.restarts)
+    if found.restarts and found.last_restart:
+        restarts = f"{restarts} ({clock.since(found.last_restart)} ago)"
+    addresses = items(pod, "status", "podIPs")
+    return [
+        name_of(pod),
+        f"{found.ready}/{found.total}",
+        found.reason,
+        restarts,
+        age_of(pod, clock),
+        (addresses[0].get("ip") if addresses else "") or NONE,
+        at(pod, "spec", "nodeName") or NONE,
+        at(pod, "status", "nominatedNodeName") or NONE,
+        _gates(pod),
+    ]
+
+
+@prints(
+    "",
+    "PodTemplate",
+    NAME,
+    Column("Containers", about="Names of each container in the template."),
+    Column("Images", about="Images referenced by each container in the template."),
+    Column("Pod Labels", about="The labels for the pod template."),
+)
+def pod_template(obj: JsonObject, _clock: Clock) -> Cells:
+    """A template."""
+    return [
+        name_of(obj),
+        *containers(at(obj, "template", "spec")),
+        labels(at(obj, "template", "metadata", "labels")),
+    ]

@@ -1,0 +1,77 @@
+"""Counters and one histogram, in Prometheus' text format and under Kubernetes' names where it has them."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class Metrics:
+    """What the server has done so far; observes connections and streams."""
+
+    def __init__(self) -> None:
+        self._requests: dict[tuple[str, int], int] = {}
+        self._buckets = [0] * (len(_BUCKETS_S) + 1)
+        self._took_s = 0.0
+        self._disconnects: dict[str, int] = {}
+        self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
+        self.watch_events = 0
+        """Events handed to watchers, counted once for each."""
+
+    def answered(self, method: str, code: int, took_s: float) -> None:
+        """A request was answered, or its stream has begun."""
+        key = (method, code)
+        self._requests[key] = self._requests.get(key, 0) + 1
+        self._buckets[bisect_left(_BUCKETS_S, took_s)] += 1
+        self._took_s += took_s
+
+    def disconnected(self, why: str) -> None:
+        """A client was disconnected for a reason of the server's."""
+        self._disconnects[why] = self._disconnects.get(why, 0) + 1
+
+    def gauge(self, name: str, explanation: str, read: Callable[[], float]) -> None:
+        """Show a number that is read when asked for."""
+        self._gauges[name] = (explanation, read)
+
+    def render(self) -> bytes:
+        """The page."""
+        return ("\n".join(self._lines()) + "\n").encode()
+
+    def _lines(self) -> Iterator[str]:
+        yield "# HELP apiserver_request_total Requests answered, by method and code."
+        yield "# TYPE apiserver_request_total counter"
+        for (method, code), count in sorted(self._requests.items()):
+            yield f'apiserver_request_total{{method="{method}",code="{code}"}} {count}'
+        yield "# HELP apiserver_request_duration_seconds From a whole request to its answer, or to a stream's start."
+        yield "# TYPE apiserver_request_duration_seconds histogram"
+        total = 0
+        for bound, count in zip((*map(str, _BUCKETS_S), "+Inf"), self._buckets, strict=True):
+            total += count
+            yield f'apiserver_request_duration_seconds_bucket{{le="{bound}"}} {total}'
+        yield f"apiserver_request_duration_seconds_sum {self._took_s:.6f}"
+        yield f"apiserver_request_duration_seconds_count {total}"
+        yield "# HELP apiserver_watch_events_total Events handed to watchers."
+        yield "# TYPE apiserver_watch_events_total counter"
+        yield f"apiserver_watch_events_total {self.watch_events}"
+        yield "# HELP attractor_disconnects_total Clients that the server disconnected, by reason."
+        yield "# TYPE attractor_disconnects_total counter"
+        for why, count in sorted(self._disconnects.items()):
+            yield f'attractor_disconnects_total{{reason="{why}"}} {count}'
+        for name, (explanation, read) in self._gauges.items():
+            yield f"# HELP {name} {explanation}"
+            yield f"# TYPE {name} gauge"
+            yield f"{name} {read():g}"
+
+
+def resident_bytes() -> float:
+    """This process's resident memory."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return float(pages * os.sysconf("SC_PAGE_SIZE"))

@@ -1,0 +1,102 @@
+"""In which shape a client gets its answer: as it is, indented, as YAML, as a Table, or as metadata alone.
+
+Most clients take JSON as it is; for them nothing is decoded. Everything else goes through ``formats``.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
+
+from attractor.apiserver.registry import find_kind
+from attractor.apiserver.routing import parse_path
+from attractor.apiserver.watch import WatchEvent
+from attractor.httpd.formats.catalog import catalog
+from attractor.httpd.formats.encoding import JSON, encode, is_for_people
+from attractor.httpd.formats.negotiate import negotiate
+from attractor.httpd.formats.tables import include_object, view
+from attractor.httpd.formats.transform import TransformOptions, WatchTransform, transform
+from attractor.objects.gvk import GroupVersionKind
+from attractor.objects.timestamps import Moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.response import Response
+    from attractor.apiserver.transaction import Transaction
+    from attractor.httpd.formats.negotiate import Negotiated
+    from attractor.httpd.formats.tables import View
+    from attractor.httpd.parser import HttpRequest
+
+    Query = Mapping[str, Sequence[str]]
+
+_PLAIN = frozenset({b"application/json", b"*/*", b"application/json, */*", b""})
+
+
+class Shape(NamedTuple):
+    """What was agreed with the client."""
+
+    agreed: Negotiated
+    pretty: bool
+
+
+def shape_of(request: HttpRequest, query: Query) -> Shape | None:
+    """What the client wants; None for JSON as it is. Raises ``NotAcceptable``."""
+    accept = request.headers.get(b"accept", b"")
+    pretty = is_for_people(query, request.header(b"user-agent"))
+    if accept in _PLAIN and not pretty:
+        return None
+    agreed = negotiate(accept.decode("latin-1"))
+    pretty = pretty or agreed.pretty
+    if agreed.media_type == JSON and agreed.transform is None and not pretty:
+        return None
+    return Shape(agreed, pretty)
+
+
+def present(shape: Shape, request: HttpRequest, query: Query, response: Response, txn: Transaction) -> bytes:
+    """The body in the agreed shape; raises ``NotAcceptable``."""
+    value = response.json()
+    agreed = shape.agreed
+    if agreed.transform is not None:
+        shown = _view(request.path, value, txn)
+        if shown is not None:
+            options = TransformOptions(agreed.transform, now(), include_object(query))
+            value = transform(shown, value, options)
+    return encode(value, agreed.media_type, pretty=shape.pretty)
+
+
+def _view(path: str, value: Mapping[str, object], txn: Transaction) -> View | None:
+    target = parse_path(path)
+    kind = find_kind(txn, target.group, target.version, target.resource) if target is not None else None
+    if kind is None:
+        return None
+    gvk = kind.gvk
+    if value.get("kind") not in {gvk.kind, kind.list_kind}:
+        gvk = GroupVersionKind.of(str(value.get("apiVersion", "")), str(value.get("kind", "")))
+    return view(catalog(txn.snapshot), gvk, kind.resource, kind.list_kind)
+
+
+def watch_encoder(
+    request: HttpRequest, query: Query, kind: Kind, txn: Transaction
+) -> Callable[[WatchEvent], bytes] | None:
+    """How a watch's events are encoded for this client alone; None for JSON as it is. Raises ``NotAcceptable``."""
+    agreed = negotiate(request.header(b"accept"), (JSON,))
+    if agreed.transform is None:
+        return None
+    shown = view(catalog(txn.snapshot), kind.gvk, kind.resource, kind.list_kind)
+    transformed = WatchTransform(shown, agreed.transform, include_object(query))
+
+    def encode_event(event: WatchEvent) -> bytes:
+        obj = transformed.event(event.type, orjson.loads(event.object), now())
+        return WatchEvent(event.type, orjson.dumps(obj)).encode()
+
+    return encode_event
+
+
+def now() -> Moment:
+    """The present, for ages."""
+    nanos = time.time_ns()
+    return Moment(nanos // 1_000_000_000, nanos % 1_000_000_000)

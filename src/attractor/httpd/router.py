@@ -1,0 +1,203 @@
+"""What answers which path: authenticate, authorize, then health, metrics, pages, objects or watches.
+
+A request that no page claims and that names no resource is answered as Go's HTTP server answers, with the plain text
+``404 page not found``; what lies below an API group gets a Status.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, unquote_plus
+
+from attractor.apiserver.authorization import MASTERS, attributes_of, forbidden
+from attractor.apiserver.core import Request
+from attractor.apiserver.response import LogBody
+from attractor.apiserver.routing import method_not_allowed
+from attractor.apiserver.watch import Watch
+from attractor.httpd.bodyguard import check_body
+from attractor.httpd.convertedwatch import ConvertedWatch
+from attractor.httpd.formats.catalog import catalog
+from attractor.httpd.formats.protobuf import request_as_json
+from attractor.httpd.impersonation import impersonated, is_impersonating, needed
+from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
+from attractor.httpd.pages import PAGES, Ask
+from attractor.httpd.podlogs import log_reply
+from attractor.httpd.presentation import present, shape_of, watch_encoder
+from attractor.httpd.reply import TEXT, Reply, status_reply
+from attractor.httpd.watchstreams import encode_line
+from attractor.objects.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from attractor.apiserver.authorization import Attributes, Authorizer
+    from attractor.apiserver.operation import User
+    from attractor.apiserver.server import Server
+    from attractor.httpd.authentication import Authenticator
+    from attractor.httpd.connection import Peer
+    from attractor.httpd.limits import Limits
+    from attractor.httpd.metrics import Metrics
+    from attractor.httpd.parser import HttpRequest
+    from attractor.httpd.podlogs import PodLogs
+    from attractor.httpd.watchstreams import WatchHub
+
+    Query = Mapping[str, Sequence[str]]
+
+_NO_QUERY: Query = {}
+MAX_DISCOVERY_SLASHES = 4
+"""``/apis/GROUP/VERSION/`` has as many; a longer path is never discovery's."""
+_HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
+
+
+def parse_query(text: str) -> Query:
+    """The parameters of a query, in order."""
+    if not text:
+        return _NO_QUERY
+    query: dict[str, list[str]] = {}
+    for pair in text.split("&"):
+        if pair:
+            name, _, value = pair.partition("=")
+            if "%" in pair or "+" in pair:
+                name, value = unquote_plus(name), unquote_plus(value)
+            query.setdefault(name, []).append(value)
+    return query
+
+
+def page_not_found() -> Reply:
+    """The answer for paths that lead nowhere, as Go's HTTP server words it."""
+    return Reply(404, b"404 page not found\n", TEXT, {"X-Content-Type-Options": "nosniff"})
+
+
+class Router:
+    """The handler of a listener."""
+
+    def __init__(
+        self,
+        server: Server,
+        hub: WatchHub,
+        *,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        metrics: Metrics,
+        limits: Limits,
+        pod_logs: PodLogs | None = None,
+    ) -> None:
+        self._server = server
+        self._hub = hub
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._metrics = metrics
+        self._limits = limits
+        self._pod_logs = pod_logs
+        self.is_ready = True
+        """Whether ``/readyz`` says ok; false while the server is stopping."""
+
+    async def __call__(self, request: HttpRequest, peer: Peer) -> Reply:
+        """Answer one request; a refusal is an answer too."""
+        try:
+            user = self._authenticator.authenticate(request, peer)
+            if is_impersonating(request):
+                user = self._impersonate(user, request)
+            query = parse_query(request.query)
+            if MASTERS not in user.groups:
+                self._authorize(user, attributes_of(request.method, request.path, query))
+            if request.path.startswith(("/api/", "/apis/")):
+                return await self._api(request, query, user)
+            return self._page(request, query) or page_not_found()
+        except ApiError as error:
+            return status_reply(error)
+
+    def _impersonate(self, user: User, request: HttpRequest) -> User:
+        other = impersonated(request)
+        if MASTERS not in user.groups:
+            for attributes in needed(request, other):
+                self._authorize(user, attributes)
+        return other
+
+    def _authorize(self, user: User, attributes: Attributes) -> None:
+        decision = self._authorizer.decide(user, attributes, self._server.store.snapshot_nowait())
+        if not decision.allowed:
+            raise forbidden(user, attributes, decision.reason)
+
+    def _page(self, request: HttpRequest, query: Query) -> Reply | None:
+        path = request.path
+        if path in _HEALTH or path.startswith(("/healthz/", "/livez/", "/readyz/")):
+            return self._health(path)
+        if path == "/metrics":
+            return Reply(200, self._metrics.render(), METRICS_TYPE)
+        ask = Ask(request, query, self._server.store.snapshot_nowait())
+        for page in PAGES:
+            reply = page(ask)
+            if reply is not None:
+                if request.method not in {"GET", "HEAD"}:
+                    raise method_not_allowed()
+                return reply
+        return None
+
+    def _health(self, path: str) -> Reply:
+        headers = {"X-Content-Type-Options": "nosniff"}
+        if path.startswith("/readyz") and not self.is_ready:
+            return Reply(500, b"[-]shutdown failed: the server is stopping\nreadyz check failed\n", TEXT, headers)
+        if path in _HEALTH or path.split("/", 2)[2] == "ping":
+            return Reply(200, b"ok", TEXT, headers)
+        return page_not_found()
+
+    async def _api(self, request: HttpRequest, query: Query, user: User) -> Reply:
+        if request.path.count("/") <= MAX_DISCOVERY_SLASHES:
+            page = self._page(request, query)
+            if page is not None:
+                return page
+        body, content_type = request.body, request.header(b"content-type")
+        if body:
+            body, content_type = request_as_json(request.method, request.path, content_type, body)
+            check_body(content_type, body, self._limits)
+        shape = shape_of(request, query)
+        asked = Request(
+            method=request.method,
+            path=request.path,
+            query=query,
+            body=body,
+            content_type=content_type,
+            user=user,
+            user_agent=request.header(b"user-agent"),
+        )
+        if "watch" in query and request.method == "GET":
+            reply = await self._watch(request, asked)
+            if reply is not None:
+                return reply
+        response = await self._server.handle(asked)
+        if response.code == 404 and self._is_nowhere(request.path):
+            return page_not_found()
+        if isinstance(response.body, LogBody):
+            return log_reply(response.body, self._pod_logs)
+        if shape is None:
+            return Reply(response.code, response.encode(), warnings=response.warnings)
+        txn = self._server.transaction(self._server.store.snapshot_nowait())
+        shaped = present(shape, request, query, response, txn)
+        return Reply(response.code, shaped, shape.agreed.content_type, warnings=response.warnings)
+
+    def _is_nowhere(self, path: str) -> bool:
+        """Whether a path is below no API group that is served."""
+        if path.startswith("/api/"):
+            return False
+        group = unquote(path.split("/", 3)[2])
+        return group not in catalog(self._server.store.snapshot_nowait()).groups or not group
+
+    async def _watch(self, request: HttpRequest, asked: Request) -> Reply | None:
+        """A stream; None when the request asks for something that is not watched, such as one object."""
+        server = self._server
+        snapshot = await server.store.snapshot()
+        txn = server.transaction(snapshot)
+        op, kind = server.core.understand(asked, txn)
+        if op.verb != "watch":
+            return None
+        encode = watch_encoder(request, asked.query, kind, txn)
+        watch = Watch.open(op, kind, snapshot)
+        if kind.remote is not None:
+            converted = ConvertedWatch(server, watch, snapshot, encode or encode_line, op.list.timeout_s)
+            return Reply(200, stream=converted)
+        # What is encoded for one client alone is shared with no other.
+        own = None if encode is None else object()
+        key = (watch.prefix, kind, op.list.label_selector, op.list.field_selector, own)
+        stream = self._hub.open(watch, key, snapshot, timeout_s=op.list.timeout_s, encode=encode or encode_line)
+        return Reply(200, stream=stream)

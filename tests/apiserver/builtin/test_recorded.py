@@ -1,0 +1,77 @@
+"""Creations that a real API server answered, put through the strategies: same objects, same causes, same refusals."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attractor.apiserver.builtin import strategy_for
+from attractor.apiserver.strategy import DecodeError
+from attractor.objects.builtin import ResourceInfo, find
+
+RECORDINGS = Path(__file__).parents[2] / "golden" / "kube-apiserver-1.36"
+
+
+def resource_of(path: str) -> tuple[ResourceInfo | None, str]:
+    """The resource that a collection's path names, and the namespace."""
+    parts = path.partition("?")[0].strip("/").split("/")
+    group, rest = ("", parts[1:]) if parts[0] == "api" else (parts[1], parts[2:])
+    version, *place = rest
+    namespace = place[1] if place[0] == "namespaces" and len(place) > 2 else ""
+    name = place[2:] if namespace else place
+    return (find(group, version, name[0]) if len(name) == 1 else None), namespace
+
+
+def creations() -> list[Any]:
+    """Every recorded creation of a built-in object that the kind itself decides."""
+    found = []
+    for path in sorted(RECORDINGS.glob("*.json")):
+        for index, step in enumerate(json.loads(path.read_bytes())["steps"]):
+            request, answer = step["request"], step["response"]
+            if request["method"] != "POST" or "body" not in request or "contentType" in request or not answer:
+                continue
+            info, namespace = resource_of(request["path"])
+            decided = (
+                answer["code"] in {201, 422}
+                or "cannot unmarshal" in answer["body"]["message"]
+                or "base64" in answer["body"]["message"]
+            )
+            if (
+                info is not None
+                and "list" in info.verbs
+                and decided
+                and request["body"]["kind"] == info.kind
+                and "dryRun" not in request["path"]
+            ):
+                found.append(pytest.param(info, namespace, request["body"], answer, id=f"{path.stem}-{index}"))
+    return found
+
+
+@pytest.mark.parametrize(("info", "namespace", "body", "answer"), creations())
+def test_creation_is_answered_as_recorded(info: ResourceInfo, namespace: str, body: Any, answer: Any) -> None:
+    strategy, expected = strategy_for(info), answer["body"]
+    if answer["code"] == 400:
+        with pytest.raises(DecodeError) as refused:
+            strategy.decode(body)
+        assert expected["message"].endswith(f": {refused.value}")
+        return
+    obj = strategy.decode(json.loads(json.dumps(body))).obj
+    if namespace:
+        obj["metadata"]["namespace"] = namespace
+    strategy.default(obj)
+    strategy.prepare_create(obj)
+    errors = strategy.validate(obj)
+    if answer["code"] == 422:
+        causes = [cause for cause in expected["details"]["causes"] if not cause["field"].startswith("metadata")]
+        assert sorted(map(json.dumps, (error.cause() for error in errors))) == sorted(map(json.dumps, causes))
+        return
+    assert errors == []
+    assert {**obj, "metadata": None} == {**expected, "metadata": None}
+    assert obj["metadata"].get("labels") == expected["metadata"].get("labels")
+    assert strategy.has_generation is ("generation" in expected["metadata"])
+
+
+def test_the_recordings_cover_successes_and_refusals() -> None:
+    codes = {parameter.values[3]["code"] for parameter in creations()}
+    assert codes == {201, 400, 422}

@@ -1,0 +1,24 @@
+"""A cluster behind a socket."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from attractor.apiserver.authorization import AUTHENTICATED
+from attractor.apiserver.operation import User
+from attractor.embedded import EmbeddedCluster
+from attractor.httpd.authentication import ADMIN, Authenticator
+from tests.httpd.api import HttpApi
+
+TOKENS = {"admin-token": ADMIN, "reader-token": User("reader", "reader", (AUTHENTICATED,))}
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(controllers=(), authenticator=Authenticator(TOKENS)) as running:
+        yield running
+
+
+@pytest.fixture
+async def api(cluster: EmbeddedCluster) -> HttpApi:
+    return HttpApi((await cluster.listen()).port)

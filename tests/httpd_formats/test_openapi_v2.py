@@ -1,0 +1,73 @@
+"""OpenAPI v2: one document, less said."""
+
+import json
+from typing import Any
+
+from attractor.httpd.formats.catalog import catalog_of
+from attractor.httpd.formats.openapi_v2 import openapi_v2
+
+from .definitions import definition
+
+PROTO = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+
+
+def swagger(*definitions: bytes) -> Any:
+    answer = openapi_v2(catalog_of(definitions), "/openapi/v2", "application/json")
+    assert answer is not None
+    assert answer.code == 200
+    return json.loads(answer.body)
+
+
+def references(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        own = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
+        return own.union(*(references(item) for item in value.values()))
+    if isinstance(value, list):
+        return set[str]().union(*(references(item) for item in value))
+    return set()
+
+
+def test_document_is_complete_in_itself() -> None:
+    document = swagger(definition())
+    assert document["swagger"] == "2.0"
+    assert references(document) <= {f"#/definitions/{name}" for name in document["definitions"]}
+    names = [
+        row["operationId"] for rows in document["paths"].values() for key, row in rows.items() if key != "parameters"
+    ]
+    assert len(names) == len(set(names))
+
+
+def test_builtin_definitions_keep_merge_keys_and_lose_defaults() -> None:
+    spec = swagger()["definitions"]["io.k8s.api.core.v1.PodSpec"]["properties"]
+    assert spec["containers"]["x-kubernetes-patch-merge-key"] == "name"
+    assert spec["containers"]["items"] == {"$ref": "#/definitions/io.k8s.api.core.v1.Container"}
+    assert swagger()["definitions"]["io.k8s.apimachinery.pkg.util.intstr.IntOrString"]["type"] == "string"
+
+
+def test_custom_definition_tells_its_shape_without_rules() -> None:
+    widget = swagger(definition())["definitions"]["org.example.v1.Widget"]
+    spec = widget["properties"]["spec"]
+    assert spec["properties"] == {"size": {"type": "integer"}, "color": {"type": "string"}}
+    assert spec["required"] == ["size"]
+    assert widget["properties"]["metadata"]["$ref"] == "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+def test_custom_definition_that_takes_any_field_tells_nothing() -> None:
+    loose = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"a": {"type": "string"}}}
+    widget = swagger(definition(schema=loose))["definitions"]["org.example.v1.Widget"]
+    assert set(widget) == {"type", "x-kubernetes-group-version-kind"}
+
+
+def test_protobuf_and_other_paths_are_not_answered() -> None:
+    refused = openapi_v2(catalog_of(()), "/openapi/v2", PROTO)
+    assert refused is not None
+    assert refused.code == 406
+    assert openapi_v2(catalog_of(()), "/openapi/v3") is None
+
+
+def test_unchanged_document_is_not_sent_again() -> None:
+    first = openapi_v2(catalog_of(()), "/openapi/v2")
+    assert first is not None
+    again = openapi_v2(catalog_of(()), "/openapi/v2", if_none_match=dict(first.headers)["ETag"])
+    assert again is not None
+    assert (again.code, again.body) == (304, b"")
