@@ -22,7 +22,7 @@ Constants = dict[str, Any]
 
 @dataclass(frozen=True)
 class Bug:
-    """A specification with a bug, the property that finds it after ``steps``, and the same without the bug.
+    """A specification with a bug, the claim that it breaks after ``steps``, and the same without the bug.
 
     ``loop`` is for bugs that only whole runs show: the step after which the run goes round; as many as ``steps`` where it
     stays where it is.
@@ -30,7 +30,7 @@ class Bug:
 
     spec: str
     kind: str
-    property: str
+    claim: str
     steps: int
     loop: int | None
     sound: str
@@ -52,7 +52,7 @@ class Bug:
         """What shows it again."""
         words = ["attractor", "check", f"{SPECS}.{self.spec}"]
         words += [word for name, value in self.constants.items() for word in ("--const", f"{name}={value}")]
-        return shlex.join(words if self.property == "deadlock" else [*words, "--property", self.property])
+        return shlex.join(words if self.claim == "deadlock" else [*words, "--property", self.claim])
 
 
 def load(path: str) -> type[Spec]:
@@ -239,7 +239,7 @@ BUGS = [
 
 def identity(bug: Bug) -> str:
     """A readable name for a test."""
-    return "-".join([bug.spec.rsplit(":", 1)[1], *bug.constants, bug.property])
+    return "-".join([bug.spec.rsplit(":", 1)[1], *bug.constants, bug.claim])
 
 
 def judged(spec: Spec, name: str, engine: EngineName = "native") -> Verdict:
@@ -250,20 +250,20 @@ def judged(spec: Spec, name: str, engine: EngineName = "native") -> Verdict:
 @pytest.mark.parametrize("engine", ["native", "python"])
 @pytest.mark.parametrize("bug", BUGS, ids=identity)
 def test_the_seeded_bug_is_found_by_a_short_trace(bug: Bug, engine: EngineName) -> None:
-    trace = judged(bug.seeded(), bug.property, engine).assert_violated(bug.property)
+    trace = judged(bug.seeded(), bug.claim, engine).assert_violated(bug.claim)
     assert (len(trace), trace.loop) == (bug.steps, bug.loop), trace.text()
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=identity)
 def test_without_the_bug_the_property_holds_in_every_reachable_state(bug: Bug) -> None:
-    verdict = judged(bug.repaired(), bug.property)
+    verdict = judged(bug.repaired(), bug.claim)
     assert verdict.bound is None
-    answer = verdict[bug.property]
+    answer = verdict[bug.claim]
     assert (answer.verdict, answer.vacuous) == ("holds", None), verdict.text()
 
 
 def test_there_are_at_least_twenty_five_bugs_of_many_kinds_in_every_specification() -> None:
-    assert len({(bug.spec, bug.property, tuple(bug.constants)) for bug in BUGS}) == len(BUGS) >= 25
+    assert len({(bug.spec, bug.claim, tuple(bug.constants)) for bug in BUGS}) == len(BUGS) >= 25
     assert len({bug.kind for bug in BUGS}) >= 15
     assert {bug.sound for bug in BUGS} >= {WQ, CLOCK, CLUSTER, APP, UPGRADE, COMMIT, PETERSON, TABLE, IRSA}
 
@@ -274,7 +274,7 @@ def row(bug: Bug) -> str:
         length = f"{bug.steps}"
     else:
         length = f"{bug.steps}, then for ever" if bug.loop == bug.steps else f"{bug.steps}, round from {bug.loop}"
-    return f"| {bug.kind} | {bug.property} | {length} | `{bug.command}` |"
+    return f"| {bug.kind} | {bug.claim} | {length} | `{bug.command}` |"
 
 
 def test_the_page_lists_every_bug_with_the_command_that_shows_it_again() -> None:

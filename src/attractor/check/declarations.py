@@ -43,6 +43,13 @@ def elements(source: Any, spec: Spec) -> tuple[Any, ...]:
     return tuple(source)
 
 
+def same_source(one: Any, other: Any) -> bool:
+    """Whether two finite sets are the same one, not merely as large: the same constant, function or collection."""
+    if isinstance(one, Constant) and isinstance(other, Constant):
+        return one.name == other.name
+    return one is other or (not callable(one) and not isinstance(one, Constant) and bool(one == other))
+
+
 class Named:
     """A declaration that knows the attribute it was assigned to."""
 

@@ -105,6 +105,7 @@ class Exploration(Protocol):
     bound: str | None
     findings: dict[tuple[int, int], Finding]
     reduced: bool
+    settings: Settings
     tallies: dict[str, Tally]
 
     def key(self, state: State) -> State:

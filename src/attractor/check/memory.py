@@ -11,14 +11,13 @@ disabled; 1 (idle) -> read ``queue``; 0 (empty) -> disabled; 7 -> write ``queue`
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attractor.check.errors import ImpureStep, SpecError
-from attractor.check.execution import Outcome, evaluations, steps
+from attractor.check.execution import Outcome, outcomes_of, padded
 from attractor.check.model import AFTER, CHOICE, DERIVED, Instance, Model, State
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Place = tuple[State, State | None]
 
 
 class Read:
@@ -59,6 +58,7 @@ class Sample:
 
     instance: Instance
     state: State
+    after: State | None
     outcomes: list[Outcome]
 
 
@@ -71,14 +71,15 @@ class Tally:
     slots: tuple[str, ...] = ()
     samples: list[Sample] = field(default_factory=list)
 
-    def note(self, model: Model, instance: Instance, state: State, outcomes: list[Outcome]) -> None:
+    def note(self, model: Model, sample: Sample) -> None:
         """Count these executions, and keep a few of them to be run again by the audit."""
+        instance, outcomes = sample.instance, sample.outcomes
         self.executed += len(outcomes)
         if any(outcome.leaf for outcome in outcomes):
             if len(self.samples) < SAMPLES_PER_ROUTINE:
-                self.samples.append(Sample(instance, state, outcomes))
+                self.samples.append(sample)
             else:
-                self.samples[self.executed % SAMPLES_PER_ROUTINE] = Sample(instance, state, outcomes)
+                self.samples[self.executed % SAMPLES_PER_ROUTINE] = sample
         for outcome in outcomes:
             reads = [ref for ref, _ in outcome.path if ref < CHOICE]
             if len(reads) > self.widest:
@@ -95,23 +96,23 @@ class Memory:
         self.holds_to_footprints = False
         self._tries: dict[Any, Any] = {}
 
-    def leaves(self, instance: Instance, state: State, run: Callable[..., list[Outcome]]) -> list[Any]:
-        """The leaves that ``instance`` has in ``state``; ``run`` executes it where nothing is known."""
+    def leaves(self, instance: Instance, state: State, after: State | None = None) -> list[Any]:
+        """The leaves that ``instance`` has in ``state``; it is executed where nothing is known."""
         found: list[Any] = []
         routine = instance.routine
         root = self._tries.get(routine if routine.shared else instance)
-        if root is None or not self._walk(root, instance, state, found):
-            self._learn(instance, state, run)
-            return self.leaves(instance, state, run)
+        if root is None or not self._walk(root, instance, (state, after), found):
+            self._learn(instance, state, after)
+            return self.leaves(instance, padded(self.model, state), after)
         return found
 
     def steps(self, action: Instance, state: State) -> list[Any]:
         """The writes of each way ``action`` can be taken in ``state``."""
-        return [writes for writes in self.leaves(action, state, steps) if writes is not None]
+        return [writes for writes in self.leaves(action, state) if writes is not None]
 
-    def holds(self, predicate: Instance, state: State) -> bool:
-        """Whether ``predicate`` is true in ``state``."""
-        return any(self.leaves(predicate, state, evaluations))
+    def holds(self, predicate: Instance, state: State, after: State | None = None) -> bool:
+        """Whether ``predicate`` is true in ``state``, or of the step from there to ``after``."""
+        return any(self.leaves(predicate, state, after))
 
     def first_read(self, instance: Instance) -> int | None:
         """The slot that every execution of ``instance`` reads first, once known; None if it has no such slot."""
@@ -131,7 +132,7 @@ class Memory:
 
     def looked_at(self, instance: Instance, state: State) -> list[int]:
         """The slots on which it depends that ``instance`` does what it does in ``state``; it must be known there."""
-        self.leaves(instance, state, steps)
+        self.leaves(instance, state)
         slots: list[int] = []
         routine = instance.routine
         todo = [(self._tries[routine if routine.shared else instance], instance)]
@@ -146,13 +147,13 @@ class Memory:
                     todo.append((self._tries[asked.routine if asked.routine.shared else asked], asked))
                 else:
                     slots.append(ref)
-                todo.append((node.children[self._number(node.ref, owner, state)], owner))
+                todo.append((node.children[self._number(node.ref, owner, (state, None))], owner))
         return slots
 
-    def _walk(self, node: Any, instance: Instance, state: State, found: list[Any]) -> bool:
+    def _walk(self, node: Any, instance: Instance, at: Place, found: list[Any]) -> bool:
         while True:
             if type(node) is Read:
-                node = node.children.get(self._number(node.ref, instance, state))
+                node = node.children.get(self._number(node.ref, instance, at))
             elif type(node) is Leaf:
                 found.append(node.value)
                 return True
@@ -160,25 +161,27 @@ class Memory:
                 return False
             else:
                 return len(node.children) == node.count and all(
-                    self._walk(node.children[pick], instance, state, found) for pick in range(node.count)
+                    self._walk(node.children[pick], instance, at, found) for pick in range(node.count)
                 )
 
-    def _number(self, ref: int, instance: Instance, state: State) -> int:
+    def _number(self, ref: int, instance: Instance, at: Place) -> int:
+        state, after = at
         if ref < 0:
             ref = instance.binding[-1 - ref]
         if ref < AFTER:
-            return state[ref]
+            return state[ref] if ref < len(state) else self.model.slots[ref].default
         if ref & DERIVED:
             return int(self.holds(self.model.predicates[ref ^ DERIVED], state))
-        return state[(ref ^ AFTER) + len(self.model.slots)]
+        slot = self.model.slots[ref ^ AFTER]
+        return after[slot.index] if after is not None and slot.index < len(after) else slot.default
 
-    def _learn(self, instance: Instance, state: State, run: Callable[..., list[Outcome]]) -> None:
+    def _learn(self, instance: Instance, state: State, after: State | None) -> None:
         routine = instance.routine
-        outcomes = run(self.model, instance, state)
+        outcomes = outcomes_of(self.model, instance, state, after)
         if not routine.shared:
             self._tries.pop(routine, None)
         key = routine if routine.shared else instance
-        self.tallies.setdefault(instance.name, Tally()).note(self.model, instance, state, outcomes)
+        self.tallies.setdefault(instance.name, Tally()).note(self.model, Sample(instance, state, after, outcomes))
         if self.holds_to_footprints:
             _hold_to_footprint(instance, outcomes)
         for outcome in outcomes:

@@ -11,7 +11,7 @@ import time
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.execution import apply
+from attractor.check.execution import apply, padded
 from attractor.check.exploration import DEADLOCK, OUTSIDE, Counts, Finding, Graph, Progress, Settings
 from attractor.check.memory import Memory
 from attractor.check.reduction import Reduction
@@ -43,6 +43,7 @@ class Search:
         self._states: list[State] = []
         self._parents = array("q")
         self._level_low = 0
+        self._width = len(model.slots)
         self._canonical: Callable[[State], State] | None = canonical_form(model) if self.settings.symmetry else None
         self._candidates: dict[tuple[int, int], list[Instance]] = {}
         self._groups: dict[int, list[Instance]] = {}
@@ -62,7 +63,7 @@ class Search:
 
     def state(self, index: int) -> State:
         """The state with that index."""
-        return self._padded(self._states[index])
+        return padded(self.model, self._states[index])
 
     def parent(self, index: int) -> int | None:
         """The state from which it was first reached."""
@@ -164,7 +165,7 @@ class Search:
                 judge = judges.get(action.index)
                 if judge is None or (prop, 0) in self.findings:
                     continue
-                if not self.memory.holds(self.model.predicates[judge], self._padded(state) + after):
+                if not self.memory.holds(self.model.predicates[judge], state, after):
                     self.findings[prop, 0] = Finding(index, action.index, after)
             if insert:
                 self._meet(after, index, action)
@@ -192,26 +193,30 @@ class Search:
             if parent >= 0 and action is not None:
                 self._judge_state(state, Finding(parent, action.index, state))
             return
-        key = self.key(state)
+        if self._width != len(self.model.slots):
+            self._widen()
+        key = self.key(padded(self.model, state))
         if key not in self._index:
             self._index[key] = len(self._states)
             self._states.append(key)
             self._parents.append(parent)
 
+    def _widen(self) -> None:
+        """Give every known state the slots that were added meanwhile."""
+        self._width = len(self.model.slots)
+        self._states = [padded(self.model, state) for state in self._states]
+        self._index = {state: index for index, state in enumerate(self._states)}
+
     def key(self, state: State) -> State:
         """The representative under which ``state`` is known."""
         return self._canonical(state) if self._canonical else state
-
-    def _padded(self, state: State) -> State:
-        missing = self.model.slots[len(state) :]
-        return state + tuple(slot.default for slot in missing) if missing else state
 
     def _successors(self, state: State) -> list[tuple[Instance, State]]:
         found: list[tuple[Instance, Any]] = []
         for instance in self._relevant(state):
             found += [(instance, writes) for writes in self.memory.steps(instance, state)]
         if len(self.model.slots) > len(state):
-            return self._successors(self._padded(state))
+            return self._successors(padded(self.model, state))
         found.sort(key=lambda pair: pair[0].index)
         return [(instance, apply(writes, instance.binding, state)) for instance, writes in found]
 
@@ -252,6 +257,7 @@ class Search:
                 self._ungrouped.remove(instance)
                 self._groups.setdefault(slot, []).append(instance)
                 self._candidates = {key: value for key, value in self._candidates.items() if key[0] != slot}
+        state = padded(self.model, state)
         for slot, group in self._groups.items():
             known = self._candidates.get((slot, state[slot]))
             if known is None:

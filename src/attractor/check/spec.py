@@ -393,8 +393,11 @@ class Compiler:
     def _symmetry(self, part: Spec) -> None:
         for name, declared in part.of(words.SymmetryDeclaration):
             keys = words.elements(declared.over, part)
-            maps = [family for family in self.model.families if set(family.refs) == set(keys)]
-            slots = [family for family in maps if all(ref < AFTER for ref in family.refs.values())]
+            slots = [
+                self.model.families[part.layout[each][0]]
+                for each, variable in part.of(words.MapVariable)
+                if words.same_source(variable.keys, declared.over)
+            ]
             columns = tuple(tuple(family.refs[key] for family in slots) for key in keys)
             self.model.symmetries.append(Symmetry(name, columns))
 

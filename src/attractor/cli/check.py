@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.check import PropertyVerdict, SpecError, Verdict, check, simulate
 from attractor.check.graphs import FORMATS, GraphTooLarge, draw
+from attractor.check.tracefiles import save_traces
 from attractor.cli import report
 from attractor.cli.progress import Meter
 from attractor.cli.specs import close, load
@@ -159,29 +160,19 @@ def _print(verdict: Verdict, args: argparse.Namespace) -> None:
         if args.coverage:
             data["coverage"] = [vars(each) for each in verdict.coverage]
         if args.trace_dir:
-            save_traces(verdict, args.trace_dir)
+            _saved(verdict, args.trace_dir)
         say([json.dumps(data, ensure_ascii=False)])
         return
-    traces = save_traces(verdict, args.trace_dir or Path("traces"))
+    traces = _saved(verdict, args.trace_dir or Path("traces"))
     say(report.lines(verdict, Paint(sys.stdout), traces, coverage=args.coverage))
 
 
-def save_traces(verdict: Verdict, folder: Path) -> dict[str, Path]:
-    """Write each counterexample to a file of its own; return the files by property."""
-    written = {}
-    for each in verdict.violations():
-        if each.trace:
-            name = re.sub(r"[^a-z0-9]+", "-", f"{verdict.spec.partition('(')[0]} {each.name}".lower()).strip("-")
-            path = folder / f"{name}.json"
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                path.write_text(json.dumps(each.trace.to_json(), ensure_ascii=False, indent=1) + "\n")
-            except OSError as problem:
-                raise UsageError(
-                    f"the trace cannot be written to {path}: {problem.strerror}", "choose another --trace-dir"
-                ) from None
-            written[each.name] = path
-    return written
+def _saved(verdict: Verdict, folder: Path) -> dict[str, Path]:
+    try:
+        return save_traces(verdict, folder)
+    except OSError as problem:
+        reason = f"traces cannot be written to {folder}: {problem.strerror}"
+        raise UsageError(reason, "choose another --trace-dir") from None
 
 
 def _require_known(model: Model, names: list[str] | tuple[()]) -> None:

@@ -46,6 +46,8 @@ def steps_of(trace: Trace) -> str:
     count = f"{len(trace)} step{'' if len(trace) == 1 else 's'}"
     if trace.loop is None:
         return f"after {count}"
+    if trace.loop == len(trace) == 0:
+        return "by a run that never takes a step"
     if trace.loop == len(trace):
         return f"by a run that stops for ever after {count}"
     return f"by a run that repeats its last {len(trace) - trace.loop} of {count} for ever"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,12 +42,13 @@ log = logging.getLogger("attractor.controllers")
 
 SETTLE_S = 0.005
 """Changes within this time of the first are planned for together."""
+REST = 4
+"""A planner rests so many times as long as its last plan took, so that it never has more than a fifth of the core."""
 RETRY_S = 1.0
 """When nothing could be done although something should be, look again after this time."""
 
 _LAST = "\U0010ffff"
 _OWNED, _DELETED = b'"ownerReferences"', b'"deletionTimestamp"'
-
 
 EXPIRY_PERIOD_S = 60.0
 """How often what has expired is looked for."""
@@ -182,7 +184,8 @@ class Controllers:
 
     async def __aenter__(self) -> Self:
         for controller in self._controllers:
-            self._tasks.append(asyncio.create_task(self._run(controller), name=f"controller {controller.name}"))
+            work = self._run(controller) if controller.period_s is None else self._run_at_intervals(controller)
+            self._tasks.append(asyncio.create_task(work, name=f"controller {controller.name}"))
         return self
 
     async def __aexit__(
@@ -198,27 +201,34 @@ class Controllers:
         store = self._server.store
         while True:
             snapshot = await store.snapshot()
-            await self._settle(controller)
-            if controller.period_s is not None:
-                await asyncio.sleep(controller.period_s)
-                continue
+            took_s = await self._settle(controller)
             try:
                 async with store.watch("", after=snapshot.revision) as watch:
                     async for batch in watch:
                         if any(map(controller.concerns, batch.events)):
-                            await asyncio.sleep(SETTLE_S)
-                            await self._settle(controller)
+                            await asyncio.sleep(max(SETTLE_S, took_s * REST))
+                            took_s = await self._settle(controller)
                 return
             except Compacted:
                 continue
 
-    async def _settle(self, controller: Controller) -> None:
-        """Plan and perform until nothing is left to do."""
+    async def _run_at_intervals(self, controller: Controller) -> None:
+        """Drive a controller that waits for time to pass, not for changes."""
+        assert controller.period_s is not None
+        while True:
+            await self._settle(controller)
+            await asyncio.sleep(controller.period_s)
+
+    async def _settle(self, controller: Controller) -> float:
+        """Plan and perform until nothing is left to do; answers how long the last plan took, in seconds."""
         while True:
             snapshot = await self._server.store.snapshot()
-            operations = list(controller.plan(snapshot, Facts(self._server.source.now(), self._root_ca)))
+            facts = Facts(self._server.source.now(), self._root_ca)
+            started = time.perf_counter()
+            operations = list(controller.plan(snapshot, facts))
+            took_s = time.perf_counter() - started
             if not operations:
-                return
+                return took_s
             for op in operations:
                 await self._perform(controller, op)
             if self._server.store.revision == snapshot.revision:

@@ -44,6 +44,9 @@ class Message(Record):
     def is_empty(self) -> bool:
         return not self.words
 
+    def repeats(self) -> bool:
+        return any(m in ("a", "b") for m in self.words)
+
     def says(self, word: str) -> bool:
         return word in self.words
 
@@ -96,6 +99,8 @@ class EveryConstruct(Spec):
     @action
     def switch(self) -> None:
         self.light = Colour.GREEN if self.light is Colour.RED else Colour.RED
+        if self.choose((True, False)):
+            require(any(m.repeats() for m in self.box))
 
     @action(p=size, fair="weak")
     def work(self, p: int) -> None:

@@ -81,6 +81,7 @@ typedef struct {
     Vector leaves;    /* Leaf */
     Vector writes;    /* Write */
     Vector roots;     /* int32_t child, one for each trie */
+    Vector forgotten; /* int32_t: nodes to be used again */
     Vector instances; /* Instance: actions first, then predicates */
     uint32_t actions;
     size_t bytes;

@@ -119,7 +119,7 @@ class Calls(Quantifiers):
             return Term(f"{owner.inner}[{self.written(node.args[0], scope).text}]", owner.shape.inside())
         method = getattr(owner.shape.record, name, None) if owner.shape.record else None
         if isinstance(method, types.FunctionType):
-            return self.inline(node, method, [owner, *(self.written(each, scope) for each in node.args)])
+            return self.inline(node, method, [owner, *(self.written(each, scope) for each in node.args)], scope)
         raise self.outside(node, f"`{ast.unparse(node)}` has no translation")
 
     # The specification's own words
@@ -178,7 +178,7 @@ class Calls(Quantifiers):
         if node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
             raise self.outside(node, f"call `{ast.unparse(node.func)}` with plain arguments")
         if myself is None:
-            return self.inline(node, function, arguments)
+            return self.inline(node, function, arguments, scope)
         if myself.primed or scope.has_written:
             state = self.context.here(primed=True).state if myself.primed else scope.state
             return self._inlined(node, function, [Term("", value=Myself()), *arguments], state, scope.bound)
@@ -210,9 +210,9 @@ class Calls(Quantifiers):
         given = f"({', '.join(each.text for each in arguments)})" if arguments else ""
         return Term(name + given, known_shape if known_shape.kind != "any" else shape)
 
-    def inline(self, node: ast.expr, function: Callable[..., Any], arguments: list[Term]) -> Term:
+    def inline(self, node: ast.expr, function: Callable[..., Any], arguments: list[Term], scope: Scope) -> Term:
         """The value that a pure function has for these arguments."""
-        return self._inlined(node, function, arguments, self.context.here().state, frozenset())
+        return self._inlined(node, function, arguments, scope.state, scope.bound)
 
     def _inlined(
         self,

@@ -136,9 +136,9 @@ class Expressions(Calls):
             return known(self.settled(node, scope))
         if owner.shape.record is None:
             raise self.outside(node, f"the type of `{ast.unparse(node.value)}` is not known; annotate it")
-        return self._field(node, owner)
+        return self._field(node, owner, scope)
 
-    def _field(self, node: ast.Attribute, owner: Term) -> Term:
+    def _field(self, node: ast.Attribute, owner: Term, scope: Scope) -> Term:
         record = owner.shape.record
         if record is not None and is_dataclass(record) and node.attr in {each.name for each in fields(record)}:
             if owner.base and owner.updates and all(place.startswith(".") for place, _ in owner.updates):
@@ -148,7 +148,7 @@ class Expressions(Calls):
             return Term(f"{owner.inner}.{node.attr}", owner.shape.field(node.attr))
         found = getattr(record, node.attr, None)
         if isinstance(found, property) and found.fget:
-            return self.inline(node, found.fget, [owner])
+            return self.inline(node, found.fget, [owner], scope)
         raise self.outside(node, f"{getattr(record, '__name__', record)} has no field `{node.attr}`")
 
     def _own(self, node: ast.Attribute, scope: Scope, myself: Myself) -> Term:

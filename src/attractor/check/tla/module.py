@@ -153,6 +153,10 @@ class Exporter:
         guard: list[Node] = []
         if result is not None and result.is_known and result.value is False:
             return [Text("FALSE")]
+        if result is not None and not result.is_known and result.shape.kind == "any":
+            raise OutsideSubset(
+                f"{self.spec.name}: an action returns `{result.text}`, which may be False; return nothing"
+            )
         if result is not None and not result.is_known and result.shape.kind == "bool":
             guard = [Text(result.text)]
         changes = {name: term for name, term in scope.state.items() if term.text != name}
@@ -233,10 +237,7 @@ class Exporter:
 
     def _properties(self) -> None:
         for name, declared in self.spec.of(words.Named):
-            if (
-                isinstance(declared, words.SafetyProperty | words.LivenessProperty)
-                or type(declared).__name__ == "Refinement"
-            ):
+            if isinstance(declared, words.SafetyProperty | words.LivenessProperty | words.Refinement):
                 try:
                     with self.context.undone_on_refusal():
                         self._property(name, declared)
@@ -244,7 +245,7 @@ class Exporter:
                     self.parts.left_out.append(f"{name}: {problem}")
 
     def _property(self, name: str, declared: Any) -> None:
-        if type(declared).__name__ == "Refinement":
+        if isinstance(declared, words.Refinement):
             raise OutsideSubset("a refinement has no translation; export the abstract specification and use INSTANCE")
         if isinstance(declared, words.LivenessProperty):
             self._promise(name, declared)

@@ -28,10 +28,6 @@ _SET_CHANGES = {"add": "\\cup", "discard": "\\", "remove": "\\"}
 class Steps(Expressions):
     """Translates one function with effects."""
 
-    def __init__(self, context: Context, source: Source) -> None:
-        super().__init__(context, source)
-        self.choices = []
-
     def block(
         self,
         body: list[ast.stmt],
@@ -86,12 +82,15 @@ class Steps(Expressions):
         returned: Callable[[Scope, Term | None], list[Node]],
     ) -> list[Node]:
         yes, no = branches
-        condition = self.truth(test, scope)
-        if condition.is_known:
-            return self.block(yes if condition.value else no, scope, following, returned)
-        one = conjunction(self.block(yes, scope, following, returned))
-        other = conjunction(self.block(no, scope, following, returned))
-        return [If(condition.text, one, other)]
+
+        def decided(after: Scope, condition: Term) -> list[Node]:
+            if condition.is_known:
+                return self.block(yes if condition.value else no, after, following, returned)
+            one = conjunction(self.block(yes, after, following, returned))
+            other = conjunction(self.block(no, after, following, returned))
+            return [If(condition.text, one, other)]
+
+        return self._with_choices(scope, lambda: self.truth(test, scope), decided)
 
     def _loop(
         self,
@@ -132,9 +131,11 @@ class Steps(Expressions):
 
     def _statement_call(self, call: ast.Call, scope: Scope, following: Callable[[Scope], list[Node]]) -> list[Node]:
         if self.is_require(call, scope):
-            condition = self.truth(call.args[0], scope)
-            parts = condition.parts if condition.operator == "/\\" else (condition.text,)
-            return [*(Text(each) for each in parts), *following(scope)]
+            return self._with_choices(
+                scope,
+                lambda: self.truth(call.args[0], scope),
+                lambda after, condition: [*_conjuncts(condition), *following(after)],
+            )
         if isinstance(call.func, ast.Attribute):
             owner = call.func.value
             if call.func.attr in _SET_CHANGES and self.variable_of(owner, scope):
@@ -262,7 +263,7 @@ class Steps(Expressions):
         )
 
     def _with_choices(
-        self, scope: Scope, make: Callable[[], Term], go_on: Callable[[Scope, Term | None], list[Node]]
+        self, scope: Scope, make: Callable[[], Term], go_on: Callable[[Scope, Term], list[Node]]
     ) -> list[Node]:
         """Translate an expression that may contain ``self.choose``: what follows is under its quantifier."""
         outer, self.choices = self.choices, []
@@ -281,12 +282,11 @@ class Steps(Expressions):
     def _stored(
         self,
         targets: list[ast.expr],
-        term: Term | None,
+        term: Term,
         rest: list[ast.stmt],
         scope: Scope,
         following: Callable[[Scope], list[Node]],
     ) -> list[Node]:
-        assert term is not None
         named = [each.id for each in targets if isinstance(each, ast.Name)]
         uses = sum(1 for each in rest for node in ast.walk(each) if isinstance(node, ast.Name) and node.id in named)
         let: tuple[str, str] | None = None
@@ -316,6 +316,11 @@ class Steps(Expressions):
                 return scope.with_state(name, changed(whole, tuple((f"[{key}]{p}", v) for p, v in term.updates)))
             return scope.with_state(name, changed(whole, ((f"[{key}]", term.text),)))
         raise self.outside(target, f"`{ast.unparse(target)} = ...` has no translation; assign variables and locals")
+
+
+def _conjuncts(condition: Term) -> list[Node]:
+    parts = condition.parts if condition.operator == "/\\" else (condition.text,)
+    return [Text(each) for each in parts]
 
 
 def _is_plain(term: Term) -> bool:

@@ -77,5 +77,5 @@ class Translator(ABC):
         """The Python value of ``node``, which must be known before exploring."""
 
     @abstractmethod
-    def inline(self, node: ast.expr, function: Callable[..., Any], arguments: list[Term]) -> Term:
+    def inline(self, node: ast.expr, function: Callable[..., Any], arguments: list[Term], scope: Scope) -> Term:
         """The value that a pure function has for these arguments."""
