@@ -58,6 +58,7 @@ class Transaction:
         self.puts: dict[str, bytes] = {}
         self.deletes: set[str] = set()
         self._now: str | None = None
+        self._has_any: dict[str, bool] = {}
 
     @property
     def now(self) -> str:
@@ -102,6 +103,13 @@ class Transaction:
     def range(self, prefix: str, *, after: str = "", limit: int = 0) -> Sequence[Entry]:
         """Entries under a prefix, as of the snapshot; not compared."""
         return self.snapshot.range(prefix, after=after, limit=limit)
+
+    def has_any(self, prefix: str) -> bool:
+        """Whether the snapshot has anything under a prefix; looked up once, however often it is asked."""
+        found = self._has_any.get(prefix)
+        if found is None:
+            found = self._has_any[prefix] = bool(self.snapshot.range(prefix, limit=1))
+        return found
 
     def put(self, key: str, value: bytes) -> None:
         """Write a value."""
