@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 PATIENCE_S = 10
+MEMORY_BYTES = 400_000_000
+"""Far more than the server needs for what is left in it, far less than a leak of bodies would take."""
 NAMES = ("fuzzed", "default", "absent")
 USUAL = ("configmaps", "services", "gadgets", "roles", "customresourcedefinitions", "namespaces", "deployments")
 """The kinds of the short run."""
@@ -89,6 +91,13 @@ def test_whatever_the_schemas_allow_gets_an_answer(server: Serving, session: req
             asked += 1
             fuzz(operation, session, examples=2)
     assert asked
+    assert resident_bytes(session, server) < MEMORY_BYTES
+
+
+def resident_bytes(session: requests.Session, server: Serving) -> float:
+    text = session.get(f"{server.url}/metrics", timeout=PATIENCE_S).text
+    (line,) = [line for line in text.splitlines() if line.startswith("process_resident_memory_bytes ")]
+    return float(line.split()[1])
 
 
 @pytest.mark.nightly

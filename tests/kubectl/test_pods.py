@@ -32,7 +32,7 @@ def test_cordon_taint_and_drain_move_pods_from_a_node(kubectl: Kubectl) -> None:
     overrides = json.dumps({"spec": {"nodeName": name}})
     kubectl("run", "p", "--image=i", f"--overrides={overrides}")
     said = kubectl("drain", name, "--force", "--grace-period=0", "--timeout=20s")
-    assert f"evicting pod {kubectl.namespace}/p" in said + kubectl.run("get", "pods").err or "p evicted" in said
+    assert "pod/p evicted" in said
     assert f"node/{name} drained" in said
     assert 'pods "p" not found' in kubectl.fails("get", "pod", "p")
     assert kubectl("uncordon", name) == f"node/{name} uncordoned\n"
