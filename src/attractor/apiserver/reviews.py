@@ -161,9 +161,8 @@ def _local_access(obj: JsonObject, call: Call, reviewer: Reviewer) -> JsonObject
 
 def _decided(obj: JsonObject, user: User, call: Call, reviewer: Reviewer) -> JsonObject:
     decision = reviewer.authorizer.decide(user, _attributes(obj["spec"]), call.txn.snapshot)
-    obj["status"] = {"allowed": decision.allowed}
-    if decision.reason:
-        obj["status"]["reason"] = decision.reason
+    reason = {"reason": decision.reason} if decision.reason else {}
+    obj["status"] = {"allowed": decision.allowed, **reason}
     return obj
 
 

@@ -99,7 +99,7 @@ def simulate(
     settings = Settings(properties=frozenset(wanted), deadlock=deadlock, on_progress=on_progress)
     started = time.monotonic()
     walk = Simulation(model, settings, runs=runs, depth=depth, seed=seed).run()
-    return Judgement(repr(spec), model, wanted, settings, "python").verdict(walk, "simulation", started)
+    return Judgement(repr(spec), model, wanted, settings, "python").verdict(walk, "simulation", started)  # pyright: ignore[reportArgumentType]
 
 
 def selected(model: Model, names: Iterable[str] | None) -> list[int]:
@@ -121,7 +121,7 @@ class Judgement:
         self.model = model
         self.wanted = wanted
         self.settings = settings
-        self.engine = engine
+        self.engine: EngineName = engine
         self.warnings: list[str] = []
 
     def verdict(self, exploration: Exploration, engine: str, started: float) -> Verdict:
