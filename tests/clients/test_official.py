@@ -156,8 +156,8 @@ def test_the_dynamic_client_discovers_applies_and_watches(official: client.ApiCl
     body = {"apiVersion": f"{GROUP}/{VERSION}", "kind": "Gadget", "metadata": {"name": "g"}, "spec": {"size": 1}}
     applied = gadgets.server_side_apply(body=body, namespace=namespace, name="g", field_manager="me")
     assert applied.metadata.managedFields[0].manager == "me"
+    body["spec"] = {"size": 2}
     with pytest.raises(ApiException) as conflict:
-        body["spec"] = {"size": 2}
         gadgets.server_side_apply(body=body, namespace=namespace, name="g", field_manager="you")
     assert conflict.value.status == 409
     forced = gadgets.server_side_apply(
