@@ -17,7 +17,7 @@ from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.verbs.binding import CREATED
 from attractor.apiserver.verbs.call import Call
 from attractor.apiserver.verbs.delete import delete
-from attractor.apiserver.verbs.subkinds import read_body
+from attractor.apiserver.verbs.subkinds import admit, read_body
 from attractor.objects.errors import Forbidden, InternalError, TooManyRequests
 from attractor.objects.gvk import GroupResource, GroupVersionKind
 from attractor.objects.labels import LabelSelector
@@ -41,8 +41,7 @@ def evict(call: Call) -> Response:
         raise method_not_allowed()
     eviction, warnings = read_body(call, EVICTION)
     pod = call.kind.decode(call.existing().value)
-    call.admit(eviction, None)
-    call.admit_finally(eviction, None)
+    admit(call, eviction)
     said = options.delete_options({}, eviction.get("deleteOptions"))
     if op.write.dry_run:
         said = msgspec.structs.replace(said, dry_run=True)
