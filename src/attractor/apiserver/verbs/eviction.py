@@ -1,7 +1,8 @@
 """``pods/eviction``: a delete that respects PodDisruptionBudgets.
 
-The budget is what its status says: whoever counts healthy pods (a disruption controller, a test) writes
-``disruptionsAllowed``, and an eviction takes one from it in the same transaction that deletes the pod.
+The budget is what its status says: whoever counts healthy pods (the planner in ``disruption``, or somebody else when
+that controller is off) writes ``disruptionsAllowed``, and an eviction takes one from it in the same transaction that
+deletes the pod.
 """
 
 from __future__ import annotations
