@@ -24,18 +24,23 @@ class Source(Protocol):
 
     def now(self) -> str:
         """The time, as ``metav1.Time`` writes it."""
+        ...
 
     def now_micro(self) -> str:
         """The time, as ``metav1.MicroTime`` writes it."""
+        ...
 
     def uid(self) -> str:
         """A fresh uid."""
+        ...
 
     def suffix(self) -> str:
         """Five characters that make a generated name unlikely to be taken."""
+        ...
 
     def draw(self, below: int) -> int:
         """A number from 0 up to but not including ``below``, for allocations."""
+        ...
 
 
 class Transaction:

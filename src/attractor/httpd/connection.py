@@ -54,9 +54,11 @@ class Observer(Protocol):
 
     def answered(self, method: str, code: int, took_s: float) -> None:
         """A request was answered, or its stream has begun."""
+        ...
 
     def disconnected(self, why: str) -> None:
         """A client was disconnected for a reason of the server's."""
+        ...
 
 
 class Shared:
