@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.apiserver.authorization import Attributes
 from attractor.apiserver.decoding import decode_object
+from attractor.apiserver.metadata import set_managed_fields
 from attractor.apiserver.operation import User
 from attractor.apiserver.response import JsonBody, Response
-from attractor.apiserver.verbs.create import set_managed_fields
 from attractor.objects.errors import BadRequest, Invalid
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind
