@@ -74,8 +74,12 @@ class _Deletion(msgspec.Struct, rename="camel"):
     deletion_grace_period_seconds: int | None = None
     finalizers: list[str] | None = None
 
+    @property
+    def is_held(self) -> bool:
+        return bool(self.finalizers or self.deletion_grace_period_seconds)
 
-class _Deleted(msgspec.Struct):
+
+class _Answer(msgspec.Struct):
     kind: str = ""
     metadata: _Deletion | None = None
 
@@ -353,7 +357,7 @@ class Writing(Requester):
             answer = (await self.request(request)).body
             if self.observer is not None and is_told:
                 if subresource in {"", "status", "finalize"}:
-                    self.observer.wrote(mapped.info, encoded(answer))
+                    self._tell_written(mapped.info, answer)
                 else:
                     self.observer.unsure(mapped.info, key)
         return answer
@@ -378,19 +382,26 @@ class Writing(Requester):
         finally:
             observer.settled(info, key)
 
-    def _tell_deleted(self, info: ResourceInfo, key: Key, uid: str, answer: bytes) -> None:
-        """An object that is still held by finalizers or a grace period was written, not removed."""
+    def _tell_written(self, info: ResourceInfo, answer: bytes) -> None:
+        """Removing the last finalizer of an object that is to be deleted removes the object."""
         assert self.observer is not None
-        told = msgspec.json.decode(answer, type=_Deleted)
+        meta, obj = msgspec.json.decode(answer, type=_Answer).metadata, encoded(answer)
+        if meta is not None and meta.deletion_timestamp and not meta.is_held:
+            self.observer.deleted(info, obj.key, obj.uid)
+        else:
+            self.observer.wrote(info, obj)
+
+    def _tell_deleted(self, info: ResourceInfo, key: Key, uid: str, answer: bytes) -> None:
+        """An object that finalizers or a grace period still hold was written, not removed."""
+        assert self.observer is not None
+        told = msgspec.json.decode(answer, type=_Answer)
         if told.kind == "Status" or told.metadata is None:
             uid = uid or str((parsed(answer).get("details") or {}).get("uid") or "")
             self.observer.deleted(info, key, uid)
-            return
-        meta, obj = told.metadata, encoded(answer)
-        if meta.deletion_timestamp and (meta.finalizers or meta.deletion_grace_period_seconds):
-            self.observer.wrote(info, obj)
+        elif told.metadata.deletion_timestamp and told.metadata.is_held:
+            self.observer.wrote(info, encoded(answer))
         else:
-            self.observer.deleted(info, key, obj.uid)
+            self.observer.deleted(info, key, encoded(answer).uid)
 
 
 def _json(obj: Resource | JsonObject) -> JsonObject:
