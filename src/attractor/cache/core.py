@@ -253,19 +253,20 @@ class ViewCore:
 
     def wrote(self, obj: EncodedObject, *, in_scope: bool = True) -> None:
         """A write was acknowledged; the answer is the object as stored, and may have left this view's scope with it."""
-        floor, flight = self._floors.get(obj.key), self._in_flight.get(obj.key, InFlight())
-        if isinstance(floor, Removed) and (floor.uid == obj.uid or flight.overlapped):
-            if floor.uid != obj.uid:
-                self.unsure(obj.key)
-            return
-        if isinstance(floor, Wrote) and self._reached(floor.version, obj.resource_version):
-            return
         self._order += 1
-        seen = self.seen.get(obj.key)
-        is_seen = (
-            seen is not None and seen.uid == obj.uid and self._reached(seen.resource_version, obj.resource_version)
-        )
         made = Wrote(obj if in_scope else None, obj.uid, obj.resource_version, self._order)
+        floor, seen = self._floors.get(obj.key), self.seen.get(obj.key)
+        is_seen = seen is not None and seen.uid == obj.uid and self._reached(seen.resource_version, obj.resource_version)
+        match floor:
+            case Wrote() if self._reached(floor.version, obj.resource_version):
+                return
+            case Removed() if floor.uid == obj.uid:
+                return
+            case Wrote():
+                pass
+            case _ if self._in_flight.get(obj.key, InFlight()).overlapped:
+                self.unsure(obj.key)
+                return
         if is_seen or self._is_told(made):
             self._floors.pop(obj.key, None)
         else:
@@ -275,12 +276,14 @@ class ViewCore:
         """A delete was acknowledged and the object is gone; an empty uid where the answer did not say which one."""
         floor, flight = self._floors.get(key), self._in_flight.get(key, InFlight())
         seen = self.seen.get(key)
-        is_seen = seen is not None and seen.uid == uid
-        is_mixed = flight.overlapped and isinstance(floor, Wrote) and floor.uid != uid
-        if not uid or is_mixed or (flight.was_listed and not is_seen and uid not in flight.ended):
+        is_same = isinstance(floor, Wrote | Removed) and floor.uid == uid
+        if uid in flight.ended:
+            if is_same:
+                del self._floors[key]
+        elif not uid or (flight.overlapped and not is_same):
             self.unsure(key)
-        elif uid in flight.ended:
-            self._floors.pop(key, None)
+        elif flight.was_listed and (seen is None or seen.uid != uid):
+            self.unsure(key)
         else:
             self._remove(key, uid)
 
