@@ -83,7 +83,7 @@ class Scripted:
             raise answer
         return answer
 
-    async def open(self, request: ClientRequest) -> None:  # type: ignore[override]
+    async def open(self, request: ClientRequest) -> None:
         raise AssertionError("nothing is streamed here")
 
     async def aclose(self) -> None:

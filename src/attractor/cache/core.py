@@ -256,7 +256,8 @@ class ViewCore:
         self._order += 1
         made = Wrote(obj if in_scope else None, obj.uid, obj.resource_version, self._order)
         floor, seen = self._floors.get(obj.key), self.seen.get(obj.key)
-        is_seen = seen is not None and seen.uid == obj.uid and self._reached(seen.resource_version, obj.resource_version)
+        is_same = seen is not None and seen.uid == obj.uid
+        is_seen = is_same and seen is not None and self._reached(seen.resource_version, obj.resource_version)
         match floor:
             case Wrote() if self._reached(floor.version, obj.resource_version):
                 return
@@ -277,12 +278,11 @@ class ViewCore:
         floor, flight = self._floors.get(key), self._in_flight.get(key, InFlight())
         seen = self.seen.get(key)
         is_same = isinstance(floor, Wrote | Removed) and floor.uid == uid
+        is_missed = flight.was_listed and (seen is None or seen.uid != uid)
         if uid in flight.ended:
             if is_same:
                 del self._floors[key]
-        elif not uid or (flight.overlapped and not is_same):
-            self.unsure(key)
-        elif flight.was_listed and (seen is None or seen.uid != uid):
+        elif not uid or is_missed or (flight.overlapped and not is_same):
             self.unsure(key)
         else:
             self._remove(key, uid)
