@@ -33,12 +33,12 @@ def body(number: int) -> bytes:
 
 
 async def measure(server: Server, requests: list[Request]) -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     for request in requests:
         response = await server.handle(request)
         response.encode()
     assert response.code in {200, 201}, response.json()
-    return len(requests) / (time.perf_counter() - started)
+    return len(requests) / (time.process_time() - started)
 
 
 async def ours() -> dict[str, float]:
@@ -57,9 +57,9 @@ async def ours() -> dict[str, float]:
         "gets_per_s": await measure(server, gets),
         "merge_patches_per_s": await measure(server, patches),
     }
-    started = time.perf_counter()
+    started = time.process_time()
     (await server.handle(Request("GET", PATH))).encode()
-    found["list_5000_ms"] = (time.perf_counter() - started) * 1000
+    found["list_5000_ms"] = (time.process_time() - started) * 1000
     return found
 
 
@@ -80,10 +80,10 @@ def plain_dictionary() -> dict[str, float]:
         json.dumps(kept[f"c{number}"])
 
     def rate(step: Callable[[int], None]) -> float:
-        started = time.perf_counter()
+        started = time.process_time()
         for number in range(COUNT):
             step(number)
-        return COUNT / (time.perf_counter() - started)
+        return COUNT / (time.process_time() - started)
 
     return {"creates_per_s": rate(create), "gets_per_s": rate(get), "merge_patches_per_s": rate(patch)}
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.httpd.formats.jsonpath import Path, PathError
+from attractor.httpd.formats.jsonpath import MAX_RESULTS, Path, PathError
 
 OBJ: dict[str, Any] = {
     "metadata": {"annotations": {"example.org/color": "red", "a.b": "dotted"}, "labels": {}},
@@ -44,6 +44,8 @@ OBJ: dict[str, Any] = {
         (".status.conditions[?(@.type == 'Synced')].status", ["False"]),
         ('.status.conditions[?(@.type!="Ready")].type', ["Synced"]),
         (".status.conditions[?(@.n>1)].type", ["Synced"]),
+        ('.status.conditions[?(@["type"]=="Ready")].status', ["True"]),
+        ('.status.conditions[?(@.type=="a==b")].status', []),
         (".status.conditions[?(@.n<=2.5)].type", ["Ready", "Synced"]),
         (".status.conditions[?(@.absent)].type", []),
         (".status.conditions[?(@.status)].type", ["Ready", "Synced"]),
@@ -64,6 +66,17 @@ def test_path_finds_values_in_document_order(path: str, found: list[Any]) -> Non
 def test_path_that_cannot_be_read_is_refused(path: str) -> None:
     with pytest.raises(PathError):
         Path.parse(path)
+
+
+@pytest.mark.parametrize("path", ["." + "a" * 1000, ".a" + "[?(@.b)]" * 11, ".a[?(@.b=c)]"])
+def test_path_that_would_cost_too_much_or_means_nothing_is_refused(path: str) -> None:
+    with pytest.raises(PathError):
+        Path.parse(path)
+
+
+def test_walk_over_everything_stops_somewhere() -> None:
+    wide = {str(i): {str(j): j for j in range(100)} for i in range(100)}
+    assert len(Path.parse("." * 40 + "[*]").find(wide)) <= MAX_RESULTS
 
 
 @given(st.text(alphabet=".[]'\"?(@)=*:0a,\\ ", max_size=20))

@@ -84,7 +84,6 @@ def test_every_imperative_create_is_read_as_kubectl_meant_it(server: Recorder, c
     assert sent == meant
 
 
-@pytest.mark.slow
 def test_token_request_and_access_reviews_are_read(server: Recorder) -> None:
     server.sent.clear()
     server.kubectl("create", "token", "s", "--duration=10m", "--audience=a", code=1)  # no token in the answer
@@ -110,7 +109,6 @@ def test_api_resources_lists_builtin_and_custom_kinds(server: Recorder) -> None:
     assert len(rows) == len(listed)
 
 
-@pytest.mark.slow
 def test_explain_walks_builtin_and_custom_schemas(server: Recorder) -> None:
     assert "restartPolicy" in server.kubectl("explain", "deployment.spec.template.spec")
     assert "What the widget should be." in server.kubectl("explain", "widgets.spec")
@@ -129,7 +127,6 @@ def test_get_prints_the_columns_of_a_custom_kind(server: Recorder) -> None:
     assert [line.split() for line in server.kubectl("get", "widgets").splitlines()] == [["NAME", "SIZE"], ["w", "3"]]
 
 
-@pytest.mark.slow
 def test_get_prints_wide_and_sorted_tables_of_builtin_kinds(server: Recorder) -> None:
     pods = [
         {
@@ -161,7 +158,6 @@ def test_get_prints_wide_and_sorted_tables_of_builtin_kinds(server: Recorder) ->
     assert names == ["NAME", "b", "a"]
 
 
-@pytest.mark.slow
 def test_create_from_file_validates_against_the_published_schema_and_asks_for_strictness(
     server: Recorder, tmp_path: Path
 ) -> None:
@@ -172,7 +168,6 @@ def test_create_from_file_validates_against_the_published_schema_and_asks_for_st
     assert json.loads(server.sent[0].body)["spec"] == {"size": 1}
 
 
-@pytest.mark.slow
 def test_client_side_apply_of_a_builtin_kind_merges_lists_by_their_published_keys(
     server: Recorder, tmp_path: Path
 ) -> None:

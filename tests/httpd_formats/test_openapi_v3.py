@@ -151,6 +151,15 @@ def test_custom_kinds_are_not_patched_strategically() -> None:
     assert "application/strategic-merge-patch+json" not in content
 
 
+def test_delete_answers_with_the_object_where_kubernetes_does() -> None:
+    def answer(path: str) -> str:
+        rows = get(BUILTIN, "/openapi/v3/api/v1")["paths"][path]["delete"]["responses"]
+        return str(rows["200"]["content"]["application/json"]["schema"]["$ref"])
+
+    assert answer("/api/v1/namespaces/{namespace}/pods/{name}").endswith("core.v1.Pod")
+    assert answer("/api/v1/namespaces/{namespace}/configmaps/{name}").endswith("meta.v1.Status")
+
+
 def test_list_patch_metadata_of_builtin_kinds_is_published_for_client_side_apply() -> None:
     pod = get(BUILTIN, "/openapi/v3/api/v1")["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]
     assert pod["properties"]["containers"]["x-kubernetes-patch-merge-key"] == "name"

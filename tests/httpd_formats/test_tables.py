@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -297,3 +298,22 @@ def test_watch_error_stays_a_status_and_the_end_of_initial_events_keeps_its_anno
     mark = {"kind": "Pod", "metadata": {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}}
     row = watch.event("BOOKMARK", mark, NOW)["rows"][0]
     assert row["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+VECTORS = ZipFile(Path(__file__).parent / "published_protobuf.zip")
+
+
+@pytest.mark.parametrize("name", sorted(name for name in VECTORS.namelist() if name.endswith(".json")))
+def test_object_with_every_field_set_fills_every_column_with_its_type(name: str) -> None:
+    obj = json.loads(VECTORS.read(name))
+    gvk = GroupVersionKind.of(obj["apiVersion"], obj["kind"])
+    made = table(view(catalog_of(()), gvk, ""), obj, now=NOW)
+    cells = made["rows"][0]["cells"]
+    wanted: dict[str, type | tuple[type, ...]] = {
+        "integer": int,
+        "boolean": (bool, str),
+        "string": (str, int, bool),
+        "date": str,
+    }
+    for column, cell in zip(made["columnDefinitions"], cells, strict=gvk.kind != "IPAddress"):
+        assert isinstance(cell, wanted[column["type"]]), column["name"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 if TYPE_CHECKING:
     from attractor.objects.jsontypes import Json
@@ -24,8 +25,7 @@ APPLY_PATCH: PatchType = "application/apply-patch+yaml"
 FieldValidation = Literal["Ignore", "Warn", "Strict"]
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(msgspec.Struct, frozen=True):
     """Who asks."""
 
     name: str = "system:anonymous"
@@ -34,16 +34,14 @@ class User:
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Preconditions:
+class Preconditions(msgspec.Struct, frozen=True):
     """What must still be true of the object for a delete to happen."""
 
     uid: str | None = None
     resource_version: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(msgspec.Struct, frozen=True):
     """Options of create, update and patch."""
 
     dry_run: bool = False
@@ -52,8 +50,7 @@ class WriteOptions:
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteOptions(msgspec.Struct, frozen=True):
     """Options of delete and deletecollection."""
 
     dry_run: bool = False
@@ -62,8 +59,7 @@ class DeleteOptions:
     grace_period_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ListOptions:
+class ListOptions(msgspec.Struct, frozen=True):
     """Options of list, watch and deletecollection."""
 
     label_selector: str = ""
@@ -77,8 +73,7 @@ class ListOptions:
     timeout_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True):
     """One request that has been understood: the core's input."""
 
     verb: Verb
@@ -96,7 +91,7 @@ class Operation:
     write: WriteOptions = WriteOptions()
     delete: DeleteOptions = DeleteOptions()
     list: ListOptions = ListOptions()
-    user: User = field(default_factory=User)
+    user: User = User()
     user_agent: str = ""
 
     @property

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Query = Mapping[str, Sequence[str]]
 
 MAX_MANAGER_BYTES = 128
+DEFAULTS = WriteOptions()
 
 
 def _invalid(kind: str, errors: list[FieldError]) -> Invalid:
@@ -68,6 +69,8 @@ def _manager_errors(manager: str) -> list[FieldError]:
 
 def write_options(query: Query, kind: str, *, is_apply: bool = False) -> WriteOptions:
     """Options of create, update and patch; ``kind`` is CreateOptions, UpdateOptions or PatchOptions."""
+    if not query and not is_apply:
+        return DEFAULTS
     dry_run, errors = _dry_run(query.get("dryRun") or ())
     manager = _first(query, "fieldManager")
     force = _flag(query, "force")

@@ -28,10 +28,15 @@ _RETURN_DELETED = frozenset(
         ("", "resourcequotas"),
         ("", "serviceaccounts"),
         ("", "services"),
+        ("resource.k8s.io", "deviceclasses"),
+        ("resource.k8s.io", "resourceclaims"),
+        ("resource.k8s.io", "resourceclaimtemplates"),
+        ("resource.k8s.io", "resourceslices"),
         ("storage.k8s.io", "csidrivers"),
         ("storage.k8s.io", "csinodes"),
         ("storage.k8s.io", "storageclasses"),
         ("storage.k8s.io", "volumeattachments"),
+        ("storage.k8s.io", "volumeattributesclasses"),
     }
 )
 """Kinds whose delete answers with the object, as their published API says."""

@@ -7,10 +7,13 @@ import sys
 from typing import TYPE_CHECKING
 
 import attractor
-from attractor.cli import serve
+from attractor.cli import check, demo, replay, serve, tla
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+ROOMS = (demo, serve, check, replay, tla)
+"""Each has a ``register(subparsers)`` that adds its subcommands; a subcommand sets ``run`` to its function."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -19,8 +22,9 @@ def build_parser() -> argparse.ArgumentParser:
         prog="attractor", description="Write, run and prove Kubernetes-style controllers in Python."
     )
     parser.add_argument("--version", action="version", version=f"attractor {attractor.__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    serve.add_parser(commands)
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for room in ROOMS:
+        room.register(subparsers)
     return parser
 
 

@@ -19,7 +19,7 @@ from attractor.apiserver.kinds import in_order
 from attractor.apiserver.operation import APPLY_PATCH, JSON_PATCH, STRATEGIC_PATCH
 from attractor.apiserver.strategy import DecodeError
 from attractor.apiserver.verbs.create import create_object
-from attractor.apiserver.verbs.update import reset_fields, update_object
+from attractor.apiserver.verbs.update import update_object
 from attractor.objects import builtin
 from attractor.objects.errors import BadRequest, Conflict, Invalid, NotFound
 from attractor.objects.field import FieldError
@@ -48,7 +48,7 @@ def patch(call: Call) -> Response:
     live = kind.decode(entry.value)
     current = {**live, "metadata": {**live["metadata"], "resourceVersion": str(entry.revision)}}
     patched = patched_document(op, current, kind)
-    obj, warnings = decode_patched(kind, patched, op)
+    obj, warnings = decode_patched(kind, current, patched, op)
     check_name(obj, op)
     kind.strategy.default(obj)
     return update_object(call, entry, live, obj, warnings)
@@ -69,14 +69,21 @@ def _not_a_map(value: Any) -> str:
     return f"json: cannot unmarshal {go_kind(value)} into Go value of type map[string]interface {{}}"
 
 
-def decode_patched(kind: Kind, patched: Any, op: Operation) -> tuple[JsonObject, list[str]]:
+def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation) -> tuple[JsonObject, list[str]]:
     """The patched document in its kind's shape; what cannot be decoded is the patch's fault."""
     if not isinstance(patched, dict):
         raise _bad_patch(kind, patched, _not_a_map(patched))
+    document = {"kind": kind.gvk.kind, "apiVersion": kind.gvk.api_version, **patched}
+    # Patches share what they leave alone, and stored metadata is in shape: it need not be decoded again.
+    kept = current["metadata"] if document.get("metadata") is current["metadata"] else None
+    if kept is not None:
+        document["metadata"] = {}
     try:
-        decoded = _decode_as_said(kind, {"kind": kind.gvk.kind, "apiVersion": kind.gvk.api_version, **patched})
+        decoded = _decode_as_said(kind, document)
     except DecodeError as error:
         raise _bad_patch(kind, patched, str(error)) from None
+    if kept is not None:
+        decoded.obj["metadata"] = {**kept}
     complaints = strict_errors(op.duplicates, decoded.unknown)
     if op.write.field_validation == "Strict" and complaints:
         raise _bad_patch(kind, patched, strict_error(complaints))
@@ -141,7 +148,7 @@ def apply(call: Call) -> Response:
         force=op.write.force,
         now=txn.now,
         subresource=op.subresource,
-        reset=reset_fields(kind, op.subresource),
+        reset=kind.strategy.reset_fields(op.subresource),
     )
     obj, warnings = decode_object(kind, merged, op.duplicates, op.write.field_validation)
     if version:

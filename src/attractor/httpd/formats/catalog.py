@@ -83,8 +83,11 @@ def catalog_of(definitions: tuple[bytes, ...]) -> Catalog:
     for info in builtin.resources():
         if info.is_enabled_by_default:
             groups.setdefault(info.group, {}).setdefault(info.version, []).append(info)
-    for name in sorted({gvr.group for gvr in custom}):
-        _add_group(groups.setdefault(name, {}), [one.info for gvr, one in custom.items() if gvr.group == name])
+    by_group: dict[str, list[ResourceInfo]] = {}
+    for gvr, one in custom.items():
+        by_group.setdefault(gvr.group, []).append(one.info)
+    for name in sorted(by_group):
+        _add_group(groups.setdefault(name, {}), by_group[name])
     return Catalog(digest.hexdigest(), groups, custom)
 
 

@@ -13,17 +13,20 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MAX_RESULTS = 10_000
+MAX_RESULTS = 1_000
 """How many values a step may yield; recursive descent over a large object stops there."""
+MAX_LENGTH = 1_000
+"""How long a path may be: it comes from users, and is walked for each row."""
+MAX_FILTERS = 10
 
 _FIELD = re.compile(r"((?:[^.\[\]\s\\]|\\.)+)")
 _SLICE = re.compile(r"(-?\d*)(?::(-?\d*)(?::(\d*))?)?")
-_COMPARISON = re.compile(r"\s*(.*?)\s*(==|!=|<=|>=|<|>)\s*(.*?)\s*", re.DOTALL)
 
 
 class PathError(ValueError):
@@ -43,6 +46,8 @@ class Path:
     @lru_cache(maxsize=1024)
     def parse(text: str) -> Path:
         """Read a path, with or without braces around it; raises ``PathError``."""
+        if len(text) > MAX_LENGTH or text.count("?(") > MAX_FILTERS:
+            raise PathError(f"a path has at most {MAX_LENGTH} characters and {MAX_FILTERS} filters")
         inner = text.strip()
         if inner.startswith("{") and inner.endswith("}"):
             inner = inner[1:-1].strip()
@@ -52,7 +57,7 @@ class Path:
         """Every value that the path leads to, in document order."""
         found = [value]
         for step in self._steps:
-            found = [one for item in found for one in step(item)][:MAX_RESULTS]
+            found = list(islice((one for item in found for one in step(item)), MAX_RESULTS))
         return found
 
 
@@ -179,10 +184,10 @@ def _descend(value: Any) -> Iterator[Any]:
 
 
 def _filter(text: str) -> Callable[[Any], Iterator[Any]]:
-    found = _COMPARISON.fullmatch(text)
-    left = _operand(found.group(1) if found else text.strip())
-    right = _operand(found.group(3)) if found else None
-    compare = _COMPARE[found.group(2)] if found else None
+    one, operator, other = _compared(text)
+    left = _operand(one)
+    right = _operand(other) if operator else None
+    compare = _COMPARE.get(operator)
 
     def step(value: Any) -> Iterator[Any]:
         for item in value if isinstance(value, list) else ():
@@ -196,6 +201,24 @@ def _filter(text: str) -> Callable[[Any], Iterator[Any]]:
                 yield item
 
     return step
+
+
+def _compared(text: str) -> tuple[str, str, str]:
+    """The two sides of a comparison and what stands between them; quotes and brackets hide operators."""
+    quote, depth = "", 0
+    for at, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote and text[at - 1] != "\\" else quote
+        elif char in "\"'":
+            quote = char
+        elif char in "[]":
+            depth += 1 if char == "[" else -1
+        elif not depth and char in "=!<>":
+            operator = text[at : at + 2] if text[at : at + 2] in _COMPARE else char
+            if operator not in _COMPARE:
+                raise PathError(f"unrecognized operator in filter {text!r}")
+            return text[:at].strip(), operator, text[at + len(operator) :].strip()
+    return text.strip(), "", ""
 
 
 def _operand(text: str) -> Callable[[Any], list[Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from attractor.apiserver.registry import builtin_kind
 from attractor.objects import builtin
 
 if TYPE_CHECKING:
@@ -171,6 +172,10 @@ class _Rows:
             if sub.name not in _UPGRADING:
                 yield from self._subresource(sub)
 
+    def _returns_deleted(self) -> bool:
+        kind = builtin_kind(*self.info.gvr) if self.info.definition else None
+        return kind is not None and kind.returns_deleted
+
     def _article(self) -> str:
         kind = self.info.kind
         if kind.endswith("s") and not kind.endswith("ss"):  # Endpoints
@@ -203,7 +208,7 @@ class _Rows:
             yield self._row(path, "put", "put", "replace", f"replace the specified {kind}", _WRITE, self.own)
         if "delete" in verbs:
             row = self._row(path, "delete", "delete", "delete", f"delete {self._article()}", _DELETE, DELETE_OPTIONS)
-            yield row._replace(answer=STATUS)
+            yield row if self._returns_deleted() else row._replace(answer=STATUS)
         if "patch" in verbs:
             what = f"partially update the specified {kind}"
             yield self._row(path, "patch", "patch", "patch", what, (*_WRITE, "force"), PATCH)

@@ -44,8 +44,11 @@ def reference(name: str, description: str = "") -> JsonObject:
     return {"allOf": [ref], "description": description} if description else ref
 
 
-def builtin_schemas(names: Iterable[str], served: GroupVersion) -> dict[str, JsonObject]:
-    """These definitions and all that they refer to, by name, with descriptions."""
+def builtin_schemas(names: Iterable[str], served: GroupVersion | None = None) -> dict[str, JsonObject]:
+    """These definitions and all that they refer to, by name, with descriptions.
+
+    Kinds of every group are marked as those of one, for a document about it.
+    """
     found: dict[str, JsonObject] = {}
     waiting = list(names)
     while waiting:
@@ -53,7 +56,7 @@ def builtin_schemas(names: Iterable[str], served: GroupVersion) -> dict[str, Jso
         if name in found:
             continue
         doc = builtin.document(name)
-        if name in _OF_MANY_GROUPS:
+        if name in _OF_MANY_GROUPS and served is not None:
             own = (("", "v1"), tuple(served))
             doc[GVK] = [mark for mark in doc[GVK] if (mark["group"], mark["version"]) in own]
         found[name] = doc

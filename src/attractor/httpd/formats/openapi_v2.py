@@ -37,7 +37,7 @@ from attractor.httpd.formats.openapi_schemas import (
     custom_schema,
     gvk_mark,
 )
-from attractor.objects.builtin import KUBERNETES_VERSION, document
+from attractor.objects.builtin import KUBERNETES_VERSION
 from attractor.objects.errors import NotAcceptable
 
 if TYPE_CHECKING:
@@ -107,8 +107,7 @@ def _definitions(catalog: Catalog, infos: list[ResourceInfo]) -> dict[str, JsonO
             custom, name = catalog.custom[info.gvr], definition_name(info)
             found[name] = _custom_shape(custom_schema(custom))
             found[definition_name(info, list_kind)] = to_v2(custom_list_schema(custom, name))
-    names = wanted - {TEXT, ""} - found.keys()
-    builtin = {name: document(name) for name in builtin_schemas(names, catalog.group_versions[0])}
+    builtin = builtin_schemas(wanted - {TEXT, ""} - found.keys())
     return {**{name: to_v2(doc) for name, doc in builtin.items()}, **found}
 
 

@@ -46,7 +46,7 @@ from attractor.objects.errors import NotAcceptable
 from attractor.objects.gvk import GroupVersion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from attractor.httpd.formats.catalog import Catalog
     from attractor.objects.builtin import ResourceInfo
@@ -113,12 +113,18 @@ def index(catalog: Catalog) -> bytes:
 
 def document_hash(catalog: Catalog, served: GroupVersion) -> str:
     """Changes when the document does: it is a hash of all that the document is made from."""
-    digest = sha512(f"{KUBERNETES_VERSION} {_REVISION} {served}".encode())
+    return _hashes(catalog)[served]
+
+
+@lru_cache(maxsize=4)
+def _hashes(catalog: Catalog) -> Mapping[GroupVersion, str]:
+    digests = {
+        served: sha512(f"{KUBERNETES_VERSION} {_REVISION} {served}".encode()) for served in catalog.group_versions
+    }
     for gvr, custom in catalog.custom.items():
-        if gvr.group_version == served:
-            digest.update(repr(custom.info).encode())
-            digest.update(orjson.dumps([custom.version, custom.list_kind], option=orjson.OPT_SORT_KEYS))
-    return digest.hexdigest().upper()
+        told = [custom.version, custom.list_kind, repr(custom.info)]
+        digests[gvr.group_version].update(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
+    return {served: digest.hexdigest().upper() for served, digest in digests.items()}
 
 
 @lru_cache(maxsize=16)
