@@ -28,7 +28,8 @@ class Served:
     def __init__(self, directory: Path, *options: str) -> None:
         self.directory = directory
         self.kubeconfig = directory / "kubeconfig"
-        command = [sys.executable, "-m", "attractor", "serve", "--state-dir", str(directory / "state")]
+        command = [sys.executable, "-m", "attractor", "serve", "--controllers", "none"]
+        command += ["--state-dir", str(directory / "state")]
         command += ["--kubeconfig", str(self.kubeconfig), *(options or ("--listen", "127.0.0.1:0"))]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         watchdog = threading.Timer(PATIENCE_S, self.process.kill)
@@ -61,7 +62,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(authenticator=Authenticator({"admin-token": ADMIN})) as running:
+    async with EmbeddedCluster(controllers=(), authenticator=Authenticator({"admin-token": ADMIN})) as running:
         yield running
 
 
