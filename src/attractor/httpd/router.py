@@ -88,7 +88,13 @@ class Router:
     async def __call__(self, request: HttpRequest, peer: Peer) -> Reply:
         """Answer one request; a refusal is an answer too."""
         try:
-            user = self._authenticator.authenticate(request, peer)
+            return await self.answer(request, self._authenticator.authenticate(request, peer))
+        except ApiError as error:
+            return status_reply(error)
+
+    async def answer(self, request: HttpRequest, user: User) -> Reply:
+        """Answer one request of a user who is known already."""
+        try:
             query = parse_query(request.query)
             if MASTERS not in user.groups:
                 self._authorize(user, request, query)
