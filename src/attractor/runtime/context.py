@@ -124,7 +124,8 @@ class Context:
 
     def merge(self, original: R, changed: R, *, subresource: str = "") -> effects.Patch[R]:
         """Write what differs between two copies of an object; raises ``Conflict`` if it changed since ``original``."""
-        body = cast("JsonObject", merge_patch_between(original.to_dict(), changed.to_dict()))
+        before, after = _part(original, subresource), _part(changed, subresource)
+        body = cast("JsonObject", merge_patch_between(before, after))
         metadata = {**(body.get("metadata") or {}), "resourceVersion": original.metadata.resource_version}
         return effects.Patch(type(original), original.key, {**body, "metadata": metadata}, "merge", subresource)
 
@@ -175,6 +176,14 @@ class Context:
     def schedule(self, key: Key | None = None) -> effects.Schedule:
         """Ask for a reconcile (of this object unless said), debounced."""
         return effects.Schedule(key or self.key)
+
+
+def _part(obj: Resource, subresource: str) -> JsonObject:
+    """What of an object a write of this subresource can change."""
+    value = obj.to_dict()
+    if subresource:
+        return {subresource: value.get(subresource) or {}}
+    return {name: part for name, part in value.items() if name != "status"}
 
 
 class _Proxy:
