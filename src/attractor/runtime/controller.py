@@ -19,7 +19,7 @@ import inspect
 import re
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict, Unpack, overload, runtime_checkable
 
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.resource import Resource
@@ -124,8 +124,21 @@ class Controller:
     @property
     def kinds(self) -> tuple[type[Resource], ...]:
         """Every kind that is watched, the reconciled one first, each once."""
-        others = (declared.kind for declared in (*self.owns, *self.watches, *self.indexes))
-        return tuple(dict.fromkeys((self.for_.kind, *others)))
+        parts: tuple[For | Owns | Watches | Index, ...] = (self.for_, *self.owns, *self.watches, *self.indexes)
+        return tuple(dict.fromkeys(part.kind for part in parts))
+
+
+class ControllerOptions(TypedDict, total=False):
+    """The options of ``controller`` that are fields of ``Controller`` as they are."""
+
+    indexes: Sequence[Index]
+    externals: Sequence[type]
+    permissions: Sequence[Permission]
+    workers: int
+    timeout_s: float | None
+    background_limit: int
+    limiter: Callable[[], Limiter] | None
+    needs_leader: bool
 
 
 @overload
@@ -137,7 +150,7 @@ def controller(
     owns: Sequence[type[Resource] | Owns] = (),
     watches: Sequence[Watches] = (),
     sources: Sequence[AsyncIterable[Key]] = (),
-    **options: Any,
+    **options: Unpack[ControllerOptions],
 ) -> Controller: ...
 @overload
 def controller(
@@ -147,7 +160,7 @@ def controller(
     owns: Sequence[type[Resource] | Owns] = (),
     watches: Sequence[Watches] = (),
     sources: Sequence[AsyncIterable[Key]] = (),
-    **options: Any,
+    **options: Unpack[ControllerOptions],
 ) -> Callable[[ReconcileFunction], Controller]: ...
 def controller(
     reconcile: ReconcileFunction | Reconciles | None = None,
@@ -157,11 +170,11 @@ def controller(
     owns: Sequence[type[Resource] | Owns] = (),
     watches: Sequence[Watches] = (),
     sources: Sequence[AsyncIterable[Key]] = (),
-    **options: Any,
+    **options: Unpack[ControllerOptions],
 ) -> Controller | Callable[[ReconcileFunction], Controller]:
     """Declare a controller, as a decorator of its reconcile function or around a ``Reconciler``.
 
-    ``options`` are the other fields of ``Controller``. Raises ``BuilderError``.
+    Raises ``BuilderError``.
     """
 
     def declare(function: ReconcileFunction | Reconciles) -> Controller:
@@ -179,7 +192,7 @@ def controller(
             owns=tuple(item if isinstance(item, Owns) else Owns(item) for item in owns),
             watches=tuple(watches),
             sources=tuple(sources),
-            **{key: tuple(value) if isinstance(value, list) else value for key, value in options.items()},
+            **{key: tuple(value) if isinstance(value, list) else value for key, value in options.items()},  # type: ignore[arg-type]
         )
 
     return declare if reconcile is None else declare(reconcile)
@@ -194,14 +207,21 @@ def _check(declared: Controller) -> None:
     name = declared.name
     if not _NAME.fullmatch(name):
         raise BuilderError(
-            f"controller name {name!r} is no DNS label: use lower-case letters, digits and dashes, as in name='my-pairs'"
+            f"controller name {name!r} is no DNS label: use lower-case letters, digits and dashes, "
+            "as in name='my-pairs'"
         )
-    for item in (declared.for_, *declared.owns, *declared.watches, *declared.indexes):
+    parts: tuple[For | Owns | Watches | Index, ...] = (
+        declared.for_,
+        *declared.owns,
+        *declared.watches,
+        *declared.indexes,
+    )
+    for item in parts:
         kind: Any = item.kind
         if not (isinstance(kind, type) and issubclass(kind, Resource) and hasattr(kind, "gvk")):
             raise BuilderError(
-                f"controller {name!r}: {type(item).__name__}({kind!r}) needs the class of a kind, a subclass of Resource "
-                'with a version, as in class ConfigPair(Resource, group="example.org", version="v1")'
+                f"controller {name!r}: {type(item).__name__}({kind!r}) needs the class of a kind, a subclass of "
+                'Resource with a version, as in class ConfigPair(Resource, group="example.org", version="v1")'
             )
     if declared.workers < 1:
         raise BuilderError(f"controller {name!r} has {declared.workers} workers, so it would never run; use 1 or more")
@@ -221,7 +241,8 @@ def _check_reconcile(declared: Controller) -> None:
         inspect.signature(function).bind(None, None)
     except TypeError:
         raise BuilderError(
-            f"controller {declared.name!r}: its reconcile must take a context and a key: `async def reconcile(ctx, key)`"
+            f"controller {declared.name!r}: its reconcile must take a context and a key: "
+            "`async def reconcile(ctx, key)`"
         ) from None
 
 
@@ -234,8 +255,8 @@ def _check_watches(declared: Controller) -> None:
     for watched in declared.watches:
         if (watched.to_keys is None) == (not watched.index):
             raise BuilderError(
-                f"controller {name!r}: Watches({watched.kind.__name__}) needs either `to_keys`, a function from an object "
-                f"to the keys to reconcile, or `index`, the name of an index of {kind.__name__}"
+                f"controller {name!r}: Watches({watched.kind.__name__}) needs either `to_keys`, a function from an "
+                f"object to the keys to reconcile, or `index`, the name of an index of {kind.__name__}"
             )
         if watched.index and watched.index not in known:
             raise BuilderError(
