@@ -9,10 +9,8 @@ become one Event "(combined from similar events)"; an object that tells more tha
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from attractor.objects.errors import ApiError, NotFound
@@ -21,6 +19,9 @@ from attractor.runtime.fieldlogger import FieldLogger
 from attractor.runtime.toolkit.channel import Channel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
     from attractor.client import Client
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.resource import Resource
@@ -124,9 +125,10 @@ def subject_of(obj: Resource) -> tuple[str, str, str, str, str]:
 class EventRecorder:
     """Writes Events in the background; its owner runs ``run()`` in a task group."""
 
-    def __init__(self, client: Client, metrics: Metrics, *, instance: str = "") -> None:
+    def __init__(self, client: Client, metrics: Metrics, now: Callable[[], datetime], *, instance: str = "") -> None:
         self._client = client
         self._metrics = metrics
+        self._now = now
         self._instance = instance
         self._correlator = EventCorrelator()
         self._waiting: Channel[tuple[str, Record, int]] = Channel()
@@ -134,8 +136,8 @@ class EventRecorder:
 
     def record(self, controller: str, obj: Resource, type_: EventKind, reason: str, message: str) -> None:
         """Tell; when too many wait to be written, the event is dropped and counted as such."""
-        now = datetime.now(UTC)
-        record = self._correlator.correlate(Occurrence(subject_of(obj), type_, reason, message), now)
+        occurrence = Occurrence(subject_of(obj), type_, reason, message)
+        record = self._correlator.correlate(occurrence, self._now())
         if record is None or len(self._waiting) >= MAX_WAITING:
             self._metrics.events.add("dropped")
             return
@@ -152,11 +154,6 @@ class EventRecorder:
             except ApiError as error:
                 self._metrics.events.add("failed")
                 self._log.warning("event not written", reason=record.occurrence.reason, error=error.message)
-
-    async def flush(self) -> None:
-        """Let the writer have a turn until nothing waits."""
-        while len(self._waiting):
-            await asyncio.sleep(0)
 
     async def _write(self, controller: str, record: Record) -> None:
         from attractor.objects.builtin.core_v1 import Event

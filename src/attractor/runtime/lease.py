@@ -84,7 +84,7 @@ class Candidate:
 
     def claim(self, lease: Lease | None, wall: datetime) -> Lease:
         """The Lease as it must be stored for this process to lead."""
-        stamp = MicroTime(wall)
+        stamp = MicroTime.of(wall)
         me = self.election.identity
         spec = LeaseSpec(
             holder_identity=me,
@@ -109,15 +109,16 @@ class Candidate:
         given_up = lease.deep_copy()
         given_up.spec.holder_identity = ""
         given_up.spec.lease_duration_seconds = 1
-        given_up.spec.renew_time = MicroTime(wall)
+        given_up.spec.renew_time = MicroTime.of(wall)
         return given_up
 
 
 class LeaderElector:
     """``async with elector.leading(stop=...)`` waits for the Lease, keeps it inside, and releases it at the end."""
 
-    def __init__(self, client: Client, election: Election) -> None:
+    def __init__(self, client: Client, election: Election, *, now: Callable[[], datetime] | None = None) -> None:
         self._client = client
+        self._now = now or _wall_clock
         self.election = election
         self._candidate = Candidate(election)
         self._lease: Lease | None = None
@@ -174,7 +175,7 @@ class LeaderElector:
         return self._candidate.free_in_s(self._lease, _now_s())
 
     async def _claim(self) -> None:
-        claimed = self._candidate.claim(self._lease, datetime.now(UTC))
+        claimed = self._candidate.claim(self._lease, self._now())
         if self._lease is None:
             self._lease = await self._client.create(claimed)
         else:
@@ -236,10 +237,14 @@ class LeaderElector:
         assert self._lease is not None
         try:
             async with asyncio.timeout(self.election.retry_period_s):
-                await self._client.update(self._candidate.released(self._lease, datetime.now(UTC)))
+                await self._client.update(self._candidate.released(self._lease, self._now()))
             self._log.info("released")
         except (ApiError, TimeoutError):
             self._log.warning("could not release the lease; it expires by itself")
+
+
+def _wall_clock() -> datetime:
+    return datetime.now(UTC)
 
 
 def _now_s() -> float:
