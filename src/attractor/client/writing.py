@@ -52,8 +52,14 @@ class WriteObserver(Protocol):
     def wrote(self, info: ResourceInfo, written: EncodedObject) -> None:
         """The server stored this object."""
 
+    def deleting(self, info: ResourceInfo, key: Key) -> None:
+        """A delete is about to be sent; ``delete_ended`` follows in any case."""
+
     def deleted(self, info: ResourceInfo, key: Key, uid: str) -> None:
         """The server removed the object; ``uid`` is empty where the answer did not say."""
+
+    def delete_ended(self, info: ResourceInfo, key: Key) -> None:
+        """The delete was answered or failed; what came of it was told before."""
 
     def unsure(self, info: ResourceInfo, key: Key) -> None:
         """The object's state is not what it was thought to be, or no longer known: read it from the server."""
@@ -284,7 +290,7 @@ class Writing(Requester):
             mapped, at = await self.mapping.find(kind), Key(*key)
         body = _delete_options(uid, resource_version, propagation, grace_period_s, dry_run)
         request = ClientRequest("DELETE", object_path(mapped, at), body=orjson.dumps(body))
-        with self._telling_failures(mapped.info, at, is_told=not dry_run):
+        with self._telling_failures(mapped.info, at, is_told=not dry_run), self._telling_deletion(mapped.info, at):
             answer = (await self.request(request)).body
             if self.observer is not None and not dry_run:
                 self._tell_deleted(mapped.info, at, uid, answer)
@@ -362,6 +368,18 @@ class Writing(Requester):
             if is_told and key.name and self.observer is not None:
                 self.observer.unsure(info, key)
             raise
+
+    @contextmanager
+    def _telling_deletion(self, info: ResourceInfo, key: Key) -> Iterator[None]:
+        """A delete is under way."""
+        observer = self.observer
+        if observer is not None:
+            observer.deleting(info, key)
+        try:
+            yield
+        finally:
+            if observer is not None:
+                observer.delete_ended(info, key)
 
     def _tell_deleted(self, info: ResourceInfo, key: Key, uid: str, answer: bytes) -> None:
         """An object that is still held by finalizers or a grace period was written, not removed."""
