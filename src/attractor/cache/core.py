@@ -100,19 +100,17 @@ def version_reached(have: str, want: str) -> bool:
 
 
 class ViewCore:
-    """The view. ``decode`` is for index functions; ``in_scope`` says whether an object belongs to this view."""
+    """The view. ``decode`` is for index functions; ``reached`` compares versions."""
 
     def __init__(
         self,
         decode: Callable[[EncodedObject], Any],
         *,
         indexes: Mapping[str, IndexFunction] | None = None,
-        in_scope: Callable[[EncodedObject], bool] = lambda _: True,
         reached: Callable[[str, str], bool] = version_reached,
     ) -> None:
         self.seen = Indexer(decode, indexes or {})
         """What the watch told; handlers have heard of exactly this."""
-        self._in_scope = in_scope
         self._reached = reached
         self._floors: dict[Key, Floor] = {}
         """Own writes that the watch has not caught up with."""
@@ -217,7 +215,7 @@ class ViewCore:
                 self._settle(lambda _, floor: self._is_told(floor))
 
     def _is_told(self, floor: Floor) -> bool:
-        """Whether the watch has passed a write. One version may have several objects: its own event tells the equal one."""
+        """Whether the watch has passed a write; one version may have several objects, so equal is not enough."""
         if not isinstance(floor, Wrote) or not self.version:
             return False
         return floor.version != self.version and self._reached(self.version, floor.version)
@@ -228,8 +226,8 @@ class ViewCore:
 
     # What this process does.
 
-    def wrote(self, obj: EncodedObject) -> None:
-        """A write was acknowledged; the answer is the object as stored."""
+    def wrote(self, obj: EncodedObject, *, in_scope: bool = True) -> None:
+        """A write was acknowledged; the answer is the object as stored, and may have left this view's scope with it."""
         self._order += 1
         seen, floor = self.seen.get(obj.key), self._floors.get(obj.key)
         is_seen = (
@@ -238,8 +236,7 @@ class ViewCore:
         is_older = isinstance(floor, Wrote) and self._reached(floor.version, obj.resource_version)
         if is_older:
             return
-        shown = obj if self._in_scope(obj) else None
-        made = Wrote(shown, obj.resource_version, self._order)
+        made = Wrote(obj if in_scope else None, obj.resource_version, self._order)
         if is_seen or self._is_told(made):
             self._floors.pop(obj.key, None)
         else:

@@ -7,9 +7,11 @@ names a kind), ``reading`` and ``writing`` (each call and what it raises), ``ret
 """
 
 from attractor.client.client import Client
+from attractor.client.config import ClientConfig, in_cluster_config
 from attractor.client.errors import AnswerLost, ConfigError, GarbledAnswer, ServerUnreachable
 from attractor.client.events import Bookmark, Event, WatchEvent
 from attractor.client.kinds import Encoded, EncodedObject, MetadataOnly, ObjectList, PartialObjectMetadata, Scale
+from attractor.client.kubeconfig import find_config, load_kubeconfig
 from attractor.client.retry import NO_RETRY, RetryPolicy
 from attractor.client.transport import ByteStream, ClientRequest, ClientResponse, Transport
 from attractor.client.watching import Watch
@@ -21,6 +23,7 @@ __all__ = [
     "Bookmark",
     "ByteStream",
     "Client",
+    "ClientConfig",
     "ClientRequest",
     "ClientResponse",
     "ConfigError",
@@ -38,4 +41,7 @@ __all__ = [
     "Watch",
     "WatchEvent",
     "WriteObserver",
+    "find_config",
+    "in_cluster_config",
+    "load_kubeconfig",
 ]

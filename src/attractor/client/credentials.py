@@ -115,6 +115,40 @@ class TokenFile:
         return True
 
 
+class CertificateFiles:
+    """A certificate and its key in files that somebody else renews; both are read again when they may have changed."""
+
+    def __init__(
+        self, certificate: Path, key: Path, authorization: str = "", now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._paths = (certificate, key)
+        self._authorization = authorization
+        self._now = now
+        self._read_at = 0.0
+        self._credential: Credential | None = None
+
+    async def current(self) -> Credential:
+        """The files' pair; files that cannot be read any more leave the last pair in use."""
+        now = self._now()
+        if self._credential is None or now - self._read_at >= TOKEN_FILE_AGE_S:
+            self._read_at = now
+            try:
+                pair = ClientCertificate(*(path.read_bytes() for path in self._paths))
+            except OSError as error:
+                if self._credential is None:
+                    raise ConfigError(
+                        f"client certificate {error.filename} cannot be read: {error.strerror}"
+                    ) from error
+                return self._credential
+            self._credential = Credential(self._authorization, pair)
+        return self._credential
+
+    def rejected(self, credential: Credential) -> bool:
+        """The files may have a newer pair."""
+        self._read_at = float("-inf")
+        return True
+
+
 @dataclass(frozen=True, slots=True)
 class ExecConfig:
     """A credential plugin, as a kubeconfig describes it."""
