@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from attractor.objects.errors import NotFound
 from attractor.runtime import effects
@@ -20,19 +20,7 @@ if TYPE_CHECKING:
     from attractor.objects.resource import Resource
     from attractor.runtime.effects import Effect
     from attractor.runtime.events import EventRecorder
-
-
-class CachedReader(Protocol):
-    """What the performer needs of a cache: reads of the kinds that it follows."""
-
-    def follows(self, kind: Any) -> bool:
-        """Whether this kind is cached."""
-
-    async def get(self, kind: type[Resource], key: Key) -> Any:
-        """One object; raises ``NotFound``."""
-
-    async def list(self, kind: type[Resource], namespace: str, labels: str, index: tuple[str, str] | None) -> list[Any]:
-        """The selected objects, in order of their keys."""
+    from attractor.runtime.views import Views
 
 
 class UnknownExternal(LookupError):
@@ -62,7 +50,7 @@ class Performer:
         name: str,
         *,
         client: Client,
-        cache: CachedReader,
+        views: Views,
         recorder: EventRecorder,
         externals: Mapping[type, object],
         now: Callable[[], datetime],
@@ -72,7 +60,7 @@ class Performer:
     ) -> None:
         self._name = name
         self._client = client
-        self._cache = cache
+        self._views = views
         self._recorder = recorder
         self._externals = externals
         self._now = now
@@ -104,8 +92,8 @@ class Performer:
 
     async def _get(self, effect: effects.Get[Any]) -> Any:
         try:
-            if effect.is_cached and self._cache.follows(effect.kind):
-                return await self._cache.get(cast("type[Resource]", effect.kind), effect.key)
+            if effect.is_cached and self._views.follows(effect.kind):
+                return await self._views.get(cast("type[Resource]", effect.kind), effect.key)
             return await self._client.get(effect.kind, effect.key)
         except NotFound:
             if effect.is_optional:
@@ -113,13 +101,13 @@ class Performer:
             raise
 
     async def _list(self, effect: effects.List[Any]) -> Any:
-        if effect.is_cached and self._cache.follows(effect.kind):
+        if effect.is_cached and self._views.follows(effect.kind):
             kind = cast("type[Resource]", effect.kind)
-            return await self._cache.list(kind, effect.namespace, effect.labels, effect.index)
+            return await self._views.list(kind, effect.namespace, labels=effect.labels, index=effect.index)
         if effect.index is not None:
             raise LookupError(
-                f"controller {self._name!r} lists {effect.kind} by index {effect.index[0]!r}, which only the cache can; "
-                "declare the index with `indexes=` and read with cached=True"
+                f"controller {self._name!r} lists {effect.kind} by index {effect.index[0]!r}, which only the "
+                "cache can; declare the index with `indexes=` and read with cached=True"
             )
         found: list[Any] = await self._client.list(effect.kind, effect.namespace, label_selector=effect.labels)
         return found
@@ -146,14 +134,13 @@ class Performer:
             return await client.apply(
                 obj, field_manager=manager, force=effect.is_forced, subresource=effect.subresource
             )
-        send = {"merge": client.merge_patch, "json": client.json_patch, "strategic": client.strategic_patch}
-        return await send[effect.type](
-            effect.kind,  # type: ignore[arg-type]
-            effect.key,
-            body,
-            subresource=effect.subresource,
-            field_manager=manager,
-        )
+        ways: dict[str, Any] = {
+            "merge": client.merge_patch,
+            "json": client.json_patch,
+            "strategic": client.strategic_patch,
+        }
+        send = ways[effect.type]
+        return await send(effect.kind, effect.key, body, subresource=effect.subresource, field_manager=manager)
 
     async def _delete(self, effect: effects.Delete) -> None:
         self._check_leading()

@@ -8,7 +8,6 @@ cannot be compared there. Combine them with ``&``, ``|`` and ``~``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,15 +16,24 @@ if TYPE_CHECKING:
     from attractor.objects.resource import ObjectMeta
 
 
-@dataclass(frozen=True, slots=True)
 class Change:
-    """An object before and after; ``old`` is None when it was created, ``new`` when it was deleted.
+    """An object before and after; ``old`` is None when it was created, ``new`` when it was deleted."""
 
-    Objects are read-only here: they may be shared.
-    """
+    __slots__ = ("_new", "_old")
 
-    old: Any
-    new: Any
+    def __init__(self, old: Any, new: Any) -> None:
+        self._old = old
+        self._new = new
+
+    @property
+    def old(self) -> Any:
+        """The object before; None when it is new."""
+        return self._old
+
+    @property
+    def new(self) -> Any:
+        """The object now; None when it is gone."""
+        return self._new
 
     @property
     def object(self) -> Any:

@@ -43,19 +43,18 @@ class LazyChange(Change):
     __slots__ = ("_event",)
 
     def __init__(self, event: InformerEvent[Any]) -> None:
-        object.__setattr__(self, "_event", event)
+        super().__init__(None, None)
+        self._event = event
 
     @property
-    def old(self) -> Any:  # type: ignore[override]
+    def old(self) -> Any:
         """The object before; None when it is new."""
-        event: InformerEvent[Any] = self._event
-        return event.object if event.type == "delete" else event.old
+        return self._event.object if self._event.type == "delete" else self._event.old
 
     @property
-    def new(self) -> Any:  # type: ignore[override]
+    def new(self) -> Any:
         """The object now; None when it is gone."""
-        event: InformerEvent[Any] = self._event
-        return None if event.type == "delete" else event.object
+        return None if self._event.type == "delete" else self._event.object
 
 
 def passes(when: Predicate, event: InformerEvent[Any]) -> bool:

@@ -77,8 +77,13 @@ class RunningController:
         """What to call with every change of a kind."""
 
         def handle(event: InformerEvent[Any]) -> None:
+            try:
+                keys = keys_for(self.declared, kind, event, keys_by_index)
+            except Exception as error:  # a predicate's or map function's failure must not end everybody's informer
+                self._log.error("cannot tell what a change concerns", error, kind=kind.__name__, key=str(event.key))
+                return
             priority = INITIAL_PRIORITY if event.is_initial else 0
-            for key in keys_for(self.declared, kind, event, keys_by_index):
+            for key in keys:
                 self.queue.add(key, priority=priority)
 
         return handle

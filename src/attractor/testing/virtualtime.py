@@ -10,7 +10,6 @@ moment, so that answers which are on their way arrive first.
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.embedded import SystemSource
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Iterator
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
