@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import pytest
 import pytest_asyncio
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-    import pytest
 
     from attractor.testing.cluster import ClusterUnderTest
     from attractor.testing.virtualtime import VirtualTime
@@ -26,11 +25,19 @@ async def virtual_time() -> AsyncIterator[VirtualTime]:
         yield clock
 
 
+@pytest.fixture
+def chosen_clock(request: pytest.FixtureRequest) -> VirtualTime | None:
+    """The test's virtual clock if it asks for one, whatever the order in which it names its fixtures."""
+    clock: VirtualTime | None = None
+    if "virtual_time" in request.fixturenames:
+        clock = request.getfixturevalue("virtual_time")
+    return clock
+
+
 @pytest_asyncio.fixture
-async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[ClusterUnderTest]:
+async def cluster(chosen_clock: VirtualTime | None) -> AsyncIterator[ClusterUnderTest]:
     """A cluster in this process, empty and gone after the test; under ``virtual_time`` its stamps are virtual too."""
     from attractor.testing.cluster import ClusterUnderTest
 
-    clock = request.getfixturevalue("virtual_time") if "virtual_time" in request.fixturenames else None
-    async with ClusterUnderTest(clock) as made:
+    async with ClusterUnderTest(chosen_clock) as made:
         yield made
