@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import attractor
-from attractor.cli import demo, serve
+from attractor.cli import demo, manifests, run, serve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,9 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"attractor {attractor.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     demo.add_parser(commands)
+    run.add_parser(commands)
     serve.add_parser(commands)
+    manifests.add_parsers(commands)
     return parser
 
 
