@@ -164,7 +164,7 @@ class Manager:
             life = group.create_task(self._live())
             stopped = group.create_task(self._stopping.wait())
             await asyncio.wait({life, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            if not life.done() and not self.is_running:
+            if self._state not in {"running", "stopping"}:
                 life.cancel()  # it waits for caches or for the Lease: there is nothing to finish
             with suppress(asyncio.CancelledError):
                 await asyncio.wait({life})
