@@ -107,7 +107,7 @@ class Candidate:
     def released(self, lease: Lease, wall: datetime) -> Lease:
         """The Lease as it must be stored for others to take it at once."""
         given_up = lease.deep_copy()
-        given_up.spec.holder_identity = ""
+        given_up.spec.holder_identity = None
         given_up.spec.lease_duration_seconds = 1
         given_up.spec.renew_time = MicroTime.of(wall)
         return given_up
@@ -124,7 +124,13 @@ class LeaderElector:
         self._lease: Lease | None = None
         self._key = Key(election.namespace, election.name)
         self._log = FieldLogger("attractor.runtime.lease", {"lease": str(self._key), "identity": election.identity})
-        self.is_leader = False
+        self._led_until_s = 0.0
+        """Until when this process may act, by its own clock; 0 while it does not lead."""
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process may act now. A process that stood still past its deadline may not, before any timer."""
+        return self._led_until_s > 0 and _now_s() < self._led_until_s
 
     @property
     def holder(self) -> str:
@@ -134,20 +140,22 @@ class LeaderElector:
     @asynccontextmanager
     async def leading(self, lost: Callable[[], None]) -> AsyncIterator[None]:
         """Wait until this process leads; inside, keep it so. ``lost`` is called, once, the moment it no longer is."""
-        renewed_s = await self._acquire()
-        self.is_leader = True
+        self._renewed_at(await self._acquire())
         self._log.info("leading")
         try:
             async with asyncio.TaskGroup() as group:
-                keeping = group.create_task(self._keep(renewed_s, lost))
+                keeping = group.create_task(self._keep(lost))
                 try:
                     yield
                 finally:
                     keeping.cancel()
         finally:
-            was_leader, self.is_leader = self.is_leader, False
+            was_leader, self._led_until_s = self.is_leader, 0.0
             if was_leader:
                 await self._release()
+
+    def _renewed_at(self, began_s: float) -> None:
+        self._led_until_s = began_s + self.election.renew_deadline_s
 
     async def _acquire(self) -> float:
         """Wait until the Lease is ours; answers when the write that made it so began."""
@@ -200,15 +208,15 @@ class LeaderElector:
         except ApiError:
             await asyncio.sleep(min(self.election.retry_period_s, max(0.0, deadline - _now_s())))
 
-    async def _keep(self, renewed_s: float, lost: Callable[[], None]) -> None:
+    async def _keep(self, lost: Callable[[], None]) -> None:
         """Renew until cancelled; when the deadline passes, leadership is over."""
         while True:
             await asyncio.sleep(self.election.retry_period_s)
             try:
-                async with asyncio.timeout_at(renewed_s + self.election.renew_deadline_s):
-                    renewed_s = await self._renew()
+                async with asyncio.timeout_at(self._led_until_s):
+                    self._renewed_at(await self._renew())
             except (TimeoutError, LeadershipLost) as error:
-                self.is_leader = False
+                self._led_until_s = 0.0
                 self._log.error("no longer leading", reason=str(error) or "the lease could not be renewed in time")
                 lost()
                 return
@@ -239,8 +247,8 @@ class LeaderElector:
             async with asyncio.timeout(self.election.retry_period_s):
                 await self._client.update(self._candidate.released(self._lease, self._now()))
             self._log.info("released")
-        except (ApiError, TimeoutError):
-            self._log.warning("could not release the lease; it expires by itself")
+        except (ApiError, TimeoutError) as error:
+            self._log.warning("could not release the lease; it expires by itself", error=str(error))
 
 
 def _wall_clock() -> datetime:
