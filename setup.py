@@ -10,13 +10,13 @@ setup(
     ext_modules=[
         Extension(
             "attractor.check._kernel",
-            sorted(str(path) for path in NATIVE.glob("*.c")),
-            depends=sorted(str(path) for path in NATIVE.glob("*.h")),
+            [str(NATIVE / "kernel.c")],
+            depends=sorted(str(path) for path in NATIVE.iterdir()),
             extra_compile_args=["-O3", "-std=c11", "-pthread", "-fvisibility=hidden", "-Wall", "-Wextra"],
             extra_link_args=["-pthread"],
             optional=True,
         )
     ]
-    if NATIVE.exists()
+    if (NATIVE / "kernel.c").exists()
     else [],
 )

@@ -112,12 +112,12 @@ class _Watcher(asyncio.Protocol):
         self.transport = transport
         transport.write(self.request)
 
-    async def heard(self, events: int, patience_s: float = 10) -> None:
-        """Wait until so many events have come, but not for ever."""
+    async def heard(self, events: int) -> None:
+        """Wait until so many events have come."""
         self._wanted = events
         self._enough = asyncio.get_running_loop().create_future()
         if self.events < events:
-            await asyncio.wait([self._enough], timeout=patience_s)
+            await self._enough
 
     def data_received(self, data: bytes) -> None:
         now = time.perf_counter()

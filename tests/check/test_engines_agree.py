@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
-from tests.check.naive import Condition, Enumeration, Naive, has_fair_run
-from tests.check.random_specs import make_spec, programs
 
 from attractor.check import Spec, Verdict, check
 from attractor.check import declarations as words
+from tests.check.naive import Condition, Enumeration, Naive, has_fair_run
+from tests.check.random_specs import make_spec, programs
 
 ENGINES: list[dict[str, Any]] = [
     {"engine": "python"},

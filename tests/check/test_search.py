@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -95,7 +96,7 @@ def test_an_interrupt_is_inconclusive_with_what_was_covered(engine: Any) -> None
     verdict = check(Irsa(workers=2), engine=engine, on_progress=interrupt)
     assert (verdict.verdict, verdict.bound) == ("inconclusive", "interrupted")
     assert 500 < verdict.distinct < 7_053
-    assert all(one.distinct <= other.distinct for one, other in zip(seen, seen[1:], strict=False))
+    assert all(one.distinct <= other.distinct for one, other in itertools.pairwise(seen))
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -1,7 +1,7 @@
 """The loop that drives the planners: ownership, namespaces and custom kinds come to rest by themselves."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import orjson
@@ -91,9 +91,10 @@ async def test_a_controller_catches_up_after_the_history_it_needed_was_compacted
         await until_gone(cluster, f"/api/v1/namespaces/shop-{number}")
 
 
-async def test_only_kinds_that_have_objects_are_looked_at(cluster: EmbeddedCluster) -> None:
-    await call(cluster, "POST", CONFIGMAPS, {"metadata": {"name": "a"}})
-    found = set(kinds_in(cluster.store.snapshot_nowait()))
+async def test_only_kinds_that_have_objects_are_looked_at() -> None:
+    async with EmbeddedCluster(controllers=()) as cluster:
+        await call(cluster, "POST", CONFIGMAPS, {"metadata": {"name": "a"}})
+        found = set(kinds_in(cluster.store.snapshot_nowait()))
     group = "rbac.authorization.k8s.io"
     assert found == {("", "configmaps"), ("", "namespaces"), (group, "clusterroles"), (group, "clusterrolebindings")}
 
@@ -103,5 +104,30 @@ def test_controllers_are_chosen_by_name() -> None:
     assert chosen("none") == ()
     assert chosen("crds, namespaces") == ("crds", "namespaces")
     for wrong in ("", "gc", "crds,gc"):
-        with pytest.raises(UnknownController, match="garbage-collector, namespaces, crds"):
+        with pytest.raises(UnknownController, match="garbage-collector, namespaces, crds, service-accounts"):
             chosen(wrong)
+
+
+async def until(cluster: EmbeddedCluster, path: str, test: Callable[[Any], bool]) -> Any:
+    """Wait for the events of the store until what is at a path is as it should be."""
+    async with asyncio.timeout(10), cluster.store.watch("", after=cluster.store.revision) as watch:
+        while True:
+            code, body = await call(cluster, "GET", path)
+            if code == 200 and test(body):
+                return body
+            await anext(watch)
+
+
+async def test_every_namespace_gets_an_account_and_the_authority_and_gets_them_back() -> None:
+    async with EmbeddedCluster(root_ca="PEM") as cluster:
+        await call(cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
+        account = "/api/v1/namespaces/shop/serviceaccounts/default"
+        first = await until(cluster, account, lambda body: True)
+        await call(cluster, "DELETE", account)
+        await until(cluster, account, lambda body: bool(body["metadata"]["uid"] != first["metadata"]["uid"]))
+        authority = "/api/v1/namespaces/shop/configmaps/kube-root-ca.crt"
+        found = await until(cluster, authority, lambda body: True)
+        await call(cluster, "PUT", authority, {**found, "data": {"ca.crt": "forged"}})
+        await until(cluster, authority, lambda body: bool(body["data"] == {"ca.crt": "PEM"}))
+        await call(cluster, "DELETE", "/api/v1/namespaces/shop")
+        await until_gone(cluster, "/api/v1/namespaces/shop")

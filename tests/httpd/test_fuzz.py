@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor.embedded import EmbeddedCluster
@@ -53,7 +53,19 @@ WORDS = st.sampled_from(
         "*",
     ]
 )
-PATHS = st.lists(WORDS, max_size=8).map(lambda parts: "/" + "/".join(parts))
+KNOWN = [
+    "/api/v1/namespaces/default/configmaps",
+    "/api/v1/namespaces/default/configmaps/a",
+    "/api/v1/namespaces/default/services/a",
+    "/api/v1/namespaces/default/pods",
+    "/api/v1/namespaces/a/finalize",
+    "/apis/apps/v1/namespaces/default/deployments",
+    "/apis/apps/v1/namespaces/default/deployments/a/scale",
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+    "/apis/coordination.k8s.io/v1/namespaces/default/leases/a",
+]
+PATHS = st.lists(WORDS, max_size=8).map(lambda parts: "/" + "/".join(parts)) | st.sampled_from(KNOWN)
 NAMES = ["watch", "limit", "continue", "labelSelector", "fieldSelector", "resourceVersion", "dryRun", "fieldManager"]
 VALUES = [
     "",
@@ -142,7 +154,6 @@ def codes(answers: bytes) -> list[int]:
         st.binary(max_size=40) | st.sampled_from([b"GET / HTTP/1.1\r\nHost: t\r\n\r\n", b"\r\n", b"0\r\n\r\n"])
     )
 )
-@settings(max_examples=60)
 def test_any_bytes_get_answers_or_a_close_and_the_server_lives_on(data: list[bytes]) -> None:
     async def check(api: HttpApi) -> None:
         async with connected(api.port) as wire:
@@ -155,10 +166,10 @@ def test_any_bytes_get_answers_or_a_close_and_the_server_lives_on(data: list[byt
     with_cluster(check)
 
 
+@pytest.mark.slow
 @given(
     asked=st.lists(st.tuples(METHODS, PATHS, QUERIES, BODIES, TYPES, ACCEPTS), min_size=1, max_size=12),
 )
-@settings(max_examples=100)
 def test_no_request_is_answered_with_an_internal_error(asked: list[tuple[str, str, str, bytes, str, str]]) -> None:
     async def check(api: HttpApi) -> None:
         await api.create("a", x="y")

@@ -19,6 +19,7 @@ import pytest
 import yaml
 
 from attractor.cli.main import main
+from attractor.embedded.controllers import CONTROLLERS
 from tests.httpd.api import CONFIGMAPS, HttpApi
 from tests.httpd.wire import connected
 
@@ -95,7 +96,7 @@ def test_it_prints_one_line_for_each_fact_and_writes_a_private_kubeconfig(tmp_pa
             "address": f"https://127.0.0.1:{server.port}",
             "store": "memory",
             "kubeconfig": str(server.kubeconfig),
-            "controllers": "garbage-collector, namespaces, crds",
+            "controllers": ", ".join(CONTROLLERS),
         }
         assert stat.S_IMODE(server.kubeconfig.stat().st_mode) == 0o600
         config = yaml.safe_load(server.kubeconfig.read_text())

@@ -2,7 +2,7 @@
 
 The chain runs in order, first every ``admit`` (which may change the object in place), then, after the kind's own
 validation, every ``validate``. A plug-in sees the request, the object, the object before, and may read through the
-transaction; it refuses by raising an ``ApiError``. Adding a rule of admission means adding a plug-in to the chain.
+transaction; it refuses by raising an ``ApiError``. Adding a rule of admission means adding a plug-in to ``chain``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from attractor.objects.errors import Forbidden, NotFound
-from attractor.objects.gvk import GroupResource
+from attractor.objects.gvk import GroupResource, GroupVersionKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +34,32 @@ class Attributes:
     obj: JsonObject | None
     old: JsonObject | None
     txn: Transaction
+    version: str = ""
+    """The resourceVersion of what is stored, empty when nothing is; the objects themselves do not say it."""
+
+    @property
+    def operation(self) -> str:
+        """``CREATE``, ``UPDATE`` or ``DELETE``, by what happens: an apply of something new is a create."""
+        if self.obj is None:
+            return "DELETE"
+        return "CREATE" if self.old is None else "UPDATE"
+
+    @property
+    def name(self) -> str:
+        """The object's name; empty for one that is yet to be generated."""
+        metadata = (self.obj or self.old or {}).get("metadata") or {}
+        return self.op.name or metadata.get("name") or ""
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        """What the object says it is; on a subresource that is not always the resource's own kind."""
+        obj = self.obj or self.old or {}
+        return GroupVersionKind.of(obj.get("apiVersion") or "", obj.get("kind") or "")
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether nothing will be kept."""
+        return self.op.delete.dry_run if self.obj is None else self.op.write.dry_run
 
 
 class Plugin:
@@ -85,9 +111,6 @@ class NamespaceLifecycle(Plugin):
         }
         error.details = {**(error.details or {}), "causes": [cause]}
         return error
-
-
-DEFAULT_CHAIN: tuple[Plugin, ...] = (NamespaceLifecycle(),)
 
 
 def admit(chain: Sequence[Plugin], attributes: Attributes) -> None:

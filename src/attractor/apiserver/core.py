@@ -7,11 +7,12 @@ a module under ``verbs`` and a line to ``_VERBS``; a subresource with a meaning 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from attractor.apiserver import bodies, options, routing
-from attractor.apiserver.admission import DEFAULT_CHAIN
+from attractor.apiserver.chain import DEFAULT_CHAIN
 from attractor.apiserver.operation import (
     APPLY_PATCH,
     JSON_PATCH,
@@ -25,16 +26,20 @@ from attractor.apiserver.operation import (
     WriteOptions,
 )
 from attractor.apiserver.registry import find_kind
-from attractor.apiserver.response import refusal
+from attractor.apiserver.response import Response, refusal
 from attractor.apiserver.reviews import is_review, review
+from attractor.apiserver.serviceaccounts.tokenrequest import token_request
+from attractor.apiserver.verbs.binding import BINDING, bind
 from attractor.apiserver.verbs.call import Call
 from attractor.apiserver.verbs.create import create
 from attractor.apiserver.verbs.delete import delete, delete_collection
+from attractor.apiserver.verbs.eviction import evict
 from attractor.apiserver.verbs.patch import patch
+from attractor.apiserver.verbs.podlog import pod_log
 from attractor.apiserver.verbs.read import get, list_objects
 from attractor.apiserver.verbs.scale import scale
 from attractor.apiserver.verbs.update import update
-from attractor.objects.errors import ApiError
+from attractor.objects.errors import ApiError, BadRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +47,6 @@ if TYPE_CHECKING:
     from attractor.apiserver.admission import Plugin
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.operation import Verb
-    from attractor.apiserver.response import Response
     from attractor.apiserver.reviews import Reviewer
     from attractor.apiserver.routing import Target
     from attractor.apiserver.transaction import Transaction
@@ -56,24 +60,30 @@ _VERBS: dict[Verb, Callable[[Call], Response]] = {
     "delete": delete,
     "deletecollection": delete_collection,
 }
-_SUBRESOURCES: dict[str, Callable[[Call], Response]] = {"scale": scale}
-_STATE_SUBRESOURCES = frozenset({"status", "finalize"})
+_SUBRESOURCES: dict[str, Callable[[Call], Response]] = {
+    "binding": bind,
+    "eviction": evict,
+    "log": pod_log,
+    "scale": scale,
+    "token": token_request,
+}
+_NEEDS_A_NODE = frozenset({"attach", "exec", "portforward", "proxy"})
+"""Subresources that reach into a running container or host; nothing runs here."""
+_STATE_SUBRESOURCES = frozenset({"status", "finalize", "approval", "ephemeralcontainers", "resize"})
 """Subresources that read and write the object itself."""
 
-_NOBODY = User()
 _PATCH_TYPES: tuple[PatchType, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """What a caller sent, as HTTP has it, already authenticated."""
 
     method: str
     path: str
-    query: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    query: Mapping[str, Sequence[str]] = {}
     body: bytes = b""
     content_type: str = ""
-    user: User = _NOBODY
+    user: User = User()
     user_agent: str = ""
 
 
@@ -90,7 +100,7 @@ class Core:
             op, kind = self.understand(request, txn)
             return self.execute_on(op, kind, txn)
         except ApiError as error:
-            return refusal(error)
+            return _warned(refusal(error), txn)
 
     def execute(self, op: Operation, txn: Transaction) -> Response:
         """Carry out an operation; raises ``ApiError``."""
@@ -102,9 +112,11 @@ class Core:
         if is_review(kind) and self.reviewer is not None:
             return review(call, self.reviewer)
         verb = _SUBRESOURCES.get(op.subresource) or _VERBS.get(op.verb)
+        if kind.gvk == BINDING:
+            verb = bind
         if verb is None:
             raise routing.method_not_allowed()
-        return verb(call)
+        return _warned(verb(call), txn)
 
     def understand(self, request: Request, txn: Transaction) -> tuple[Operation, Kind]:
         """What a request asks for; raises ``ApiError`` when it cannot be told."""
@@ -119,6 +131,13 @@ class Core:
         _check_scope(kind, target, verb)
         op = _Reader(request, target, kind, verb).operation()
         return op, kind
+
+
+def _warned(response: Response, txn: Transaction) -> Response:
+    """The response with what admission had to say."""
+    if not txn.warnings:
+        return response
+    return Response(response.code, response.body, (*response.warnings, *txn.warnings))
 
 
 def kind_for(op: Operation, txn: Transaction) -> Kind:
@@ -145,6 +164,9 @@ def _check_scope(kind: Kind, target: Target, verb: Verb) -> None:
             raise routing.method_not_allowed()
     if not target.subresource and verb not in kind.verbs:
         raise routing.method_not_allowed()
+    if target.subresource in _NEEDS_A_NODE:
+        what = f"{target.resource}/{target.subresource}"
+        raise BadRequest(f"{what} is not served: no kubelet runs the pods of this cluster")
     if target.subresource in _STATE_SUBRESOURCES and verb not in {"get", "update", "patch"}:
         raise routing.method_not_allowed()
 
@@ -174,7 +196,8 @@ class _Reader:
                 listed = options.list_options(query, is_watch=self.verb == "watch")
                 return self._with(bodies.Parsed(None, ()), list_=listed)
             case _:
-                return self._with(bodies.Parsed(None, ()))
+                asked = {name: values[0] for name, values in query.items() if values}
+                return self._with(bodies.Parsed(asked if self.target.subresource == "log" else None, ()))
 
     def _patch(self) -> Operation:
         said = bodies.media_type(self.request.content_type)

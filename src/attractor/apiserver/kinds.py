@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -14,7 +14,10 @@ from attractor.objects.fields import METADATA_ONLY, SelectableFields
 from attractor.objects.gvk import GroupKind, GroupResource, GroupVersionKind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from attractor.apiserver.conversion import Conversion
+    from attractor.apiserver.custom.remote import RemoteConversion
     from attractor.apiserver.strategy import Strategy
     from attractor.apiserver.transaction import Transaction
     from attractor.objects.jsontypes import JsonObject
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 ALL_VERBS = frozenset({"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"})
 
+_METADATA = b'"metadata":{'
 _IDENTITY = frozenset({"kind", "apiVersion", "metadata"})
 _METADATA_ORDER = (
     "name",
@@ -80,6 +84,8 @@ class Kind:
     """The version that objects are stored in when only its name differs; the served one when empty."""
     conversion: Conversion | None = None
     """How objects are stored when they are stored in another shape."""
+    remote: RemoteConversion | None = None
+    """How objects are converted between versions when a webhook does it."""
     empty: JsonObject = field(default_factory=dict)
     """The kind's empty object, from which ownership of fields is counted on create."""
     subresources: frozenset[str] = frozenset()
@@ -148,6 +154,8 @@ class Kind:
         """An object as it is stored: head first, metadata in order and without resourceVersion, then the rest."""
         if self.conversion:
             obj = self.conversion.to_hub(obj)
+        elif self.remote:
+            obj = self.remote.to_stored(obj)
         ordered = in_order(obj["metadata"])
         ordered.pop("resourceVersion", None)
         rest = {name: value for name, value in obj.items() if name not in _IDENTITY}
@@ -155,6 +163,8 @@ class Kind:
 
     def decode(self, value: bytes) -> JsonObject:
         """A stored object, in this version; the caller's own."""
+        if self.remote:
+            return self.remote.from_stored(value)
         obj: JsonObject = orjson.loads(value)
         obj["apiVersion"] = self.gvk.api_version
         return self.conversion.from_hub(obj) if self.conversion else obj
@@ -163,9 +173,22 @@ class Kind:
         """A stored object's bytes, in this version."""
         if self.conversion:
             return orjson.dumps(self.decode(value))
-        if self.head == self.stored_head:
+        if value.startswith(self.head):
             return value
-        return self.head + value[len(self.stored_head) :]
+        if self.remote:
+            obj = self.remote.from_stored(value)
+            return orjson.dumps({**obj, "metadata": in_order(obj["metadata"])})
+        # It may have been stored when another version was the one to store.
+        return self.head + value[value.index(_METADATA) :]
+
+    def prepare(self, values: Sequence[bytes]) -> None:
+        """Say which stored objects will be read: what has to be converted elsewhere is then converted together."""
+        if self.remote:
+            self.remote.prepare([value for value in values if not value.startswith(self.head)])
+
+    def bound_to(self, txn: Transaction) -> Kind:
+        """This kind, with conversions that ask through a transaction."""
+        return replace(self, remote=self.remote.bound(txn.ask)) if self.remote else self
 
     def list_item(self, value: bytes) -> bytes:
         """A stored object's bytes as an item of a list; built-in kinds leave kind and apiVersion to the list."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
+
+if TYPE_CHECKING:
+    from attractor.objects.jsontypes import Json
 
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 
@@ -23,8 +25,7 @@ APPLY_PATCH: PatchType = "application/apply-patch+yaml"
 FieldValidation = Literal["Ignore", "Warn", "Strict"]
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(msgspec.Struct, frozen=True):
     """Who asks."""
 
     name: str = "system:anonymous"
@@ -33,16 +34,14 @@ class User:
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Preconditions:
+class Preconditions(msgspec.Struct, frozen=True):
     """What must still be true of the object for a delete to happen."""
 
     uid: str | None = None
     resource_version: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(msgspec.Struct, frozen=True):
     """Options of create, update and patch."""
 
     dry_run: bool = False
@@ -51,8 +50,7 @@ class WriteOptions:
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteOptions(msgspec.Struct, frozen=True):
     """Options of delete and deletecollection."""
 
     dry_run: bool = False
@@ -61,8 +59,7 @@ class DeleteOptions:
     grace_period_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ListOptions:
+class ListOptions(msgspec.Struct, frozen=True):
     """Options of list, watch and deletecollection."""
 
     label_selector: str = ""
@@ -86,7 +83,7 @@ class Operation(msgspec.Struct, frozen=True):
     namespace: str = ""
     name: str = ""
     subresource: str = ""
-    body: Any = None
+    body: Json = None
     """The decoded body of a write: an object, or the operations of a JSON patch."""
     duplicates: tuple[str, ...] = ()
     """Fields that stood twice in the body; the last one counted."""

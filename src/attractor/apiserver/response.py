@@ -6,9 +6,9 @@ resourceVersion, and a list is a join.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import orjson
 
 if TYPE_CHECKING:
@@ -78,24 +78,47 @@ class JsonBody(NamedTuple):
         return orjson.dumps(self.value)
 
 
-Body = ObjectBody | ListBody | JsonBody
+class LogOptions(NamedTuple):
+    """Which part of a log is wanted."""
+
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    tail_lines: int | None = None
+    limit_bytes: int | None = None
+    since_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class LogBody(NamedTuple):
+    """A container's log as far as the store knows it; whoever runs the container may stream a better one."""
+
+    pod: JsonObject
+    container: str
+    options: LogOptions
+    text: bytes
+
+    def encode(self) -> bytes:
+        """The text."""
+        return self.text
+
+
+Body = ObjectBody | ListBody | JsonBody | LogBody
+
+
+class Response(msgspec.Struct, frozen=True):
     """A code, a body, and warnings for the caller."""
 
     code: int
     body: Body
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
 
     def committed(self, revision: int) -> Response:
         """This response once its transaction is committed at that revision."""
         if isinstance(self.body, ObjectBody) and self.body.revision is None:
-            return Response(self.code, ObjectBody(self.body.value, revision), self.warnings)
+            return Response(self.code, warnings=self.warnings, body=ObjectBody(self.body.value, revision))
         if isinstance(self.body, JsonBody) and self.body.value.get("metadata", {}).get("resourceVersion") == "":
             metadata = {**self.body.value["metadata"], "resourceVersion": str(revision)}
-            return Response(self.code, JsonBody({**self.body.value, "metadata": metadata}), self.warnings)
+            return Response(self.code, warnings=self.warnings, body=JsonBody({**self.body.value, "metadata": metadata}))
         return self
 
     def encode(self) -> bytes:

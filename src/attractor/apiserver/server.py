@@ -1,17 +1,21 @@
 """The driver of the core: run it on a snapshot, commit, and run it again if somebody was faster.
 
+When the core needs a webhook's answer (``outside`` tells how it says so), the driver awaits it and runs the core again,
+on a snapshot taken afterwards: a webhook that reads from this server reads nothing older than what it is asked about.
+
 Nothing here decides what a request means. A driver (sockets, in-process clients) awaits ``Server``; a caller without
 an event loop runs ``Core`` on a transaction itself.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from attractor.apiserver.core import Core
 from attractor.apiserver.custom import registry as custom_registry
 from attractor.apiserver.custom.naming import MANAGER, plan_names
 from attractor.apiserver.operation import Operation, WriteOptions
+from attractor.apiserver.outside import Answers, NeedsAnswers, NobodyOutside, RecordedSource
 from attractor.apiserver.response import refusal
 from attractor.apiserver.transaction import Transaction
 from attractor.objects.errors import ApiError, Conflict, InsufficientStorage, ServiceUnavailable
@@ -21,9 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from attractor.apiserver.core import Request
+    from attractor.apiserver.outside import Outside
     from attractor.apiserver.response import Response
     from attractor.apiserver.transaction import Source
     from attractor.store.contract import Snapshot, Store
+
+T = TypeVar("T")
 
 MAX_ATTEMPTS = 100
 """How often a write is run again when other writers keep being faster; each loss means that another one won."""
@@ -34,10 +41,11 @@ FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 class Server:
     """An API server on a store."""
 
-    def __init__(self, store: Store, source: Source, core: Core | None = None) -> None:
+    def __init__(self, store: Store, source: Source, core: Core | None = None, outside: Outside | None = None) -> None:
         self.store = store
         self.source = source
         self.core = core or Core()
+        self.outside = outside or NobodyOutside()
 
     async def start(self) -> None:
         """Make sure that what every cluster has is there; older history is then out of reach."""
@@ -63,11 +71,29 @@ class Server:
         """A fresh transaction on a snapshot of this server's store."""
         return Transaction(snapshot, self.source, self.store.snapshot_at)
 
+    async def read(self, snapshot: Snapshot, look: Callable[[Transaction], T]) -> T:
+        """What a look at a snapshot shows, with the outside's answers where it needs them; raises ``ApiError``."""
+        consultation = _Consultation(self)
+        while True:
+            try:
+                return look(consultation.transaction(snapshot))
+            except NeedsAnswers as needs:
+                await consultation.answer(needs)
+
     async def _run(self, attempt: Callable[[Transaction], Response]) -> Response:
+        consultation: _Consultation | None = None
         try:
             for _ in range(MAX_ATTEMPTS):
-                txn = self.transaction(await self.store.snapshot())
-                response = attempt(txn)
+                snapshot = await self.store.snapshot()
+                txn = self.transaction(snapshot) if consultation is None else consultation.transaction(snapshot)
+                try:
+                    response = attempt(txn)
+                except NeedsAnswers as needs:
+                    if consultation is None:
+                        consultation = _Consultation(self)
+                    else:
+                        await consultation.answer(needs)
+                    continue
                 if not txn.is_dirty:
                     return response
                 try:
@@ -103,6 +129,30 @@ class Server:
             except ApiError as error:
                 if error.code != 404:
                     raise
+
+
+class _Consultation:
+    """What the runs of one request share once the outside has a say in it.
+
+    The run that finds out that there are questions is run again on a recorded source before anything is asked: only
+    from then on do all runs draw the same uids and times, so that a question, once answered, is not asked again.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._answers = Answers()
+        self._source = RecordedSource(server.source)
+
+    def transaction(self, snapshot: Snapshot) -> Transaction:
+        """A transaction that knows the answers so far."""
+        self._source.rewind()
+        return Transaction(snapshot, self._source, self._server.store.snapshot_at, self._answers)
+
+    async def answer(self, needs: NeedsAnswers) -> None:
+        """Have the open questions answered."""
+        answers = await self._server.outside.answer(needs.questions)
+        for question, answer in zip(needs.questions, answers, strict=True):
+            self._answers.file(question, answer)
 
 
 def _touches_definitions(keys: dict[str, bytes]) -> bool:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from attractor.objects.apply.manager import RESET_SPEC, RESET_STATUS
 from attractor.objects.fields import METADATA_ONLY
 
 if TYPE_CHECKING:
+    from attractor.objects.apply.fieldset import FieldSet
     from attractor.objects.field import FieldError
     from attractor.objects.jsontypes import JsonObject
 
@@ -46,6 +48,12 @@ class Strategy:
     def decode(self, obj: JsonObject) -> Decoded:
         """Check types and bring the object into the kind's shape; raises ``DecodeError``."""
         return Decoded(obj, [])
+
+    def reset_fields(self, subresource: str) -> FieldSet | None:
+        """What a write through the main resource or a subresource cannot touch, and so cannot own."""
+        if subresource == "status":
+            return RESET_SPEC
+        return RESET_STATUS if self.has_status_subresource and not subresource else None
 
     def default(self, obj: JsonObject) -> None:
         """Fill in, in place, what the caller left out."""

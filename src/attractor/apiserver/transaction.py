@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from attractor.apiserver.outside import Answers
 from attractor.store.contract import Compacted, Entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from attractor.apiserver.outside import Answer, Question
     from attractor.store.contract import Snapshot
 
 
@@ -39,10 +41,19 @@ class Source(Protocol):
 class Transaction:
     """One attempt to answer one request."""
 
-    def __init__(self, snapshot: Snapshot, source: Source, history: Callable[[int], Snapshot] | None = None) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        source: Source,
+        history: Callable[[int], Snapshot] | None = None,
+        answers: Answers | None = None,
+    ) -> None:
         self.snapshot = snapshot
         self.source = source
         self._history = history
+        self._answers = answers
+        self.warnings: list[str] = []
+        """What admission wants the caller to know, whether or not the request succeeds."""
         self.compares: dict[str, int] = {}
         self.puts: dict[str, bytes] = {}
         self.deletes: set[str] = set()
@@ -78,6 +89,15 @@ class Transaction:
         if written is not None:
             return Entry(key, written, self.revision, entry.created if entry else 0)
         return entry
+
+    def ask(self, questions: Sequence[Question]) -> list[Answer]:
+        """The outside's answers; raises ``NeedsAnswers`` for those that nobody has given yet."""
+        return (self._answers or Answers()).get(questions)
+
+    def warn(self, text: str) -> None:
+        """Tell the caller something, once."""
+        if text not in self.warnings:
+            self.warnings.append(text)
 
     def range(self, prefix: str, *, after: str = "", limit: int = 0) -> Sequence[Entry]:
         """Entries under a prefix, as of the snapshot; not compared."""

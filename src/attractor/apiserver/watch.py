@@ -15,7 +15,7 @@ from attractor.apiserver.response import with_version
 from attractor.apiserver.verbs.read import matching, selectors, too_large
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.operation import Operation
@@ -84,7 +84,9 @@ class Watch:
         """What is there already, if the watcher wants it."""
         if not self.initial:
             return
-        for entry in snapshot.range(self.prefix):
+        entries = snapshot.range(self.prefix)
+        self.kind.prepare([entry.value for entry in entries] if self.kind.remote else ())
+        for entry in entries:
             if self._matches(entry.value):
                 yield WatchEvent("ADDED", with_version(self.kind.served(entry.value), entry.revision))
         if self.marks_end:
@@ -99,6 +101,13 @@ class Watch:
         if before and event.previous is not None:
             return WatchEvent("DELETED", self._versioned(event.previous.value, event.revision))
         return None
+
+    def translate_all(self, events: Sequence[Event]) -> list[WatchEvent]:
+        """What the watcher is told of several changes; what has to be converted elsewhere is converted together."""
+        if self.kind.remote:
+            before = [event.previous.value for event in events if event.previous is not None]
+            self.kind.prepare([*before, *(event.value for event in events if event.value is not None)])
+        return [told for told in map(self.translate, events) if told is not None]
 
     def bookmark(self, revision: int, *, ends_initial: bool = False) -> WatchEvent:
         """Nothing happened up to this revision."""

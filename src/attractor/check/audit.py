@@ -1,7 +1,8 @@
 """Checks on what was remembered: a step that is not a function of what it reads would make every verdict worthless.
 
-``audit`` runs every action again, directly, in a random sample of the explored states, and compares; it looks whether
-a value was changed after it became part of a state. ``advice`` tells the author which actions are expensive and why.
+``audit`` runs some remembered executions of every routine again, and every action in some of the states, and compares;
+it looks whether a value was changed after it became part of a state. ``advice`` tells the author which actions are
+expensive, and why.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ import random
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from attractor.check.errors import MutationError
-from attractor.check.execution import apply, steps
+from attractor.check.errors import MutationError, SpecError
+from attractor.check.execution import apply, outcomes_of, padded, steps
 from attractor.check.memory import impure
 
 if TYPE_CHECKING:
+    from attractor.check.execution import Outcome
     from attractor.check.exploration import Exploration
-    from attractor.check.memory import Tally
+    from attractor.check.memory import Sample, Tally
     from attractor.check.model import Model, State
 
 SAMPLE = 24
@@ -27,14 +29,49 @@ def audit(exploration: Exploration, seed: int = 0) -> None:
     """Raise ``ImpureStep`` or ``MutationError`` if a sample of the explored states tells that the tables are wrong."""
     model = exploration.model
     _audit_values(model)
+    for tally in exploration.tallies.values():
+        for sample in tally.samples:
+            repeated = outcomes_of(model, sample.instance, sample.state, sample.after)
+            if _meaning(model, sample, sample.outcomes) != _meaning(model, sample, repeated):
+                raise impure(sample.instance)
     count = exploration.counts.distinct
-    for index in random.Random(seed).sample(range(count), min(SAMPLE, count)):  # noqa: S311 - a sample, not a secret
+    luck = random.Random(seed)  # noqa: S311 - a sample, not a secret
+    for index in luck.sample(range(count), min(SAMPLE, count)):
         state = exploration.state(index)
         remembered = Counter(exploration.successors(index))
         again = Counter(_again(exploration, model, state))
         differing = next(iter((remembered - again) | (again - remembered)), None)
         if differing is not None:
             raise impure(model.actions[differing[0]])
+        if exploration.settings.symmetry:
+            _audit_symmetry(exploration, model, state, luck)
+
+
+def _audit_symmetry(exploration: Exploration, model: Model, state: State, luck: random.Random) -> None:
+    """Exchange two interchangeable keys in ``state``: the steps must be the same but for their names."""
+    for symmetry in (each for each in model.symmetries if len(each.columns) > 1):
+        one, other = luck.sample(symmetry.columns, 2)
+        swapped = list(state)
+        for left, right in zip(one, other, strict=True):
+            swapped[left], swapped[right] = state[right], state[left]
+        before = Counter((model.actions[n].name, after) for n, after in _again(exploration, model, state))
+        after = Counter((model.actions[n].name, after) for n, after in _again(exploration, model, tuple(swapped)))
+        if before != after:
+            (name, _), *_ = ((before - after) or (after - before)).elements()
+            raise SpecError(
+                f"{symmetry.name}: the elements are declared interchangeable, but action {name} does something else "
+                f"when two of them change places; a value that names one of them, or a step that looks at which one "
+                f"it has, rules this out"
+            )
+
+
+def _meaning(model: Model, sample: Sample, outcomes: list[Outcome]) -> list[State | int | None]:
+    """The results of an execution, whether its references were virtual or real."""
+    state = padded(model, sample.state)
+    return [
+        apply(each.leaf, sample.instance.binding, state) if isinstance(each.leaf, tuple) else each.leaf
+        for each in outcomes
+    ]
 
 
 def _again(exploration: Exploration, model: Model, state: State) -> list[tuple[int, State]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from attractor.check.audit import advice, audit
@@ -39,6 +40,7 @@ def check(
     properties: Iterable[str] | None = None,
     deadlock: bool = True,
     symmetry: bool = False,
+    reduction: bool = False,
     stop_at_first: bool = False,
     max_depth: int | None = None,
     max_states: int | None = None,
@@ -52,7 +54,8 @@ def check(
 
     The search goes on after a violation, so that every property gets its answer and the counts are whole;
     ``stop_at_first`` ends it soon after the first one. ``symmetry`` uses declared interchangeability for safety
-    properties; promises about whole runs are always decided on the full graph. Reaching a ``max_...`` bound, running
+    properties, ``reduction`` takes one order of steps that commute (the counts are then not the full ones); promises
+    about whole runs are always decided on the full graph. Reaching a ``max_...`` bound, running
     out of ``memory_bytes`` or an interrupt makes undecided properties *inconclusive*; with ``save`` the search can then
     be taken up again by ``resume``.
     """
@@ -65,6 +68,7 @@ def check(
         max_seconds=max_seconds,
         memory_bytes=memory_bytes,
         symmetry=symmetry and bool(model.symmetries),
+        reduction=reduction,
         deadlock=deadlock,
         stop_at_first=stop_at_first,
         properties=frozenset(wanted),
@@ -142,6 +146,7 @@ class Judgement:
             bound=exploration.bound,
             engine=engine,
             threads=self.settings.threads,
+            table_bytes=exploration.table_bytes(),
             warnings=tuple(self.warnings),
             advice=tuple(advice(self.model, exploration.tallies, counts.distinct)),
             coverage=self._coverage(exploration),
@@ -185,7 +190,7 @@ class Judgement:
 
     def _liveness(self, live: list[int], exploration: Exploration) -> list[PropertyVerdict]:
         if exploration.reduced:
-            plain = Settings(**{**vars(self.settings), "symmetry": False, "properties": frozenset()})
+            plain = replace(self.settings, symmetry=False, reduction=False, properties=frozenset())
             exploration, _ = explore(self.model, plain, self.engine)
         if exploration.bound:
             return [PropertyVerdict(p.name, p.kind, "inconclusive") for p in (self.model.properties[n] for n in live)]

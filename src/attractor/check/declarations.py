@@ -43,6 +43,13 @@ def elements(source: Any, spec: Spec) -> tuple[Any, ...]:
     return tuple(source)
 
 
+def same_source(one: Any, other: Any) -> bool:
+    """Whether two finite sets are the same one, not merely as large: the same constant, function or collection."""
+    if isinstance(one, Constant) and isinstance(other, Constant):
+        return one.name == other.name
+    return one is other or (not callable(one) and not isinstance(one, Constant) and bool(one == other))
+
+
 class Named:
     """A declaration that knows the attribute it was assigned to."""
 
@@ -272,7 +279,12 @@ class Subset(MutableSet[K]):
 
 
 class Declared(Named, Generic[Function]):
-    """A decorated function of the specification, with the finite sets that its parameters range over."""
+    """A decorated function of the specification, with the finite sets that its parameters range over.
+
+    ``when`` is a switch: a constant, or a function of the spec; where it is false, the declaration does not exist.
+    """
+
+    when: Any = True
 
     def __init__(self, function: Function, over: Mapping[str, Any]) -> None:
         self.function = function
@@ -287,6 +299,11 @@ class Declared(Named, Generic[Function]):
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__, function=function)
         return other
+
+    def applies(self, spec: Spec) -> bool:
+        """Whether the switch is on."""
+        when = self.when
+        return bool(when.__get__(spec) if isinstance(when, Constant) else when(spec) if callable(when) else when)
 
     def __get__(self, spec: Any, owner: type | None = None) -> Any:
         return self if spec is None else self.function.__get__(spec)
@@ -399,14 +416,15 @@ def subset(universe: Any, initial: Iterable[Any] = ()) -> Any:
 @overload
 def action(function: Function, /) -> Function: ...
 @overload
-def action(*, fair: Fair | None = None, **over: Any) -> Callable[[Function], Function]: ...
-def action(function: Any = None, /, *, fair: Fair | None = None, **over: Any) -> Any:
+def action(*, fair: Fair | None = None, when: Any = True, **over: Any) -> Callable[[Function], Function]: ...
+def action(function: Any = None, /, *, fair: Fair | None = None, when: Any = True, **over: Any) -> Any:
     """Declare an action; each keyword names a parameter and the finite set it ranges over.
 
     ``fair="weak"``: an instance that stays enabled is taken at last; ``fair="strong"``: one that is enabled again and
     again is. Without it the system may leave the action out for ever, which is right for users and faults.
+    ``when`` is a constant (or a function of the spec) that switches the action on; where it is false there is none.
     """
-    return Action(function, {}) if function else _decorator(Action, over, fair=fair)
+    return Action(function, {}) if function else _decorator(Action, over, fair=fair, when=when)
 
 
 @overload
@@ -445,14 +463,11 @@ def always(function: Any = None, /, **over: Any) -> Any:
 @overload
 def sometimes(function: Function, /) -> Function: ...
 @overload
-def sometimes(**over: Any) -> Callable[[Function], Function]: ...
-def sometimes(function: Any = None, /, **over: Any) -> Any:
-    """Declare that some reachable state makes it true (for some values of the parameters)."""
-    return _decorator(SafetyProperty, over, kind="sometimes")(function) if function else _sometimes(over)
-
-
-def _sometimes(over: Mapping[str, Any]) -> Callable[[Any], Any]:
-    return _decorator(SafetyProperty, over, kind="sometimes")
+def sometimes(*, when: Any = True, **over: Any) -> Callable[[Function], Function]: ...
+def sometimes(function: Any = None, /, *, when: Any = True, **over: Any) -> Any:
+    """Declare that some reachable state makes it true (for some values of the parameters), ``when`` a switch is on."""
+    decorate = _decorator(SafetyProperty, over, kind="sometimes", when=when)
+    return decorate(function) if function else decorate
 
 
 @overload

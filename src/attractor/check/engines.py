@@ -62,6 +62,10 @@ def explore(
         raise SpecError(f"there is no engine {engine!r}; choose auto, native or python")
     if engine == "native" and not HAS_KERNEL:
         raise SpecError("the native engine was not built; install a C compiler and run `pip install .` again")
+    if settings.reduction:
+        if engine == "native" or order == "depth" or save or resume or settings.symmetry:
+            raise SpecError("partial-order reduction is done by the python engine, breadth-first, without symmetry")
+        return Search(model, settings).run(), "python"
     if (save or resume) and (engine == "python" or order == "depth" or not HAS_KERNEL):
         raise SpecError("only the native engine's breadth-first search can be saved and resumed")
     if order == "depth":

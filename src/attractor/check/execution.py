@@ -14,6 +14,7 @@ token; everything else raises ``SharingLost``, after which the routine runs with
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -21,7 +22,7 @@ from attractor.check.errors import Disabled, SharingLost, SpecError, author_line
 from attractor.check.model import AFTER, CHOICE, DERIVED, Instance, Model, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
 T = TypeVar("T")
 Path = tuple[tuple[int, int], ...]
@@ -72,12 +73,15 @@ for _operation in _WAYS_TO_LOOK:
 class Execution:
     """The view that a routine runs against: reads are recorded, writes are held back, choices follow a script."""
 
-    __slots__ = ("_instance", "_model", "_script", "_state", "_values", "chosen", "path", "writes")
+    __slots__ = ("_after", "_instance", "_model", "_script", "_state", "_values", "chosen", "path", "writes")
 
-    def __init__(self, model: Model, instance: Instance, state: State, script: Sequence[int] = ()) -> None:
+    def __init__(
+        self, model: Model, instance: Instance, state: State, after: State | None, script: Sequence[int] = ()
+    ) -> None:
         self._model = model
         self._instance = instance
         self._state = state
+        self._after: State = after or ()
         self._script = script
         self._values: dict[int, Any] = {}
         self.path: list[tuple[int, int]] = []
@@ -99,7 +103,8 @@ class Execution:
             value: Any = bool(number)
         else:
             slot = self._model.slots[real & ~AFTER]
-            number = self._state[slot.index + len(self._model.slots) if real & AFTER else slot.index]
+            vector = self._after if real & AFTER else self._state
+            number = vector[slot.index] if slot.index < len(vector) else slot.default
             value = slot.domain.values[number]
         self.path.append((ref, number))
         self._values[ref] = value
@@ -154,17 +159,22 @@ class Execution:
         return tuple(values)
 
 
-def execute(model: Model, instance: Instance, state: State, leaf_of: Callable[[Execution, Any], Any]) -> list[Outcome]:
-    """Run ``instance`` in ``state`` for every sequence of choices.
+LeafOf = Callable[[Execution, Any], Any]
+
+
+def execute(
+    model: Model, instance: Instance, state: State, leaf_of: LeafOf, after: State | None = None
+) -> list[Outcome]:
+    """Run ``instance`` in ``state`` (a judge of steps: between ``state`` and ``after``) for every sequence of choices.
 
     A routine that looks at its own parameters loses sharing here, for good, and is run again with real values: callers
     must notice that ``instance.routine.shared`` fell and forget what they remembered under the shared routine.
     """
     try:
-        return _execute(model, instance, state, leaf_of)
+        return _execute(model, instance, state, leaf_of, after)
     except SharingLost:
         unshare(instance)
-        return _execute(model, instance, state, leaf_of)
+        return _execute(model, instance, state, leaf_of, after)
 
 
 def unshare(instance: Instance) -> None:
@@ -173,11 +183,11 @@ def unshare(instance: Instance) -> None:
     instance.routine.bound = frozenset()
 
 
-def _execute(model: Model, instance: Instance, state: State, leaf_of: Callable[[Execution, Any], Any]) -> list[Outcome]:
+def _execute(model: Model, instance: Instance, state: State, leaf_of: LeafOf, after: State | None) -> list[Outcome]:
     outcomes: list[Outcome] = []
     script: list[int] | None = []
     while script is not None:
-        run = Execution(model, instance, state, script)
+        run = Execution(model, instance, state, after, script)
         try:
             result = instance.routine.function(run, *run.parameters())
         except Disabled:
@@ -216,9 +226,9 @@ def steps(model: Model, action: Instance, state: State) -> list[Outcome]:
     return execute(model, action, state, _writes)
 
 
-def evaluations(model: Model, predicate: Instance, state: State) -> list[Outcome]:
+def evaluations(model: Model, predicate: Instance, state: State, after: State | None = None) -> list[Outcome]:
     """The value of ``predicate`` in ``state`` (with a choice: one for each pick); a leaf is 0, 1, or None for 0."""
-    return execute(model, predicate, state, _truth)
+    return execute(model, predicate, state, _truth, after)
 
 
 def truth(model: Model, predicate: Instance, state: State) -> bool:
@@ -226,8 +236,20 @@ def truth(model: Model, predicate: Instance, state: State) -> bool:
     return any(outcome.leaf for outcome in evaluations(model, predicate, state))
 
 
+def outcomes_of(model: Model, instance: Instance, state: State, after: State | None = None) -> list[Outcome]:
+    """Run an action or a predicate, whichever ``instance`` is."""
+    if instance.index < len(model.actions) and model.actions[instance.index] is instance:
+        return steps(model, instance, state)
+    return evaluations(model, instance, state, after)
+
+
+def padded(model: Model, state: State) -> State:
+    """The state with the defaults of slots that were added since it was found."""
+    return state + tuple(slot.default for slot in model.slots[len(state) :])
+
+
 def apply(writes: Writes, binding: Sequence[int], state: State) -> State:
-    """The state after ``writes``."""
+    """The state after ``writes``; ``state`` must have every slot that they name."""
     after = list(state)
     for ref, value in writes:
         after[binding[-1 - ref] if ref < 0 else ref] = value

@@ -41,6 +41,7 @@ class Settings:
     max_seconds: float | None = None
     memory_bytes: int | None = None
     symmetry: bool = False
+    reduction: bool = False
     deadlock: bool = True
     stop_at_first: bool = False
     properties: frozenset[int] | None = None
@@ -104,6 +105,7 @@ class Exploration(Protocol):
     bound: str | None
     findings: dict[tuple[int, int], Finding]
     reduced: bool
+    settings: Settings
     tallies: dict[str, Tally]
 
     def key(self, state: State) -> State:
@@ -114,6 +116,9 @@ class Exploration(Protocol):
 
     def parent(self, index: int) -> int | None:
         """The state from which it was first reached; None for an initial state."""
+
+    def table_bytes(self) -> int:
+        """The memory that the states take, with their predecessors and the index over them."""
 
     def initial(self) -> list[int]:
         """The indices of the initial states."""

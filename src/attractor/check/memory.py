@@ -10,15 +10,14 @@ disabled; 1 (idle) -> read ``queue``; 0 (empty) -> disabled; 7 -> write ``queue`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
-from attractor.check.errors import ImpureStep
-from attractor.check.execution import Outcome, evaluations, steps
+from attractor.check.errors import ImpureStep, SpecError
+from attractor.check.execution import Outcome, outcomes_of, padded
 from attractor.check.model import AFTER, CHOICE, DERIVED, Instance, Model, State
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Place = tuple[State, State | None]
 
 
 class Read:
@@ -50,6 +49,19 @@ class Leaf:
         self.value = value
 
 
+SAMPLES_PER_ROUTINE = 4
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One remembered execution: where it happened and how it went."""
+
+    instance: Instance
+    state: State
+    after: State | None
+    outcomes: list[Outcome]
+
+
 @dataclass
 class Tally:
     """How well a routine is remembered: executions of its Python code, and what the widest of them read."""
@@ -57,10 +69,17 @@ class Tally:
     executed: int = 0
     widest: int = 0
     slots: tuple[str, ...] = ()
+    samples: list[Sample] = field(default_factory=list)
 
-    def note(self, model: Model, instance: Instance, outcomes: list[Outcome]) -> None:
-        """Count these executions."""
+    def note(self, model: Model, sample: Sample) -> None:
+        """Count these executions, and keep a few of them to be run again by the audit."""
+        instance, outcomes = sample.instance, sample.outcomes
         self.executed += len(outcomes)
+        if any(outcome.leaf for outcome in outcomes):
+            if len(self.samples) < SAMPLES_PER_ROUTINE:
+                self.samples.append(sample)
+            else:
+                self.samples[self.executed % SAMPLES_PER_ROUTINE] = sample
         for outcome in outcomes:
             reads = [ref for ref, _ in outcome.path if ref < CHOICE]
             if len(reads) > self.widest:
@@ -74,25 +93,26 @@ class Memory:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.tallies: dict[str, Tally] = {}
+        self.holds_to_footprints = False
         self._tries: dict[Any, Any] = {}
 
-    def leaves(self, instance: Instance, state: State, run: Callable[..., list[Outcome]]) -> list[Any]:
-        """The leaves that ``instance`` has in ``state``; ``run`` executes it where nothing is known."""
+    def leaves(self, instance: Instance, state: State, after: State | None = None) -> list[Any]:
+        """The leaves that ``instance`` has in ``state``; it is executed where nothing is known."""
         found: list[Any] = []
         routine = instance.routine
         root = self._tries.get(routine if routine.shared else instance)
-        if root is None or not self._walk(root, instance, state, found):
-            self._learn(instance, state, run)
-            return self.leaves(instance, state, run)
+        if root is None or not self._walk(root, instance, (state, after), found):
+            self._learn(instance, state, after)
+            return self.leaves(instance, padded(self.model, state), after)
         return found
 
     def steps(self, action: Instance, state: State) -> list[Any]:
         """The writes of each way ``action`` can be taken in ``state``."""
-        return [writes for writes in self.leaves(action, state, steps) if writes is not None]
+        return [writes for writes in self.leaves(action, state) if writes is not None]
 
-    def holds(self, predicate: Instance, state: State) -> bool:
-        """Whether ``predicate`` is true in ``state``."""
-        return any(self.leaves(predicate, state, evaluations))
+    def holds(self, predicate: Instance, state: State, after: State | None = None) -> bool:
+        """Whether ``predicate`` is true in ``state``, or of the step from there to ``after``."""
+        return any(self.leaves(predicate, state, after))
 
     def first_read(self, instance: Instance) -> int | None:
         """The slot that every execution of ``instance`` reads first, once known; None if it has no such slot."""
@@ -110,10 +130,30 @@ class Memory:
         child = root.children.get(value) if isinstance(root, Read) else None
         return isinstance(child, Leaf) and child.value is None
 
-    def _walk(self, node: Any, instance: Instance, state: State, found: list[Any]) -> bool:
+    def looked_at(self, instance: Instance, state: State) -> list[int]:
+        """The slots on which it depends that ``instance`` does what it does in ``state``; it must be known there."""
+        self.leaves(instance, state)
+        slots: list[int] = []
+        routine = instance.routine
+        todo = [(self._tries[routine if routine.shared else instance], instance)]
+        while todo:
+            node, owner = todo.pop()
+            if type(node) is Fork:
+                todo += [(child, owner) for child in node.children.values()]
+            elif type(node) is Read:
+                ref = owner.binding[-1 - node.ref] if node.ref < 0 else node.ref
+                if ref & DERIVED:
+                    asked = self.model.predicates[ref ^ DERIVED]
+                    todo.append((self._tries[asked.routine if asked.routine.shared else asked], asked))
+                else:
+                    slots.append(ref)
+                todo.append((node.children[self._number(node.ref, owner, (state, None))], owner))
+        return slots
+
+    def _walk(self, node: Any, instance: Instance, at: Place, found: list[Any]) -> bool:
         while True:
             if type(node) is Read:
-                node = node.children.get(self._number(node.ref, instance, state))
+                node = node.children.get(self._number(node.ref, instance, at))
             elif type(node) is Leaf:
                 found.append(node.value)
                 return True
@@ -121,25 +161,29 @@ class Memory:
                 return False
             else:
                 return len(node.children) == node.count and all(
-                    self._walk(node.children[pick], instance, state, found) for pick in range(node.count)
+                    self._walk(node.children[pick], instance, at, found) for pick in range(node.count)
                 )
 
-    def _number(self, ref: int, instance: Instance, state: State) -> int:
+    def _number(self, ref: int, instance: Instance, at: Place) -> int:
+        state, after = at
         if ref < 0:
             ref = instance.binding[-1 - ref]
         if ref < AFTER:
-            return state[ref]
+            return state[ref] if ref < len(state) else self.model.slots[ref].default
         if ref & DERIVED:
             return int(self.holds(self.model.predicates[ref ^ DERIVED], state))
-        return state[(ref ^ AFTER) + len(self.model.slots)]
+        slot = self.model.slots[ref ^ AFTER]
+        return after[slot.index] if after is not None and slot.index < len(after) else slot.default
 
-    def _learn(self, instance: Instance, state: State, run: Callable[..., list[Outcome]]) -> None:
+    def _learn(self, instance: Instance, state: State, after: State | None) -> None:
         routine = instance.routine
-        outcomes = run(self.model, instance, state)
+        outcomes = outcomes_of(self.model, instance, state, after)
         if not routine.shared:
             self._tries.pop(routine, None)
         key = routine if routine.shared else instance
-        self.tallies.setdefault(instance.name, Tally()).note(self.model, instance, outcomes)
+        self.tallies.setdefault(instance.name, Tally()).note(self.model, Sample(instance, state, after, outcomes))
+        if self.holds_to_footprints:
+            _hold_to_footprint(instance, outcomes)
         for outcome in outcomes:
             self._tries[key] = insert(self._tries.get(key), outcome, instance)
 
@@ -161,6 +205,23 @@ def insert(root: Any, outcome: Outcome, instance: Instance) -> Any:
     elif type(present) is not Leaf or present.value != outcome.leaf:
         raise impure(instance)
     return top[0]
+
+
+def _hold_to_footprint(instance: Instance, outcomes: list[Outcome]) -> None:
+    """Make sure that what an action touched is within what its source says it can touch."""
+    known = instance.footprint
+    if known is None:
+        return
+    for outcome in outcomes:
+        real = [(instance.binding[-1 - ref] if ref < 0 else ref) for ref, _ in outcome.path]
+        read = {ref for ref in real if ref < AFTER}
+        writes = outcome.leaf if isinstance(outcome.leaf, tuple) else ()
+        written = {instance.binding[-1 - ref] if ref < 0 else ref for ref, _ in writes}
+        if not read <= known.reads | known.writes or not written <= known.writes:
+            raise SpecError(
+                f"{instance.label} touched slots that its source does not show, so steps cannot be reduced by order; "
+                f"check without `reduction`, and report this with the specification"
+            )
 
 
 def impure(instance: Instance) -> ImpureStep:

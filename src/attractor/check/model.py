@@ -16,6 +16,7 @@ while the model is being explored: states found earlier hold the new slot's defa
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import SpecError, ValueNotHashable, author_line
@@ -23,6 +24,7 @@ from attractor.check.errors import SpecError, ValueNotHashable, author_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
+    from attractor.check.footprints import Footprint
     from attractor.check.properties import Property
 
 AFTER = 1 << 24
@@ -107,6 +109,12 @@ class Instance:
     routine: Routine
     binding: tuple[int, ...] = ()
     index: int = -1
+    locate: Callable[[], Footprint | None] | None = None
+
+    @cached_property
+    def footprint(self) -> Footprint | None:
+        """The slots that it can ever touch; None if that is not known."""
+        return self.locate() if self.locate else None
 
     @property
     def label(self) -> str:

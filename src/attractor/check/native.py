@@ -9,14 +9,15 @@ from __future__ import annotations
 import pickle
 import time
 from array import array
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from attractor.check._kernel import Kernel
 from attractor.check.errors import SpecError
-from attractor.check.execution import Outcome, evaluations, steps, truth
+from attractor.check.execution import Outcome, outcomes_of, padded, truth
 from attractor.check.exploration import DEADLOCK, Counts, Finding, Graph, Progress, Settings
 from attractor.check.liveness import Lasso, Query
-from attractor.check.memory import Tally, impure
+from attractor.check.memory import Sample, Tally, impure
 from attractor.check.symmetry import canonical_form
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 MISSES, TIME, LEVEL, DONE = range(4)
 SLICE_SECONDS = 0.2
 SAVE_FORMAT = 1
+FORGET_AFTER = 200_000
 
 
 class NativeSearch:
@@ -48,6 +50,8 @@ class NativeSearch:
         self._bits: list[int] = []
         self._finding_names: list[tuple[int, int]] = []
         self._resumed = False
+        self._executed_lately: Counter[Routine] = Counter()
+        self._distinct_then = 0
         self._configure()
         self._fit()
 
@@ -67,7 +71,7 @@ class NativeSearch:
 
     def initial(self) -> list[int]:
         """The indices of the initial states."""
-        found = (self._kernel.find(self._padded(state)) for state in self.model.initial)
+        found = (self._kernel.find(padded(self.model, state)) for state in self.model.initial)
         return sorted({index for index in found if index is not None})
 
     def successors(self, index: int) -> list[tuple[int, State]]:
@@ -91,11 +95,6 @@ class NativeSearch:
         while (at := self._kernel.mask(predicate, mask, at)) < size:
             self._resolve()
         return mask
-
-    def bytes_used(self) -> int:
-        """The memory that states and tries take."""
-        counts = self._kernel.counts()
-        return counts["table_bytes"] + counts["trie_bytes"]
 
     def table_bytes(self) -> int:
         """The memory that states, predecessors and their index take."""
@@ -152,7 +151,7 @@ class NativeSearch:
         for state in () if self._resumed else self.model.initial:
             if all(truth(self.model, self.model.predicates[each], state) for each in self.model.constraints):
                 self._fit()
-                self._kernel.add_initial(self._padded(state))
+                self._kernel.add_initial(padded(self.model, state))
         self._kernel.learned()
         try:
             self._search(started)
@@ -179,6 +178,8 @@ class NativeSearch:
                 self._resolve()
             elif status == DONE:
                 return
+            else:
+                self._forget_what_never_returns(counts["distinct"])
             if whole:
                 self.counts.levels.append(counts["level"])
                 if last:
@@ -255,15 +256,10 @@ class NativeSearch:
     def _fit(self) -> None:
         """Repack if a domain outgrew its bits or a slot is new."""
         needed = [(len(slot.domain.values) - 1).bit_length() for slot in self.model.slots]
-        known = self._bits + [0] * (len(needed) - len(self._bits))
-        if self._bits and len(needed) == len(self._bits) and all(map(int.__le__, needed, known)):
+        if self._bits and len(needed) == len(self._bits) and all(map(int.__le__, needed, self._bits)):
             return
-        self._bits = with_room(needed, grown=[n > k > 0 for n, k in zip(needed, known, strict=True)])
+        self._bits = with_room(needed, [len(slot.domain.values) for slot in self.model.slots])
         self._kernel.fit(bytes(self._bits), [slot.default for slot in self.model.slots])
-
-    def _padded(self, state: State) -> State:
-        missing = self.model.slots[len(state) :]
-        return state + tuple(slot.default for slot in missing) if missing else state
 
     def _resolve(self) -> None:
         """Execute what the kernel misses, and tell it."""
@@ -271,20 +267,36 @@ class NativeSearch:
             number, before, after = miss
             instance = self._instances[number]
             shared = instance.routine.shared
-            state = self._padded(before) + (self._padded(after) if after is not None else ())
-            if number < len(self.model.actions):
-                outcomes = steps(self.model, instance, state)
-            else:
-                outcomes = evaluations(self.model, instance, state)
+            outcomes = outcomes_of(self.model, instance, before, after)
             if shared and not instance.routine.shared:
                 for each in self._sharers[instance.routine]:
                     self._kernel.separate(each)
+            self.tallies.setdefault(instance.name, Tally()).note(self.model, Sample(instance, before, after, outcomes))
+            self._executed_lately[instance.routine] += len(outcomes)
             self._teach(number, instance, outcomes)
+            if len(self.model.slots) != len(self._bits):
+                break  # the kernel's records are of states without the new slots; it will ask again
         self._fit()
         self._kernel.learned()
 
+    def _forget_what_never_returns(self, distinct: int) -> None:
+        """Empty the tries of routines that hardly ever meet the same values again: remembering them only costs memory.
+
+        Such a routine is executed anew in nearly every state, as if it were called directly. Called only while no
+        state waits to be done again: what it waits for must not be forgotten.
+        """
+        if self._executed_lately.total() < FORGET_AFTER:
+            return
+        grown = distinct - self._distinct_then
+        for routine, executed in self._executed_lately.items():
+            if executed >= FORGET_AFTER // 4 and 2 * executed > grown:
+                for number in self._sharers[routine]:
+                    self._kernel.forget(number)
+        self._executed_lately.clear()
+        self._distinct_then = distinct
+        self._kernel.learned()
+
     def _teach(self, number: int, instance: Instance, outcomes: list[Outcome]) -> None:
-        self.tallies.setdefault(instance.name, Tally()).note(self.model, instance, outcomes)
         for outcome in outcomes:
             path = [part for pair in outcome.path for part in pair]
             leaf = outcome.leaf
@@ -299,22 +311,28 @@ class NativeSearch:
             self._resolve()
 
 
-def words_for(bits: Sequence[int]) -> int:
-    """The 64-bit words that fields of these widths take, as the kernel lays them out: widest first, first fit."""
-    words = [0]
-    for width in sorted(bits, reverse=True):
-        place = next((n for n, used in enumerate(words) if used + width <= 64), None)
-        if place is None:
-            words.append(width)
-        else:
-            words[place] += width
-    return len(words)
+def first_fit(bits: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Where fields of these widths go, as the kernel lays them out: the word of each, and the room in each word."""
+    place, room = [0] * len(bits), [64]
+    for slot in sorted(range(len(bits)), key=lambda slot: (-bits[slot], slot)):
+        word = next((n for n, left in enumerate(room) if left >= bits[slot]), len(room))
+        if word == len(room):
+            room.append(64)
+        room[word] -= bits[slot]
+        place[slot] = word
+    return place, room
 
 
-def with_room(needed: Sequence[int], grown: Sequence[bool]) -> list[int]:
-    """Give fields that are growing one bit more than they need, where that costs no further word."""
-    roomy = [width + 1 if growing else width for width, growing in zip(needed, grown, strict=True)]
-    return roomy if words_for(roomy) == words_for(needed) else list(needed)
+def with_room(needed: Sequence[int], sizes: Sequence[int]) -> list[int]:
+    """Spread the spare bits of a word over its fields, large domains first: packing anew costs, spare bits do not."""
+    place, room = first_fit(needed)
+    bits = list(needed)
+    for _ in range(3):
+        for slot in sorted(range(len(bits)), key=lambda slot: -sizes[slot]):
+            if room[place[slot]] and bits[slot] < 31:
+                bits[slot] += 1
+                room[place[slot]] -= 1
+    return bits if len(first_fit(bits)[1]) == len(room) else list(needed)
 
 
 class NativeFairGraph:

@@ -11,15 +11,17 @@ import time
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.execution import apply
+from attractor.check.execution import apply, padded
 from attractor.check.exploration import DEADLOCK, OUTSIDE, Counts, Finding, Graph, Progress, Settings
 from attractor.check.memory import Memory
+from attractor.check.reduction import Reduction
 from attractor.check.symmetry import canonical_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor.check.model import Instance, Model, State
+    from attractor.check.properties import Property
 
 
 LIMIT_CHECK_EVERY = 2048
@@ -36,11 +38,12 @@ class Search:
         self.counts = Counts(taken=[0] * len(model.actions))
         self.bound: str | None = None
         self.findings: dict[tuple[int, int], Finding] = {}
-        self.reduced = self.settings.symmetry
+        self.reduced = self.settings.symmetry or self.settings.reduction
         self._index: dict[State, int] = {}
         self._states: list[State] = []
         self._parents = array("q")
         self._level_low = 0
+        self._width = len(model.slots)
         self._canonical: Callable[[State], State] | None = canonical_form(model) if self.settings.symmetry else None
         self._candidates: dict[tuple[int, int], list[Instance]] = {}
         self._groups: dict[int, list[Instance]] = {}
@@ -53,13 +56,14 @@ class Search:
             if p.kind in {"always", "sometimes"}
             for c, case in enumerate(p.cases)
         ]
+        self._reduction = self._reduce(chosen) if self.settings.reduction else None
         self._judges = [(n, case.steps) for n, p in chosen if p.kind in {"always_step", "refines"} for case in p.cases]
 
     # What the contract promises
 
     def state(self, index: int) -> State:
         """The state with that index."""
-        return self._padded(self._states[index])
+        return padded(self.model, self._states[index])
 
     def parent(self, index: int) -> int | None:
         """The state from which it was first reached."""
@@ -133,11 +137,11 @@ class Search:
         if settings.on_progress:
             settings.on_progress(Progress(counts.distinct, counts.generated, counts.depth, frontier, seconds))
         if self.bound is None and frontier:
-            used = counts.distinct * self._bytes_per_state()
-            self.bound = settings.limit_reached(counts.distinct, seconds, used, violated=self._violated())
+            self.bound = settings.limit_reached(counts.distinct, seconds, self.table_bytes(), violated=self._violated())
 
-    def _bytes_per_state(self) -> int:
-        return 8 * len(self.model.slots) + 160
+    def table_bytes(self) -> int:
+        """The memory that the states take, estimated: a tuple, its place in a list and in a dictionary."""
+        return len(self._states) * (8 * len(self.model.slots) + 160)
 
     def _violated(self) -> bool:
         kinds = [p.kind for p in self.model.properties]
@@ -152,6 +156,8 @@ class Search:
         if not expand:
             return []
         successors = self._successors(state)
+        if self._reduction is not None:
+            successors = self._reduced_steps(self._reduction, successors, index)
         for action, after in successors:
             self.counts.generated += count
             self.counts.taken[action.index] += count
@@ -159,7 +165,7 @@ class Search:
                 judge = judges.get(action.index)
                 if judge is None or (prop, 0) in self.findings:
                     continue
-                if not self.memory.holds(self.model.predicates[judge], self._padded(state) + after):
+                if not self.memory.holds(self.model.predicates[judge], state, after):
                     self.findings[prop, 0] = Finding(index, action.index, after)
             if insert:
                 self._meet(after, index, action)
@@ -187,28 +193,57 @@ class Search:
             if parent >= 0 and action is not None:
                 self._judge_state(state, Finding(parent, action.index, state))
             return
-        key = self.key(state)
+        if self._width != len(self.model.slots):
+            self._widen()
+        key = self.key(padded(self.model, state))
         if key not in self._index:
             self._index[key] = len(self._states)
             self._states.append(key)
             self._parents.append(parent)
 
+    def _widen(self) -> None:
+        """Give every known state the slots that were added meanwhile."""
+        self._width = len(self.model.slots)
+        self._states = [padded(self.model, state) for state in self._states]
+        self._index = {state: index for index, state in enumerate(self._states)}
+
     def key(self, state: State) -> State:
         """The representative under which ``state`` is known."""
         return self._canonical(state) if self._canonical else state
-
-    def _padded(self, state: State) -> State:
-        missing = self.model.slots[len(state) :]
-        return state + tuple(slot.default for slot in missing) if missing else state
 
     def _successors(self, state: State) -> list[tuple[Instance, State]]:
         found: list[tuple[Instance, Any]] = []
         for instance in self._relevant(state):
             found += [(instance, writes) for writes in self.memory.steps(instance, state)]
         if len(self.model.slots) > len(state):
-            return self._successors(self._padded(state))
+            return self._successors(padded(self.model, state))
         found.sort(key=lambda pair: pair[0].index)
         return [(instance, apply(writes, instance.binding, state)) for instance, writes in found]
+
+    def _reduce(self, chosen: list[tuple[int, Property]]) -> Reduction:
+        """The reduction that keeps every chosen property of states; properties of steps see everything."""
+        self.memory.holds_to_footprints = True
+        looking = [operand for _, claim in chosen for case in claim.cases for operand in case.operands]
+        seen: set[int | None] = {None} if any(case.steps for _, claim in chosen for case in claim.cases) else set()
+        for number in (*looking, *self.model.constraints):
+            traced = self.model.predicates[number].footprint
+            seen.update(traced.reads if traced else {None})
+        return Reduction(self.model, seen)
+
+    def _reduced_steps(
+        self, reduction: Reduction, successors: list[tuple[Instance, State]], index: int
+    ) -> list[tuple[Instance, State]]:
+        enabled = 0
+        for action, _ in successors:
+            enabled |= 1 << action.index
+        state = self.state(index)
+        for chosen in reduction.stubborn(
+            enabled, lambda number: self.memory.looked_at(self.model.actions[number], state)
+        ):
+            taken = [(action, after) for action, after in successors if chosen >> action.index & 1]
+            if any(self._index.get(self.key(after), index + 1) > index for _, after in taken):
+                return taken
+        return successors
 
     def _relevant(self, state: State) -> list[Instance]:
         """The instances that the first-read slots do not rule out in ``state``."""
@@ -222,6 +257,7 @@ class Search:
                 self._ungrouped.remove(instance)
                 self._groups.setdefault(slot, []).append(instance)
                 self._candidates = {key: value for key, value in self._candidates.items() if key[0] != slot}
+        state = padded(self.model, state)
         for slot, group in self._groups.items():
             known = self._candidates.get((slot, state[slot]))
             if known is None:

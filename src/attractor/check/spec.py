@@ -25,19 +25,21 @@ from __future__ import annotations
 
 import copy
 import itertools
-from functools import cached_property
+from functools import cached_property, partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from attractor.check import declarations as words
 from attractor.check.errors import Disabled, MutationError, SpecError, author_line
 from attractor.check.execution import Execution, Token, apply, steps
+from attractor.check.footprints import footprint
 from attractor.check.memory import Memory
 from attractor.check.model import AFTER, DERIVED, Arguments, Fairness, Instance, Model, Routine, State, Symmetry
 from attractor.check.properties import Case, Property
+from attractor.check.splitting import conjuncts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 T = TypeVar("T")
 
@@ -147,7 +149,7 @@ class Spec:
             raise SpecError(f"{author_line()}: {type(self).__name__} has no action {name!r}")
         return any(
             self.view.read(ref)
-            for values, ref in self.layout["enabled", name].items()
+            for values, ref in self.layout.get(("enabled", name), {}).items()
             if not arguments or values == arguments
         )
 
@@ -176,8 +178,10 @@ class Spec:
         return [(name, each) for name, each in cls.declared.items() if isinstance(each, kind)]
 
     def of(self, kind: type[Any]) -> list[tuple[str, Any]]:
-        """The declarations of one kind, bases first, in the order of their writing."""
-        return self._of(kind)
+        """The declarations of one kind that are switched on, bases first, in the order of their writing."""
+        return [
+            (name, each) for name, each in self._of(kind) if not isinstance(each, words.Declared) or each.applies(self)
+        ]
 
 
 class Composition:
@@ -250,6 +254,12 @@ class Compiler:
         sets = [[(name, value) for value in words.elements(source, part)] for name, source in over.items()]
         return list(itertools.product(*sets))
 
+    def _locate(self, part: Spec, instances: list[Instance], function: Callable[..., Any]) -> None:
+        """Let the instances find their footprints in the author's source, if somebody asks."""
+        for each in instances:
+            values = tuple(value for _, value in each.arguments)
+            each.locate = partial(footprint, part, self.model, function, values)
+
     def _initial_states(self) -> None:
         states = [tuple(slot.default for slot in self.model.slots)]
         for part in self.parts:
@@ -280,6 +290,7 @@ class Compiler:
         for name, declared in part.of(words.Action):
             arguments = self.product(part, declared.over)
             indices = self.model.add_actions(name, self.bind(part, declared.function), arguments)
+            self._locate(part, [self.model.actions[index] for index in indices], declared.function)
             part.layout["action", name] = dict(
                 zip([tuple(v for _, v in each) for each in arguments], indices, strict=True)
             )
@@ -299,7 +310,9 @@ class Compiler:
 
     def _bounds(self, part: Spec) -> None:
         for name, declared in part.of(words.Constraint):
-            self.model.constraints += self.model.add_predicates(name, self.bind(part, declared.function))
+            indices = self.model.add_predicates(name, self.bind(part, declared.function))
+            self._locate(part, [self.model.predicates[index] for index in indices], declared.function)
+            self.model.constraints += indices
         for name, declared in part.of(words.Terminal):
             self.model.terminal += self.model.add_predicates(name, self.bind(part, declared.function))
 
@@ -309,11 +322,19 @@ class Compiler:
                 cases: tuple[Case, ...] = (Case(steps=self._judges(part, name, declared)),)
             else:
                 arguments = self.product(part, declared.over)
-                judged = _where_it_applies(self.bind(part, declared.function), self.model.applied, name)
-                function = judged if declared.kind == "always" else self.bind(part, declared.function)
-                indices = self.model.add_predicates(name, function, arguments)
-                cases = tuple(Case(each, (index,)) for each, index in zip(arguments, indices, strict=True))
+                parts = conjuncts(declared.function) if declared.kind == "always" else [declared.function]
+                cases = tuple(case for each in parts for case in self._cases(part, declared, each, arguments))
             self.model.properties.append(Property(name, declared.kind, cases))
+
+    def _cases(
+        self, part: Spec, declared: words.SafetyProperty[Any], function: Callable[..., Any], arguments: list[Arguments]
+    ) -> Iterator[Case]:
+        judge = self.bind(part, function)
+        if declared.kind == "always":
+            judge = _where_it_applies(judge, self.model.applied, declared.name)
+        indices = self.model.add_predicates(declared.name, judge, arguments)
+        self._locate(part, [self.model.predicates[index] for index in indices], declared.function)
+        return (Case(each, (index,)) for each, index in zip(arguments, indices, strict=True))
 
     def _judges(self, part: Spec, name: str, declared: words.SafetyProperty[Any]) -> dict[int, int]:
         judges = {}
@@ -357,7 +378,9 @@ class Compiler:
             groups: dict[tuple[Any, ...], list[int]] = {}
             for each in declared.actions:
                 action = each if isinstance(each, str) else each.name
-                for index in part.layout["action", action].values():
+                if not isinstance(part.declared.get(action), words.Action):
+                    raise SpecError(f"fairness {name}: {part.name} has no action {action!r}")
+                for index in part.layout.get(("action", action), {}).values():
                     arguments = dict(self.model.actions[index].arguments)
                     missing = [parameter for parameter in declared.per if parameter not in arguments]
                     if missing:
@@ -370,8 +393,11 @@ class Compiler:
     def _symmetry(self, part: Spec) -> None:
         for name, declared in part.of(words.SymmetryDeclaration):
             keys = words.elements(declared.over, part)
-            maps = [family for family in self.model.families if set(family.refs) == set(keys)]
-            slots = [family for family in maps if all(ref < AFTER for ref in family.refs.values())]
+            slots = [
+                self.model.families[part.layout[each][0]]
+                for each, variable in part.of(words.MapVariable)
+                if words.same_source(variable.keys, declared.over)
+            ]
             columns = tuple(tuple(family.refs[key] for family in slots) for key in keys)
             self.model.symmetries.append(Symmetry(name, columns))
 

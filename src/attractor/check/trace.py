@@ -53,8 +53,8 @@ class TraceStep:
     @property
     def label(self) -> str:
         """``action(value, ...)``, with what was chosen after a colon."""
-        arguments = f"({', '.join(_short(each) for each in self.arguments.values())})" if self.arguments else ""
-        chosen = f": {', '.join(_short(each) for each in self.chosen)}" if self.chosen else ""
+        arguments = f"({', '.join(short(each) for each in self.arguments.values())})" if self.arguments else ""
+        chosen = f": {', '.join(short(each) for each in self.chosen)}" if self.chosen else ""
         return f"{self.action}{arguments}{chosen}"
 
 
@@ -114,37 +114,40 @@ class Trace:
     def text(self) -> str:
         """The run for a terminal: each step with only what it changed."""
         lines = [f"{self.claim}: {len(self.steps)} steps of {self.spec}", "  0. initially"]
-        lines += [f"       {name} = {_short(value)}" for name, value in self.initial.items()]
+        lines += [f"       {name} = {short(value)}" for name, value in self.initial.items()]
         state = dict(self.initial)
         for number, step in enumerate(self.steps, 1):
             lines.append(f"  {number}. {step.label}")
             for name, value in step.changed.items():
-                lines += [f"       {line}" for line in _difference(name, state.get(name), value)]
+                lines += [f"       {line}" for line in difference(name, state.get(name), value)]
             state.update(step.changed)
         if self.loop is not None:
-            lines.append(_loop_text(self.loop, len(self.steps)))
+            lines.append(loop_text(self.loop, len(self.steps)))
         return "\n".join(lines)
 
 
-def _loop_text(loop: int, count: int) -> str:
+def loop_text(loop: int, count: int) -> str:
+    """How the run goes on after its last step."""
     if loop == count:
         return "  and then nothing more happens, for ever"
     return f"  and then again from the state after step {loop}, for ever"
 
 
-def _short(value: Plain) -> str:
+def short(value: Plain) -> str:
+    """A value in one line."""
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)
 
 
-def _difference(name: str, before: Plain, after: Plain) -> Iterator[str]:
+def difference(name: str, before: Plain, after: Plain) -> Iterator[str]:
+    """One line for each part of ``name`` that changed: ``name.part: before -> after``."""
     if isinstance(before, dict) and isinstance(after, dict) and before.keys() == after.keys():
         for key in after:
             if before[key] != after[key]:
-                yield from _difference(f"{name}.{key}", before[key], after[key])
+                yield from difference(f"{name}.{key}", before[key], after[key])
     else:
-        yield f"{name}: {_short(before)} -> {_short(after)}"
+        yield f"{name}: {short(before)} -> {short(after)}"
 
 
 class Tracer:

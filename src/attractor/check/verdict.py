@@ -21,6 +21,10 @@ Answer = Literal["holds", "violated", "inconclusive"]
 class NotShown(AssertionError):
     """A specification does not hold, or could not be shown to hold; the message has the traces."""
 
+    def __init__(self, text: str, verdict: Verdict) -> None:
+        super().__init__(text)
+        self.verdict = verdict
+
 
 @dataclass(frozen=True)
 class PropertyVerdict:
@@ -67,6 +71,7 @@ class Verdict:
     bound: str | None = None
     engine: str = "python"
     threads: int = 1
+    table_bytes: int = 0
     warnings: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     coverage: tuple[ActionCoverage, ...] = field(default=(), repr=False)
@@ -94,7 +99,7 @@ class Verdict:
         """Return the verdict if everything holds; otherwise fail with the shortest traces."""
         __tracebackhide__ = True
         if self.verdict != "holds":
-            raise NotShown(self.text())
+            raise NotShown(self.text(), self)
         return self
 
     def assert_violated(self, name: str) -> Trace:
@@ -102,7 +107,7 @@ class Verdict:
         __tracebackhide__ = True
         found = self[name]
         if found.verdict != "violated" or found.trace is None:
-            raise NotShown(f"property `{name}` is not violated\n{self.text()}")
+            raise NotShown(f"property `{name}` is not violated\n{self.text()}", self)
         return found.trace
 
     def to_json(self) -> dict[str, Any]:
@@ -117,6 +122,7 @@ class Verdict:
             "bound": self.bound,
             "engine": self.engine,
             "threads": self.threads,
+            "table_bytes": self.table_bytes,
             "properties": [each.to_json() for each in self.properties],
             "warnings": list(self.warnings),
             "advice": list(self.advice),

@@ -16,7 +16,7 @@ TOKEN = "demo-token"  # noqa: S105  # it opens a server that lives for seconds, 
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
-def add_parser(commands: Any) -> None:
+def register(commands: Any) -> None:
     """Add ``demo`` to the command line."""
     parser = commands.add_parser(
         "demo",

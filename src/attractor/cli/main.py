@@ -7,10 +7,13 @@ import sys
 from typing import TYPE_CHECKING
 
 import attractor
-from attractor.cli import demo, manifests, run, serve
+from attractor.cli import check, demo, manifests, replay, run, serve, tla
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+ROOMS = (demo, run, serve, manifests, check, replay, tla)
+"""Each has a ``register(subparsers)`` that adds its subcommands; a subcommand sets ``run`` to its function."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -19,11 +22,9 @@ def build_parser() -> argparse.ArgumentParser:
         prog="attractor", description="Write, run and prove Kubernetes-style controllers in Python."
     )
     parser.add_argument("--version", action="version", version=f"attractor {attractor.__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    demo.add_parser(commands)
-    run.add_parser(commands)
-    serve.add_parser(commands)
-    manifests.add_parsers(commands)
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for room in ROOMS:
+        room.register(subparsers)
     return parser
 
 

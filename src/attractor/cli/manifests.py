@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 
-def add_parsers(commands: Any) -> None:
+def register(commands: Any) -> None:
     """Add ``crd`` and ``manifests`` to the command line."""
     crd = commands.add_parser(
         "crd",

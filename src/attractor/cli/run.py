@@ -35,7 +35,7 @@ examples:
 INSTALL_TIMEOUT_S = 30.0
 
 
-def add_parser(commands: Any) -> None:
+def register(commands: Any) -> None:
     """Add ``run`` to the command line."""
     parser = commands.add_parser(
         "run",
@@ -166,7 +166,7 @@ async def _client(args: argparse.Namespace, loaded: OperatorModule) -> AsyncIter
 @contextlib.asynccontextmanager
 async def _embedded(args: argparse.Namespace) -> AsyncIterator[Client]:
     parser = argparse.ArgumentParser()
-    serve.add_parser(parser.add_subparsers())
+    serve.register(parser.add_subparsers())
     settings = serve.Settings.of(parser.parse_args(["serve", "--store", args.store, "--listen", args.listen]))
     async with serve.serving(settings) as cluster, cluster.client() as client:
         yield client

@@ -44,7 +44,7 @@ class ServeError(Exception):
         self.hint = hint
 
 
-def add_parser(commands: Any) -> None:
+def register(commands: Any) -> None:
     """Add ``serve`` to the command line."""
     parser = commands.add_parser(
         "serve",
@@ -250,6 +250,7 @@ async def serving(settings: Settings) -> AsyncIterator[EmbeddedCluster]:
         controllers=settings.controllers,
         authenticator=Authenticator({**settings.tokens, token: ADMIN}),
         anonymous_read=settings.anonymous_read,
+        root_ca=ca.decode("ascii") if ca else "",
     )
     async with contextlib.AsyncExitStack() as stack:
         try:

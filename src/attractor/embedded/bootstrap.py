@@ -25,6 +25,12 @@ _WRITE = ["create", "delete", "deletecollection", "patch", "update"]
 _NOT_FOR_VIEW = {"secrets", "roles", "rolebindings"}
 _NOT_FOR_EDIT = {"roles", "rolebindings", "resourcequotas", "limitranges", "events"}
 _HEALTH = ["/healthz", "/livez", "/readyz", "/version", "/version/"]
+_ISSUER = [
+    "/.well-known/openid-configuration",
+    "/.well-known/openid-configuration/",
+    "/openid/v1/jwks",
+    "/openid/v1/jwks/",
+]
 _DISCOVERY = ["/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", *_HEALTH]
 
 Rules = list[dict[str, Any]]
@@ -74,6 +80,7 @@ def roles() -> dict[str, Rules]:
         "view": view,
         "system:basic-user": reviews,
         "system:discovery": [{"verbs": ["get"], "nonResourceURLs": _DISCOVERY}],
+        "system:service-account-issuer-discovery": [{"verbs": ["get"], "nonResourceURLs": _ISSUER}],
         "system:public-info-viewer": [{"verbs": ["get"], "nonResourceURLs": _HEALTH}],
     }
 
@@ -82,6 +89,7 @@ BINDINGS = {
     "cluster-admin": (MASTERS,),
     "system:basic-user": (AUTHENTICATED,),
     "system:discovery": (AUTHENTICATED,),
+    "system:service-account-issuer-discovery": ("system:serviceaccounts",),
     "system:public-info-viewer": (AUTHENTICATED, UNAUTHENTICATED),
 }
 """Which groups have which ClusterRole from the start; the binding has the role's name."""

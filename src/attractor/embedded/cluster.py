@@ -15,7 +15,9 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.apiserver.authorization import AnonymousRead
+from attractor.apiserver.chain import DEFAULT_CHAIN
 from attractor.apiserver.core import Core
+from attractor.apiserver.escalation import EscalationCheck
 from attractor.apiserver.rbac import RbacAuthorizer
 from attractor.apiserver.reviews import Reviewer, Verified
 from attractor.apiserver.server import Server
@@ -23,7 +25,10 @@ from attractor.client.client import Client
 from attractor.embedded.bootstrap import create_default_roles
 from attractor.embedded.controllers import CONTROLLERS, Controllers
 from attractor.embedded.inprocess import InProcessTransport
+from attractor.embedded.serviceaddresses import ServiceAddresses
 from attractor.embedded.source import SystemSource
+from attractor.embedded.tokens import ServiceAccountTokens, ensure_token_key
+from attractor.embedded.webhooks import Webhooks
 from attractor.httpd.authentication import ADMIN, Authenticator
 from attractor.httpd.limits import DEFAULT_LIMITS
 from attractor.httpd.listener import Listener
@@ -37,7 +42,7 @@ from attractor.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
     from attractor.apiserver.operation import User
     from attractor.apiserver.transaction import Source
     from attractor.httpd.limits import Limits
+    from attractor.httpd.podlogs import PodLogs
     from attractor.objects.resource import Scheme
     from attractor.store.contract import Store
 
@@ -78,6 +84,9 @@ class EmbeddedCluster:
         authorizer: Authorizer | None = None,
         anonymous_read: bool = False,
         limits: Limits = DEFAULT_LIMITS,
+        service_addresses: Mapping[tuple[str, str], tuple[str, int]] | None = None,
+        pod_logs: PodLogs | None = None,
+        root_ca: str = "",
     ) -> None:
         self._given = store
         self._controllers = controllers
@@ -87,6 +96,9 @@ class EmbeddedCluster:
         if anonymous_read:
             self._authorizer = AnonymousRead(self._authorizer)
         self._limits = limits
+        self._service_addresses = service_addresses
+        self._pod_logs = pod_logs
+        self._root_ca = root_ca
         self.metrics = Metrics()
         self._stack = AsyncExitStack()
         self._listeners: list[Listener] = []
@@ -113,12 +125,12 @@ class EmbeddedCluster:
         assert self._router is not None, "the cluster is not running: use `async with EmbeddedCluster() as cluster`"
         return InProcessTransport(self._router, user)
 
-    def _reviewer(self) -> Reviewer:
-        """Reviews are answered by those who decide on requests; tokens are good for any audience that is asked for."""
+    def _reviewer(self, tokens: ServiceAccountTokens) -> Reviewer:
+        """Reviews are answered by those who decide on requests; static tokens are good for any audience."""
 
         def verify(token: str, audiences: Sequence[str]) -> Verified | None:
-            user = self.authenticator.user_of(token.encode())
-            return None if user is None else Verified(user, tuple(audiences))
+            user = self.authenticator.static_user_of(token.encode())
+            return tokens.verify(token, audiences) if user is None else Verified(user, tuple(audiences))
 
         return Reviewer(self._authorizer, RbacAuthorizer().rules, verify)
 
@@ -126,14 +138,25 @@ class EmbeddedCluster:
         store = await open_store(self._given) if isinstance(self._given, str) else self._given
         try:
             self._stack.push_async_callback(store.aclose)
-            server = Server(store, self._source, Core(reviewer=self._reviewer()))
+            webhooks = Webhooks(ServiceAddresses(store.snapshot_nowait, self._service_addresses))
+            self._stack.callback(webhooks.close)
+            tokens = ServiceAccountTokens(store, self._source)
+            self.authenticator.others.append(tokens.user_of)
+            self._stack.callback(self.authenticator.others.remove, tokens.user_of)
+            server = Server(
+                store,
+                self._source,
+                Core((*DEFAULT_CHAIN, EscalationCheck(self._authorizer)), self._reviewer(tokens)),
+                webhooks,
+            )
             is_fresh = not (await store.snapshot()).count("")
             await server.start()
             await create_default_roles(server)
+            await ensure_token_key(store)
             if is_fresh:
                 # What the cluster begins with is no history: a watch from before it is told to list first.
                 await store.compact(store.revision)
-            controllers = Controllers(server, self._controllers)
+            controllers = Controllers(server, self._controllers, root_ca=self._root_ca)
             await self._stack.enter_async_context(controllers)
             hub = WatchHub(store, self.metrics)
             self._router = Router(
@@ -143,6 +166,7 @@ class EmbeddedCluster:
                 authorizer=self._authorizer,
                 metrics=self.metrics,
                 limits=self._limits,
+                pod_logs=self._pod_logs,
             )
         except BaseException:
             await self._stack.aclose()

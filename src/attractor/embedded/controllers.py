@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from attractor.apiserver.aggregation import PREFIX as ROLES
+from attractor.apiserver.aggregation import plan_aggregation
 from attractor.apiserver.custom import registry as custom_registry
+from attractor.apiserver.expiry import plan_events, plan_leases
 from attractor.apiserver.garbage import plan_garbage
+from attractor.apiserver.namespacecontent import ROOT_CA, plan_root_ca, plan_service_accounts
 from attractor.apiserver.registry import builtin_kind, served_builtin
 from attractor.apiserver.termination import plan_definitions, plan_namespaces
 from attractor.objects.errors import ApiError, Conflict, NotFound
@@ -33,11 +38,16 @@ log = logging.getLogger("attractor.controllers")
 
 SETTLE_S = 0.005
 """Changes within this time of the first are planned for together."""
+REST = 4
+"""A planner rests so many times as long as its last plan took, so that it never has more than a fifth of the core."""
 RETRY_S = 1.0
 """When nothing could be done although something should be, look again after this time."""
 
 _LAST = "\U0010ffff"
 _OWNED, _DELETED = b'"ownerReferences"', b'"deletionTimestamp"'
+
+EXPIRY_PERIOD_S = 60.0
+"""How often what has expired is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +57,17 @@ class Controller:
     name: str
     concerns: Callable[[Event], bool]
     """Whether a change may give it something to do; false alarms cost time, missed ones are bugs."""
-    plan: Callable[[Snapshot], Iterable[Operation]]
+    plan: Callable[[Snapshot, Facts], Iterable[Operation]]
+    period_s: float | None = None
+    """How often it looks although nothing has changed: for what time alone brings about."""
+
+
+class Facts(NamedTuple):
+    """What a planner may know beside the store."""
+
+    now: str
+    root_ca: str
+    """The certificate that clients inside the cluster verify this server by, PEM; empty when there is none."""
 
 
 class UnknownController(ValueError):
@@ -81,11 +101,11 @@ def kinds_in(snapshot: Snapshot) -> dict[tuple[str, str], Kind]:
     return found
 
 
-def _plan_garbage(snapshot: Snapshot) -> Iterable[Operation]:
+def _plan_garbage(snapshot: Snapshot, _facts: Facts) -> Iterable[Operation]:
     return plan_garbage(snapshot, {kind.group_kind: kind for kind in kinds_in(snapshot).values()})
 
 
-def _plan_namespaces(snapshot: Snapshot) -> Iterable[Operation]:
+def _plan_namespaces(snapshot: Snapshot, _facts: Facts) -> Iterable[Operation]:
     return plan_namespaces(snapshot, kinds_in(snapshot).values())
 
 
@@ -99,10 +119,35 @@ def _is_deletion(event: Event) -> bool:
     return event.value is None or _DELETED in event.value
 
 
+def _under(*prefixes: str) -> Callable[[Event], bool]:
+    return lambda event: event.key.startswith(prefixes)
+
+
+def _is_about_root_ca(event: Event) -> bool:
+    return event.key.startswith("core/namespaces/") or event.key.endswith(f"/{ROOT_CA}")
+
+
+def _never(_event: Event) -> bool:
+    return False
+
+
 _ALL = (
     Controller("garbage-collector", _is_about_ownership, _plan_garbage),
     Controller("namespaces", _is_deletion, _plan_namespaces),
-    Controller("crds", _is_deletion, plan_definitions),
+    Controller("crds", _is_deletion, lambda snapshot, _: plan_definitions(snapshot)),
+    Controller(
+        "service-accounts",
+        _under("core/namespaces/", "core/serviceaccounts/"),
+        lambda snapshot, _: plan_service_accounts(snapshot),
+    ),
+    Controller(
+        "root-ca",
+        _is_about_root_ca,
+        lambda snapshot, facts: plan_root_ca(snapshot, facts.root_ca),
+    ),
+    Controller("role-aggregation", _under(ROLES), lambda snapshot, _: plan_aggregation(snapshot)),
+    Controller("events", _never, lambda snapshot, facts: plan_events(snapshot, facts.now), EXPIRY_PERIOD_S),
+    Controller("leases", _never, lambda snapshot, facts: plan_leases(snapshot, facts.now), EXPIRY_PERIOD_S),
 )
 CONTROLLERS: tuple[str, ...] = tuple(controller.name for controller in _ALL)
 
@@ -124,17 +169,19 @@ def chosen(text: str) -> tuple[str, ...]:
 class Controllers:
     """Runs the chosen controllers from ``async with`` on."""
 
-    def __init__(self, server: Server, names: Collection[str] = CONTROLLERS) -> None:
+    def __init__(self, server: Server, names: Collection[str] = CONTROLLERS, *, root_ca: str = "") -> None:
         unknown = set(names) - set(CONTROLLERS)
         if unknown:
             raise UnknownController(f"there is no controller {sorted(unknown)}; there are {', '.join(CONTROLLERS)}")
         self._server = server
+        self._root_ca = root_ca
         self._controllers = tuple(one for one in _ALL if one.name in names)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
         for controller in self._controllers:
-            self._tasks.append(asyncio.create_task(self._run(controller), name=f"controller {controller.name}"))
+            work = self._run(controller) if controller.period_s is None else self._run_at_intervals(controller)
+            self._tasks.append(asyncio.create_task(work, name=f"controller {controller.name}"))
         return self
 
     async def __aexit__(
@@ -150,24 +197,34 @@ class Controllers:
         store = self._server.store
         while True:
             snapshot = await store.snapshot()
-            await self._settle(controller)
+            took_s = await self._settle(controller)
             try:
                 async with store.watch("", after=snapshot.revision) as watch:
                     async for batch in watch:
                         if any(map(controller.concerns, batch.events)):
-                            await asyncio.sleep(SETTLE_S)
-                            await self._settle(controller)
+                            await asyncio.sleep(max(SETTLE_S, took_s * REST))
+                            took_s = await self._settle(controller)
                 return
             except Compacted:
                 continue
 
-    async def _settle(self, controller: Controller) -> None:
-        """Plan and perform until nothing is left to do."""
+    async def _run_at_intervals(self, controller: Controller) -> None:
+        """Drive a controller that waits for time to pass, not for changes."""
+        assert controller.period_s is not None
+        while True:
+            await self._settle(controller)
+            await asyncio.sleep(controller.period_s)
+
+    async def _settle(self, controller: Controller) -> float:
+        """Plan and perform until nothing is left to do; answers how long the last plan took, in seconds."""
         while True:
             snapshot = await self._server.store.snapshot()
-            operations = list(controller.plan(snapshot))
+            facts = Facts(self._server.source.now(), self._root_ca)
+            started = time.perf_counter()
+            operations = list(controller.plan(snapshot, facts))
+            took_s = time.perf_counter() - started
             if not operations:
-                return
+                return took_s
             for op in operations:
                 await self._perform(controller, op)
             if self._server.store.revision == snapshot.revision:

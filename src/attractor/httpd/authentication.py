@@ -15,7 +15,7 @@ from attractor.apiserver.operation import User
 from attractor.objects.errors import Unauthorized
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from attractor.httpd.connection import Peer
     from attractor.httpd.parser import HttpRequest
@@ -68,6 +68,8 @@ class Authenticator:
 
     def __init__(self, tokens: Mapping[str, User] | Iterable[tuple[str, User]] = ()) -> None:
         self._by_digest: dict[bytes, User] = {}
+        self.others: list[Callable[[bytes], User | None]] = []
+        """Who else may know a token, such as service accounts'; asked in order."""
         for token, user in dict(tokens).items():
             self.add(token, user)
 
@@ -75,9 +77,16 @@ class Authenticator:
         """Accept a token."""
         self._by_digest[hashlib.sha256(token.encode()).digest()] = user
 
+    def static_user_of(self, token: bytes) -> User | None:
+        """Whose token that is, among those that were added here."""
+        return self._by_digest.get(hashlib.sha256(token).digest())
+
     def user_of(self, token: bytes) -> User | None:
         """Whose token that is; None when it is not known."""
-        return self._by_digest.get(hashlib.sha256(token).digest())
+        user = self.static_user_of(token)
+        if user is not None or not self.others:
+            return user
+        return next((found for ask in self.others if (found := ask(token)) is not None), None)
 
     def authenticate(self, request: HttpRequest, peer: Peer) -> User:
         """The user; raises ``Unauthorized`` for credentials that are not known."""

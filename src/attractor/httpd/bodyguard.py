@@ -26,11 +26,9 @@ _OPENS_YAML = (b"[", b"{", b"-", b"?", b":")
 """Every level of a YAML document needs one of these."""
 
 
-def check_body(content_type: bytes, body: bytes, limits: Limits) -> None:
+def check_body(content_type: str, body: bytes, limits: Limits) -> None:
     """Raise ``BadRequest`` for too deep a body, ``RequestEntityTooLarge`` for one with too many values."""
-    if b"protobuf" in content_type:
-        return
-    if b"yaml" in content_type and not _is_json(body, limits):
+    if "yaml" in content_type.lower() and not _is_json(body, limits):
         check_yaml(body, limits)
     else:
         check_json(body, limits)

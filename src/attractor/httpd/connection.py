@@ -18,7 +18,7 @@ import itertools
 import logging
 import secrets
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from attractor.httpd.eager import first_step, rest_of
 from attractor.httpd.parser import RequestParser
@@ -114,7 +114,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client is there."""
-        assert isinstance(transport, asyncio.Transport)
+        transport = cast("asyncio.Transport", transport)  # other event loops' transports are no subclasses
         self._transport = transport
         self._since = self._loop.time()
         transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes)

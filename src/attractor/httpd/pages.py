@@ -16,6 +16,7 @@ from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.discovery import discover
 from attractor.httpd.formats.openapi_v2 import openapi_v2
 from attractor.httpd.formats.openapi_v3 import openapi_v3
+from attractor.httpd.issuerpages import issuer_page
 from attractor.httpd.reply import Reply
 from attractor.objects.builtin import KUBERNETES_VERSION
 
@@ -107,4 +108,4 @@ def openapi_page(ask: Ask) -> Reply | None:
     return reply_of(document) if document is not None else None
 
 
-PAGES = (root_page, version_page, discovery_page, openapi_page)
+PAGES = (root_page, version_page, discovery_page, openapi_page, issuer_page)

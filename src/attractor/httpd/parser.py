@@ -67,6 +67,8 @@ class RequestParser:
         self._limits = limits
         self._parser = httptools.HttpRequestParser(self)
         self._expects = False
+        self._fed_bytes = 0
+        """Of the piece that is being read."""
         self._start()
 
     def _start(self) -> None:
@@ -74,8 +76,7 @@ class RequestParser:
         self._headers: dict[bytes, bytes] = {}
         self._began = False
         self._unfinished_bytes = 0
-        self._head_bytes = 0
-        self._header_count = 0
+        self._repeated = 0
         self._request: HttpRequest | None = None
         self._body: bytes | bytearray = b""
         self._raw_bytes = 0
@@ -93,6 +94,7 @@ class RequestParser:
         """Read on."""
         if self.refusal is not None or self.is_finished:
             return
+        self._fed_bytes = len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -117,6 +119,13 @@ class RequestParser:
         if self._unfinished_bytes > self._limits.head_bytes:
             self._refuse_head()
 
+    def _head_is_too_large(self) -> bool:
+        """Whether a complete head is beyond the limit; counted only where its pieces could hold so much."""
+        limit = self._limits.head_bytes
+        if self._unfinished_bytes + self._fed_bytes <= limit:
+            return False
+        return len(self._target) + sum(len(name) + len(value) for name, value in self._headers.items()) > limit
+
     # Callbacks of the parser. They never raise: an exception would be wrapped and lose its meaning.
 
     def on_message_begin(self) -> None:
@@ -128,25 +137,27 @@ class RequestParser:
     def on_url(self, url: bytes) -> None:
         """A piece of the target."""
         self._target += url
-        self._head_bytes += len(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header, or one trailer, which is dropped."""
         if not self.in_head:
             return
-        self._head_bytes += len(name) + len(value)
-        self._header_count += 1
         key = name.lower()
-        before = self._headers.get(key)
-        self._headers[key] = value if before is None else before + b", " + value
-        if key == b"host" and before is not None:
+        headers = self._headers
+        if key not in headers:
+            headers[key] = value
+            return
+        self._repeated += 1
+        if key == b"host":
             self._refuse(400, "malformed HTTP request: too many Host headers")
+        elif self._repeated <= self._limits.headers:
+            headers[key] += b", " + value
 
     def on_headers_complete(self) -> None:
         """The head is there; the body may follow."""
         self.in_head, self.in_body = False, True
         limits, headers = self._limits, self._headers
-        if self._head_bytes > limits.head_bytes or self._header_count > limits.headers:
+        if len(headers) + self._repeated > limits.headers or self._head_is_too_large():
             self._refuse_head()
             return
         version = self._parser.get_http_version()

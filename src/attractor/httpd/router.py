@@ -11,13 +11,17 @@ from urllib.parse import unquote, unquote_plus
 
 from attractor.apiserver.authorization import MASTERS, attributes_of, forbidden
 from attractor.apiserver.core import Request
+from attractor.apiserver.response import LogBody
 from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.watch import Watch
 from attractor.httpd.bodyguard import check_body
+from attractor.httpd.convertedwatch import ConvertedWatch
 from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.protobuf import request_as_json
+from attractor.httpd.impersonation import impersonated, is_impersonating, needed
 from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
 from attractor.httpd.pages import PAGES, Ask
+from attractor.httpd.podlogs import log_reply
 from attractor.httpd.presentation import present, shape_of, watch_encoder
 from attractor.httpd.reply import TEXT, Reply, status_reply
 from attractor.httpd.watchstreams import encode_line
@@ -26,7 +30,7 @@ from attractor.objects.errors import ApiError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from attractor.apiserver.authorization import Authorizer
+    from attractor.apiserver.authorization import Attributes, Authorizer
     from attractor.apiserver.operation import User
     from attractor.apiserver.server import Server
     from attractor.httpd.authentication import Authenticator
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from attractor.httpd.limits import Limits
     from attractor.httpd.metrics import Metrics
     from attractor.httpd.parser import HttpRequest
+    from attractor.httpd.podlogs import PodLogs
     from attractor.httpd.watchstreams import WatchHub
 
     Query = Mapping[str, Sequence[str]]
@@ -75,6 +80,7 @@ class Router:
         authorizer: Authorizer,
         metrics: Metrics,
         limits: Limits,
+        pod_logs: PodLogs | None = None,
     ) -> None:
         self._server = server
         self._hub = hub
@@ -82,13 +88,17 @@ class Router:
         self._authorizer = authorizer
         self._metrics = metrics
         self._limits = limits
+        self._pod_logs = pod_logs
         self.is_ready = True
         """Whether ``/readyz`` says ok; false while the server is stopping."""
 
     async def __call__(self, request: HttpRequest, peer: Peer) -> Reply:
         """Answer one request; a refusal is an answer too."""
         try:
-            return await self.answer(request, self._authenticator.authenticate(request, peer))
+            user = self._authenticator.authenticate(request, peer)
+            if is_impersonating(request):
+                user = self._impersonate(user, request)
+            return await self.answer(request, user)
         except ApiError as error:
             return status_reply(error)
 
@@ -97,15 +107,21 @@ class Router:
         try:
             query = parse_query(request.query)
             if MASTERS not in user.groups:
-                self._authorize(user, request, query)
+                self._authorize(user, attributes_of(request.method, request.path, query))
             if request.path.startswith(("/api/", "/apis/")):
                 return await self._api(request, query, user)
             return self._page(request, query) or page_not_found()
         except ApiError as error:
             return status_reply(error)
 
-    def _authorize(self, user: User, request: HttpRequest, query: Query) -> None:
-        attributes = attributes_of(request.method, request.path, query)
+    def _impersonate(self, user: User, request: HttpRequest) -> User:
+        other = impersonated(request)
+        if MASTERS not in user.groups:
+            for attributes in needed(request, other):
+                self._authorize(user, attributes)
+        return other
+
+    def _authorize(self, user: User, attributes: Attributes) -> None:
         decision = self._authorizer.decide(user, attributes, self._server.store.snapshot_nowait())
         if not decision.allowed:
             raise forbidden(user, attributes, decision.reason)
@@ -141,7 +157,7 @@ class Router:
         body, content_type = request.body, request.header(b"content-type")
         if body:
             body, content_type = request_as_json(request.method, request.path, content_type, body)
-            check_body(content_type.encode(), body, self._limits)
+            check_body(content_type, body, self._limits)
         shape = shape_of(request, query)
         asked = Request(
             method=request.method,
@@ -159,11 +175,13 @@ class Router:
         response = await self._server.handle(asked)
         if response.code == 404 and self._is_nowhere(request.path):
             return page_not_found()
+        if isinstance(response.body, LogBody):
+            return log_reply(response.body, self._pod_logs)
         if shape is None:
             return Reply(response.code, response.encode(), warnings=response.warnings)
         txn = self._server.transaction(self._server.store.snapshot_nowait())
-        body = present(shape, request, query, response, txn)
-        return Reply(response.code, body, shape.agreed.content_type, warnings=response.warnings)
+        shaped = present(shape, request, query, response, txn)
+        return Reply(response.code, shaped, shape.agreed.content_type, warnings=response.warnings)
 
     def _is_nowhere(self, path: str) -> bool:
         """Whether a path is below no API group that is served."""
@@ -182,6 +200,9 @@ class Router:
             return None
         encode = watch_encoder(request, asked.query, kind, txn)
         watch = Watch.open(op, kind, snapshot)
+        if kind.remote is not None:
+            converted = ConvertedWatch(server, watch, snapshot, encode or encode_line, op.list.timeout_s)
+            return Reply(200, stream=converted)
         # What is encoded for one client alone is shared with no other.
         own = None if encode is None else object()
         key = (watch.prefix, kind, op.list.label_selector, op.list.field_selector, own)

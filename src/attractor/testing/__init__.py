@@ -1,19 +1,40 @@
-"""Test tools for controllers: a cluster in the test's own process, time that jumps, faults, a log of requests.
+"""Test tools for those who write controllers and specifications: a cluster in process, time that jumps, faults.
 
-    async def test_a_pair_appears(cluster):
-        await cluster.install(ConfigPair)
+    async def test_a_pair_appears(cluster, virtual_time):
         async with cluster.running(pairs):
             await cluster.client.create(ConfigPair(...))
             await eventually(lambda: cluster.client.get(ConfigMap, key))
 
-The pytest plugin (``attractor.testing.fixtures``, loaded by itself) provides ``cluster`` and ``virtual_time``. Read
-``cluster`` first, then ``virtualtime``, ``faults`` and ``requestlog``.
+Two pytest plugins are loaded by pytest itself: ``fixtures`` (``cluster`` and ``virtual_time``) and ``plugin`` (verdicts
+of the checker). Read ``cluster`` first, then ``virtualtime``, ``faults`` and ``requestlog``. Names are imported when
+first used, so that pytest starts as fast as without.
 """
 
-from attractor.testing.cluster import ClusterUnderTest
-from attractor.testing.eventually import eventually
-from attractor.testing.faults import Faults
-from attractor.testing.requestlog import LoggedRequest, RequestLog
-from attractor.testing.virtualtime import VirtualTime
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attractor.testing.cluster import ClusterUnderTest
+    from attractor.testing.eventually import eventually
+    from attractor.testing.faults import Faults
+    from attractor.testing.requestlog import LoggedRequest, RequestLog
+    from attractor.testing.virtualtime import VirtualTime
 
 __all__ = ["ClusterUnderTest", "Faults", "LoggedRequest", "RequestLog", "VirtualTime", "eventually"]
+
+_HOMES = {
+    "ClusterUnderTest": "cluster",
+    "Faults": "faults",
+    "LoggedRequest": "requestlog",
+    "RequestLog": "requestlog",
+    "VirtualTime": "virtualtime",
+    "eventually": "eventually",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

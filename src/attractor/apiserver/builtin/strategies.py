@@ -12,7 +12,7 @@ from base64 import b64encode
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin import kindfacts, preparation, validation
+from attractor.apiserver.builtin import kindfacts, preparation, subresources, validation
 from attractor.apiserver.builtin.decode import decoder
 from attractor.apiserver.builtin.defaults import defaulter
 from attractor.apiserver.strategy import Decoded, Strategy
@@ -22,6 +22,7 @@ from attractor.objects.fields import METADATA_ONLY
 
 if TYPE_CHECKING:
     from attractor.apiserver.builtin.decode import Decode
+    from attractor.objects.apply.fieldset import FieldSet
     from attractor.objects.builtin import GoField, ResourceInfo
     from attractor.objects.field import FieldError
     from attractor.objects.jsontypes import JsonObject
@@ -56,6 +57,14 @@ class BuiltinStrategy(Strategy):
             _merge_string_data(found.obj)
         return found
 
+    def reset_fields(self, subresource: str) -> FieldSet | None:
+        """A status write leaves the spec alone, and as much of metadata as the kind's rules say."""
+        if subresource != "status" or self._key in kindfacts.STATUS_KEEPS_METADATA:
+            return super().reset_fields(subresource)
+        if self._key in kindfacts.STATUS_KEEPS_LABELS:
+            return {"f:metadata": {"f:labels": {}}, "f:spec": {}}
+        return {"f:spec": {}}
+
     def default(self, obj: JsonObject) -> None:
         """Fill in what Kubernetes fills in."""
         if self._default is not None:
@@ -75,6 +84,8 @@ class BuiltinStrategy(Strategy):
             self._prepare_status(obj, old)
         elif subresource == "finalize":
             self._set_status(obj, old)
+        elif (self._key, subresource) in subresources.PREPARE:
+            subresources.PREPARE[self._key, subresource](obj, old)
         elif not subresource:
             if self.has_status_subresource:
                 self._set_status(obj, old)
@@ -121,6 +132,9 @@ class BuiltinStrategy(Strategy):
             return validation.validate_status(self._kind, obj)
         if subresource == "finalize":
             return validation.validate_create(self._kind, obj)
+        if (self._key, subresource) in subresources.PREPARE:
+            validate = subresources.VALIDATE.get((self._key, subresource))
+            return validate(obj, old) if validate else []
         return validation.validate_update(self._kind, obj, old)
 
     def grace_period_s(self, obj: JsonObject, asked: int | None) -> int:

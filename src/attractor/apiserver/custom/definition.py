@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor.apiserver.builtin.validation.cluster import validate_client
 from attractor.apiserver.strategy import Decoded, Strategy
 from attractor.objects import names
 from attractor.objects.field import FieldError
@@ -191,6 +192,26 @@ def _version_errors(spec: JsonObject) -> Iterator[FieldError]:
     strategy = _at(spec, ("conversion", "strategy"))
     if strategy not in {"None", "Webhook"}:
         yield FieldError.unsupported("spec.conversion.strategy", strategy, ["None", "Webhook"])
+    yield from _conversion_errors(spec.get("conversion") or {})
+
+
+def _conversion_errors(conversion: JsonObject) -> Iterator[FieldError]:
+    webhook = conversion.get("webhook")
+    at = "spec.conversion.webhook"
+    if conversion.get("strategy") != "Webhook":
+        if webhook:
+            why = "should not be set when strategy is not set to Webhook"
+            yield FieldError.forbidden(at, why)
+        return
+    client = (webhook or {}).get("clientConfig")
+    if not client:
+        yield FieldError.required(f"{at}.clientConfig", "required when strategy is set to Webhook")
+    else:
+        yield from validate_client(client, f"{at}.clientConfig")
+    versions = (webhook or {}).get("conversionReviewVersions") or ()
+    if not {"v1", "v1beta1"} & set(versions):
+        why = "must include at least one of v1, v1beta1"
+        yield FieldError.invalid(f"{at}.conversionReviewVersions", list(versions), why)
 
 
 def _schema_errors(version: JsonObject, path: str) -> Iterator[FieldError]:

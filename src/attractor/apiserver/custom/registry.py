@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from attractor.apiserver.builtin.decode import decoder
+from attractor.apiserver.custom.remote import RemoteConversion
 from attractor.apiserver.custom.resource import CustomStrategy
 from attractor.apiserver.kinds import Kind, ScalePaths
 from attractor.objects import builtin
@@ -34,7 +35,8 @@ OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 def find_custom(txn: Transaction, group: str, version: str, resource: str) -> Kind | None:
     """The custom kind behind a request; None when no established definition serves it."""
     entry = txn.get(f"{PREFIX}{resource}.{group}")
-    return served_kinds(entry.value).get(version) if entry else None
+    kind = served_kinds(entry.value).get(version) if entry else None
+    return kind.bound_to(txn) if kind else None
 
 
 @lru_cache(maxsize=1024)
@@ -75,11 +77,19 @@ def _kind(definition: JsonObject, version: JsonObject, storage: str) -> Kind:
         list_kind=accepted.get("listKind") or f"{accepted['kind']}List",
         singular=accepted.get("singular") or accepted["kind"].lower(),
         storage_version=storage,
+        remote=_remote(spec, gvk, storage),
         subresources=frozenset(name for name in ("status", "scale") if subresources.get(name) is not None),
         is_custom=True,
         scale=scale,
         selectable=_selectable(version),
     )
+
+
+def _remote(spec: JsonObject, gvk: GroupVersionKind, storage: str) -> RemoteConversion | None:
+    conversion = spec.get("conversion") or {}
+    if conversion.get("strategy") != "Webhook":
+        return None
+    return RemoteConversion.of(conversion["webhook"], gvk, gvk._replace(version=storage))
 
 
 @cache

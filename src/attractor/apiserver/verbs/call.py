@@ -41,10 +41,13 @@ class Call:
             raise NotFound.of(self.kind.group_resource, self.op.name)
         return entry
 
-    def admit(self, obj: JsonObject | None, old: JsonObject | None) -> None:
-        """Let admission change or refuse the write."""
-        admission.admit(self.chain, Attributes(self.op, self.kind, obj, old, self.txn))
+    def admit(self, obj: JsonObject | None, old: JsonObject | None, entry: Entry | None = None) -> None:
+        """Let admission change or refuse the write; ``entry`` is what is stored now."""
+        admission.admit(self.chain, self._attributes(obj, old, entry))
 
-    def admit_finally(self, obj: JsonObject | None, old: JsonObject | None) -> None:
+    def admit_finally(self, obj: JsonObject | None, old: JsonObject | None, entry: Entry | None = None) -> None:
         """Let admission refuse the write as it stands."""
-        admission.validate(self.chain, Attributes(self.op, self.kind, obj, old, self.txn))
+        admission.validate(self.chain, self._attributes(obj, old, entry))
+
+    def _attributes(self, obj: JsonObject | None, old: JsonObject | None, entry: Entry | None) -> Attributes:
+        return Attributes(self.op, self.kind, obj, old, self.txn, str(entry.revision) if entry else "")

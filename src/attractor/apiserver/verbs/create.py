@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from attractor.apiserver import metadata as rules
 from attractor.apiserver.decoding import decode_object
 from attractor.apiserver.response import UNWRITTEN, ObjectBody, Response
-from attractor.objects.apply.manager import RESET_STATUS
 from attractor.objects.errors import AlreadyExists, Invalid
 
 if TYPE_CHECKING:
@@ -34,10 +33,12 @@ def create_object(
     metadata = obj["metadata"]
     warnings = [*warnings, *rules.deduplicate_owners(metadata)]
     if managed is None:
-        reset = RESET_STATUS if kind.strategy.has_status_subresource else None
+        reset = kind.strategy.reset_fields("")
         managed = kind.fields.on_update(None, obj, manager=op.manager, now=txn.now, reset=reset)
     set_managed_fields(metadata, managed)
     call.admit(obj, None)
+    warnings += rules.deduplicate_owners(metadata)
+    rules.check_place(kind, metadata, op.namespace, op.name)
     generated = bool(metadata.get("generateName")) and not metadata.get("name")
     rules.stamp_new(metadata, txn)
     key = kind.key(op.namespace, metadata.get("name") or "")

@@ -27,8 +27,8 @@ def delete(call: Call) -> Response:
     entry = call.existing()
     live = kind.decode(entry.value)
     _check_preconditions(kind, call.op.name, live, entry, options)
-    call.admit(None, live)
-    call.admit_finally(None, live)
+    call.admit(None, live, entry)
+    call.admit_finally(None, live, entry)
     marked = mark_deleted(call, live)
     if is_finished(kind, marked):
         if not options.dry_run:
@@ -101,12 +101,15 @@ def delete_collection(call: Call) -> Response:
     op, kind, txn = call.op, call.kind, call.txn
     labels, fields = selectors(kind, op.list)
     items: list[bytes] = []
-    for entry in txn.range(kind.prefix(op.namespace)):
+    entries = txn.range(kind.prefix(op.namespace))
+    kind.prepare([entry.value for entry in entries] if kind.remote else ())
+    for entry in entries:
         if not matching(kind, entry.value, labels, fields):
             continue
         txn.get(entry.key)
         live = kind.decode(entry.value)
-        call.admit(None, live)
+        call.admit(None, live, entry)
+        call.admit_finally(None, live, entry)
         marked = mark_deleted(call, live)
         items.append(with_version(kind.list_item(entry.value), entry.revision))
         if op.delete.dry_run or marked == live:

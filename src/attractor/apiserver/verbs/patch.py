@@ -19,7 +19,7 @@ from attractor.apiserver.kinds import in_order
 from attractor.apiserver.operation import APPLY_PATCH, JSON_PATCH, STRATEGIC_PATCH
 from attractor.apiserver.strategy import DecodeError
 from attractor.apiserver.verbs.create import create_object
-from attractor.apiserver.verbs.update import reset_fields, update_object
+from attractor.apiserver.verbs.update import update_object
 from attractor.objects import builtin
 from attractor.objects.errors import BadRequest, Conflict, Invalid, NotFound
 from attractor.objects.field import FieldError
@@ -148,7 +148,7 @@ def apply(call: Call) -> Response:
         force=op.write.force,
         now=txn.now,
         subresource=op.subresource,
-        reset=reset_fields(kind, op.subresource),
+        reset=kind.strategy.reset_fields(op.subresource),
     )
     obj, warnings = decode_object(kind, merged, op.duplicates, op.write.field_validation)
     if version:

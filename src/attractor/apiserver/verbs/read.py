@@ -104,6 +104,7 @@ def list_objects(call: Call) -> Response:
         entries = snapshot.range(prefix, after=after, limit=limit + 1 if limit else 0)
     else:
         entries = snapshot.range(prefix, after=after)
+    kind.prepare([entry.value for entry in entries] if kind.remote else ())
     items, last, more = _page(kind, entries, labels, fields, limit)
     token, remaining = "" if kind.is_custom else None, None
     if more:

@@ -43,9 +43,14 @@ def scale(call: Call) -> Response:
             raise method_not_allowed()
     replicas, metadata = _wanted_scale(wanted, op.name)
     check_version(kind, metadata, op.name, entry.revision, live["metadata"]["uid"])
+    # Admission is asked about the Scale, not about the object that it is taken from.
+    asked = {**current, "metadata": {**current["metadata"]}, "spec": {"replicas": replicas}}
+    call.admit(asked, current, entry)
+    call.admit_finally(asked, current, entry)
+    replicas, _ = _wanted_scale(asked, op.name)
     changed = put(live, kind.scale.spec_replicas, replicas)
     changed["metadata"] = {**changed["metadata"], "resourceVersion": str(entry.revision)}
-    response = update_object(call, entry, live, changed, [])
+    response = update_object(replace(call, chain=()), entry, live, changed, [])
     version = "" if call.txn.is_dirty else str(entry.revision)
     return Response(200, JsonBody(scale_of(kind, changed, version)), response.warnings)
 

@@ -9,7 +9,6 @@ from attractor.apiserver.decoding import decode_object
 from attractor.apiserver.response import ObjectBody, Response
 from attractor.apiserver.verbs.create import create_object, set_managed_fields
 from attractor.objects.apply.entries import same_but_for_times
-from attractor.objects.apply.manager import RESET_SPEC, RESET_STATUS
 from attractor.objects.errors import Invalid, NotFound
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind
@@ -17,7 +16,6 @@ from attractor.objects.gvk import GroupKind
 if TYPE_CHECKING:
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.verbs.call import Call
-    from attractor.objects.apply.fieldset import FieldSet
     from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Entry
 
@@ -36,13 +34,6 @@ def update(call: Call) -> Response:
             return create_object(call, obj, warnings)
         raise NotFound.of(kind.group_resource, op.name)
     return update_object(call, entry, kind.decode(entry.value), obj, warnings)
-
-
-def reset_fields(kind: Kind, subresource: str) -> FieldSet | None:
-    """What a write through the main resource or a subresource cannot touch."""
-    if subresource == "status":
-        return RESET_SPEC
-    return RESET_STATUS if kind.strategy.has_status_subresource and not subresource else None
 
 
 def update_object(
@@ -66,10 +57,12 @@ def update_object(
             manager=op.manager,
             now=txn.now,
             subresource=op.subresource,
-            reset=reset_fields(kind, op.subresource),
+            reset=kind.strategy.reset_fields(op.subresource),
         )
     set_managed_fields(metadata, managed)
-    call.admit(obj, live)
+    call.admit(obj, live, entry)
+    warnings += rules.deduplicate_owners(metadata)
+    rules.check_place(kind, metadata, op.namespace, op.name)
     kind.strategy.prepare_update(obj, live, op.subresource)
     rules.carry_over(metadata, live["metadata"])
     if kind.strategy.has_generation and _spec_changed(kind, obj, live):
@@ -80,7 +73,7 @@ def update_object(
     ]
     if errors:
         raise Invalid.of(kind.group_kind, op.name, errors)
-    call.admit_finally(obj, live)
+    call.admit_finally(obj, live, entry)
     if kind.allocate:
         kind.allocate(txn, obj, live, claim=not op.write.dry_run)
     return _store(call, entry, live, obj, tuple(warnings))

@@ -7,8 +7,8 @@
 #ifndef ATTRACTOR_KERNEL_H
 #define ATTRACTOR_KERNEL_H
 
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE 1
 #endif
 
 #include <stdatomic.h>
@@ -38,7 +38,10 @@ typedef struct {
     size_t capacity;
 } Vector;
 
-bool vector_reserve(Vector *vector, size_t element, size_t length);
+bool vector_grow(Vector *vector, size_t element, size_t length);
+static inline bool vector_reserve(Vector *vector, size_t element, size_t length) {
+    return length <= vector->capacity || vector_grow(vector, element, length);
+}
 void vector_free(Vector *vector);
 
 /* ---- trie.c ---------------------------------------------------------------------------------------------------- */
@@ -78,6 +81,7 @@ typedef struct {
     Vector leaves;    /* Leaf */
     Vector writes;    /* Write */
     Vector roots;     /* int32_t child, one for each trie */
+    Vector forgotten; /* int32_t: nodes to be used again */
     Vector instances; /* Instance: actions first, then predicates */
     uint32_t actions;
     size_t bytes;
@@ -232,6 +236,8 @@ typedef struct {
     Vector labels;    /* uint32_t: their actions, with OUTSIDE_BIT where they leave the constraint */
     uint64_t sum;     /* weighted_sum of the state at hand */
     Vector owners;    /* uint32_t: the shards of the successors */
+    uint64_t *lately; /* LATELY successors that were committed lately, by hash: they need no second insert */
+    uint8_t *is_lately;
     Vector *out;      /* for each shard, uint64_t records: hash, parent, words */
     Vector missed;    /* uint32_t records: instance, has_after, slots values (twice with after) */
     Vector redo;      /* uint32_t states whose steps are not all known */
@@ -242,6 +248,7 @@ typedef struct {
     uint64_t generated;
 } Worker;
 
+#define LATELY 8192u
 #define OUTSIDE_BIT 0x80000000u
 
 typedef enum { MODE_EXPLORE, MODE_LAST_LEVEL, MODE_GRAPH } Mode;

@@ -196,6 +196,9 @@ static PyObject *kernel_fit(PyObject *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "y*O", &bits, &list)) return NULL;
     Vector defaults = {0};
     bool done = read_numbers(list, &defaults);
+    for (uint32_t t = 0; kernel->workers && t < kernel->threads; t++) kernel->workers[t].missed.length = 0;
+    ((KernelObject *)self)->miss_worker = 0;
+    ((KernelObject *)self)->miss_at = 0;
     bool fits = done && kernel_repack(kernel, bits.buf, (uint32_t)bits.len, defaults.data);
     vector_free(&defaults);
     PyBuffer_Release(&bits);
@@ -761,7 +764,7 @@ static PyObject *kernel_ever_enabled(PyObject *self, PyObject *args) {
 
 static PyMethodDef kernel_methods[] = {
     {"configure", (PyCFunction)(void (*)(void))kernel_configure, METH_VARARGS | METH_KEYWORDS, "Say what is explored."},
-    {"fit", kernel_fit, METH_VARARGS, "Make room: bits for each slot, and the defaults of new slots."},
+    {"fit", kernel_fit, METH_VARARGS, "Make room: bits for each slot, and the defaults of new slots; misses are dropped."},
     {"add_initial", kernel_add_initial_, METH_O, "Add an initial state; True if it is new."},
     {"learn", kernel_learn, METH_VARARGS, "Remember one path of an instance; False if it contradicts another."},
     {"separate", kernel_separate, METH_O, "Give an instance a trie of its own."},

@@ -13,6 +13,8 @@
 #define QUOTA_PER_THREAD 4096
 #define MISSES_PER_ROUND 1024
 #define ALONE_BELOW 2048
+#define FAR 16
+#define NEAR 6
 
 static inline Instance *instances(const Kernel *kernel) { return kernel->tries.instances.data; }
 
@@ -136,6 +138,9 @@ bool workers_make(Kernel *kernel) {
         worker->words = realloc(worker->words, words * sizeof(uint64_t));
         free(worker->recalled);
         worker->recalled = calloc(kernel->predicates + 1, sizeof(uint64_t));
+        worker->lately = realloc(worker->lately, (size_t)LATELY * words * sizeof(uint64_t));
+        free(worker->is_lately);
+        worker->is_lately = calloc(LATELY, 1);
         worker->stamp = 0;
         if (worker->out == NULL) worker->out = calloc(kernel->threads, sizeof(Vector));
         if (worker->taken == NULL) worker->taken = calloc(kernel->tries.actions + 1, sizeof(uint64_t));
@@ -143,7 +148,7 @@ bool workers_make(Kernel *kernel) {
             worker->found = calloc(kernel->findings, sizeof(Found));
             for (uint32_t f = 0; worker->found && f < kernel->findings; f++) worker->found[f].state = NO_STATE;
         }
-        if (!worker->before || !worker->after || !worker->scratch || !worker->words || !worker->recalled ||
+        if (!worker->lately || !worker->is_lately || !worker->before || !worker->after || !worker->scratch || !worker->words || !worker->recalled ||
             !worker->out || !worker->taken || !worker->found)
             return false;
     }
@@ -160,6 +165,8 @@ void workers_free(Kernel *kernel) {
         free(worker->scratch);
         free(worker->words);
         free(worker->recalled);
+        free(worker->lately);
+        free(worker->is_lately);
         free(worker->out);
         free(worker->taken);
         free(worker->found);
@@ -389,6 +396,11 @@ static bool commit_steps(Worker *worker) {
         worker->taken[labels[i] & ~OUTSIDE_BIT]++;
         if (labels[i] & OUTSIDE_BIT) continue;
         uint64_t hash = hash_words(packed, words);
+        size_t place = hash >> 20 & (LATELY - 1);
+        uint64_t *lately = worker->lately + place * words;
+        if (worker->is_lately[place] && same_state(lately, packed, words)) continue;
+        memcpy(lately, packed, words * sizeof *packed);
+        worker->is_lately[place] = 1;
         Vector *out = &worker->out[((uint32_t *)worker->owners.data)[i]];
         if (!vector_reserve(out, sizeof(uint64_t), out->length + words + 2)) return false;
         uint64_t *record = (uint64_t *)out->data + out->length;
@@ -428,6 +440,15 @@ static void round_expand(Worker *worker) {
     }
 }
 
+/* Ask early for what inserting will touch: the bucket of a record far ahead, the state behind one that is nearer. */
+static inline void shard_prefetch(const Shard *shard, uint32_t words, const uint64_t *record, size_t stride, size_t left) {
+    if (left > FAR) __builtin_prefetch(&shard->index[bucket_of(record[FAR * stride], shard->buckets)]);
+    if (left > NEAR) {
+        uint64_t entry = shard->index[bucket_of(record[NEAR * stride], shard->buckets)];
+        if (entry) __builtin_prefetch(shard->states + (size_t)((uint32_t)entry - 1) * words);
+    }
+}
+
 static void round_insert(Kernel *kernel, uint32_t owner) {
     uint32_t words = kernel->layout.words;
     Shard *shard = &kernel->shards[owner];
@@ -436,8 +457,7 @@ static void round_insert(Kernel *kernel, uint32_t owner) {
         const uint64_t *record = out->data;
         size_t stride = words + 2, count = out->length / stride;
         for (size_t i = 0; i < count; i++, record += stride) {
-            if (i + 8 < count && shard->buckets)
-                __builtin_prefetch(&shard->index[bucket_of(record[8 * stride], shard->buckets)]);
+            if (shard->buckets) shard_prefetch(shard, words, record, stride, count - i);
             uint32_t local;
             if (shard_insert(shard, words, record + 2, record[0], (uint32_t)record[1], &local) < 0) {
                 kernel->workers[owner].failed = true;

@@ -7,8 +7,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define SMALL (1u << 20)
+#define LARGE_PAGE (1u << 21)
 
 /* First fit, widest first; a slot never straddles two words. */
 bool layout_make(Layout *layout, const uint8_t *bits, const uint32_t *defaults, uint32_t slots) {
@@ -80,6 +82,18 @@ static inline bool same_state(const uint64_t *one, const uint64_t *other, uint32
     return true;
 }
 
+/* Random access to a large array costs less with large pages, where the system has them. */
+static void prefer_large_pages(void *data, size_t size) {
+#ifdef MADV_HUGEPAGE
+    uintptr_t from = ((uintptr_t)data + LARGE_PAGE - 1) & ~(uintptr_t)(LARGE_PAGE - 1);
+    uintptr_t to = ((uintptr_t)data + size) & ~(uintptr_t)(LARGE_PAGE - 1);
+    if (to > from) madvise((void *)from, to - from, MADV_HUGEPAGE); /* advice: refusing it changes nothing */
+#else
+    (void)data;
+    (void)size;
+#endif
+}
+
 bool shard_reserve(Shard *shard, uint32_t words, size_t states) {
     if (states <= shard->reserved) return true;
     size_t reserved = shard->reserved ? shard->reserved : 1024;
@@ -87,6 +101,7 @@ bool shard_reserve(Shard *shard, uint32_t words, size_t states) {
     uint64_t *grown = realloc(shard->states, reserved * words * sizeof *grown);
     if (grown == NULL) return false;
     shard->states = grown;
+    prefer_large_pages(grown, reserved * words * sizeof *grown);
     uint32_t *parents = realloc(shard->parents, reserved * sizeof *parents);
     if (parents == NULL) return false;
     shard->parents = parents;
@@ -97,6 +112,7 @@ bool shard_reserve(Shard *shard, uint32_t words, size_t states) {
 bool shard_rehash(Shard *shard, uint32_t words, size_t buckets) {
     uint64_t *index = calloc(buckets, sizeof *index);
     if (index == NULL) return false;
+    prefer_large_pages(index, buckets * sizeof *index);
     for (size_t local = 0; local < shard->count; local++) {
         uint64_t hash = hash_words(shard->states + local * words, words);
         size_t at = bucket_of(hash, buckets);

@@ -6,8 +6,7 @@
 
 #define DENSE_LIMIT 64
 
-bool vector_reserve(Vector *vector, size_t element, size_t length) {
-    if (length <= vector->capacity) return true;
+bool vector_grow(Vector *vector, size_t element, size_t length) {
     size_t capacity = vector->capacity ? vector->capacity : 16;
     while (capacity < length) capacity += capacity / 2 + 1;
     void *data = realloc(vector->data, capacity * element);
@@ -43,6 +42,7 @@ void tries_free(Tries *tries) {
     vector_free(&tries->leaves);
     vector_free(&tries->writes);
     vector_free(&tries->roots);
+    vector_free(&tries->forgotten);
     vector_free(&tries->instances);
 }
 
@@ -82,6 +82,7 @@ static bool node_to_table(Tries *tries, Node *node, uint32_t capacity) {
         keys[at] = value + 1;
         children[at] = node->children[i];
     }
+    tries->bytes -= (node->keys ? 8 : 4) * (size_t)node->capacity;
     free(node->keys);
     free(node->children);
     node->keys = keys;
@@ -128,13 +129,19 @@ static bool node_put(Tries *tries, Node *node, uint32_t value, int32_t child) {
 }
 
 static int32_t new_node(Tries *tries, int32_t ref) {
-    if (!vector_reserve(&tries->nodes, sizeof(Node), tries->nodes.length + 1)) return CHILD_MISSING;
-    Node *node = &nodes_of(tries)[tries->nodes.length];
+    int32_t number;
+    if (tries->forgotten.length) {
+        number = ((int32_t *)tries->forgotten.data)[--tries->forgotten.length];
+    } else {
+        if (!vector_reserve(&tries->nodes, sizeof(Node), tries->nodes.length + 1)) return CHILD_MISSING;
+        number = (int32_t)tries->nodes.length++;
+        tries->bytes += sizeof(Node);
+    }
+    Node *node = &nodes_of(tries)[number];
     memset(node, 0, sizeof *node);
     node->kind = ref >= REF_CHOICE ? NODE_FORK : NODE_READ;
     node->ref = ref;
-    tries->bytes += sizeof *node;
-    return (int32_t)tries->nodes.length++;
+    return number;
 }
 
 int32_t tries_add_leaf(Tries *tries, const Write *writes, uint32_t count) {
@@ -189,6 +196,8 @@ static void forget_below(Tries *tries, int32_t child) {
     free(node->keys);
     free(node->children);
     memset(node, 0, sizeof *node);
+    if (vector_reserve(&tries->forgotten, sizeof(int32_t), tries->forgotten.length + 1))
+        ((int32_t *)tries->forgotten.data)[tries->forgotten.length++] = child;
 }
 
 void tries_forget(Tries *tries, uint32_t trie) {

@@ -1,4 +1,9 @@
-"""Peterson's algorithm: two processes, one critical section, no locks."""
+"""Peterson's algorithm: two processes, one critical section, no locks.
+
+A first specification to read. Each process goes round ``idle -> raised -> waiting -> critical -> idle``: it raises its
+flag, lets the other one go first, waits until the other does not want to or gives way, goes in, and lowers its flag.
+Each line of the algorithm is one action, because a process may be interrupted between any two of them.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +20,12 @@ class Peterson(Spec):
     flag: Map[int, bool] = each(BOTH, False)
     turn: int = var(0)
 
+    # An action says when it can happen (``require``) and what it changes. Nobody has to want, so ``want`` is not fair;
+    # but whoever wants goes on: ``fair="weak"`` means that an action which stays possible happens at last.
+
     @action(p=BOTH)
     def want(self, p: int) -> None:
-        """Raise the flag. Nobody has to want, so this is not fair."""
+        """Raise the flag."""
         require(self.at[p] == IDLE)
         self.flag[p] = True
         self.at[p] = RAISED
@@ -42,10 +50,17 @@ class Peterson(Spec):
         self.flag[p] = False
         self.at[p] = IDLE
 
+    # What we expect: in every state (``always``), in some state (``sometimes``), in every run (``leads_to``)
+
     @always
     def mutual_exclusion(self) -> bool:
         """Never both at once."""
         return not (self.at[0] == CRITICAL and self.at[1] == CRITICAL)
+
+    @sometimes
+    def both_wait(self) -> bool:
+        """The interesting case is reached."""
+        return self.at[0] == WAITING and self.at[1] == WAITING
 
     @sometimes(p=BOTH)
     def enters(self, p: int) -> bool:

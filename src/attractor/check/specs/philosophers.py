@@ -1,4 +1,13 @@
-"""Dining philosophers: two forks each. With ``polite`` the last one takes the other fork first, and none starves."""
+"""Dining philosophers: a deadlock and its cure, and why it matters which fairness one asks for.
+
+Philosophers sit around a table with one fork between any two. To eat, a philosopher takes one fork, then the other, and
+puts both down after the meal. If all reach to the same side first (``polite=False``), each can hold one fork and wait
+for the next one for ever: a deadlock. With ``polite`` the last one takes the other fork first, which breaks the circle.
+
+Then none starves, but only because a fork that is free *again and again* is got at last (strong fairness). Under weak
+fairness (``WeaklyServed``: only a fork that *stays* free is got at last) greedy neighbours starve a philosopher,
+without any deadlock.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +17,7 @@ THINKING, HUNGRY, HOLDING, EATING = "thinking", "hungry", "holding", "eating"
 
 
 class Philosophers(Spec):
-    """Philosophers at a round table; fork ``i`` lies between philosopher ``i`` and the next."""
+    """Philosophers at a round table; fork ``i`` lies between philosopher ``i`` and the one before."""
 
     seats: int = constant(3)
     polite: bool = constant(True)
@@ -61,8 +70,27 @@ class Philosophers(Spec):
         """Somebody eats."""
         return self.at[p] == EATING
 
+    @sometimes
+    def all_are_hungry(self) -> bool:
+        """The table can be as full as it gets."""
+        return all(self.at[p] == HUNGRY for p in self.at)
+
     none_starves = leads_to(
         lambda self, p: self.at[p] == HUNGRY,
         lambda self, p: self.at[p] == EATING,
         p=seats,
     )
+
+
+class WeaklyServed(Philosophers):
+    """The same table, where a philosopher is only sure to get a fork that stays free."""
+
+    @action(p=Philosophers.seats, fair="weak")
+    def take_first(self, p: int) -> None:
+        """As before, with less of a promise."""
+        super().take_first(p)
+
+    @action(p=Philosophers.seats, fair="weak")
+    def take_second(self, p: int) -> None:
+        """As before, with less of a promise."""
+        super().take_second(p)

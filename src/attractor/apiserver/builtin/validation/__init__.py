@@ -12,18 +12,19 @@ module                                         kinds
                                                LimitRange, Event (both), Lease, PodTemplate
 ``cluster``                                    RBAC, Ingress, IngressClass, NetworkPolicy, StorageClass,
                                                PriorityClass, webhook configurations
+``policies``                                   ValidatingAdmissionPolicy and its binding
 =============================================  ============================================================
 
 Every other kind is checked only for the shape of its Go type, which decoding does, and for the rules of all objects'
 metadata, which are the core's. Left out on purpose: rules of volume plug-ins, affinity terms, autoscaler metrics,
-admission policies' expressions, flow control, CSI, dynamic resource allocation.
+flow control, CSI, dynamic resource allocation.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.validation import cluster, core, pods, services, workloads
+from attractor.apiserver.builtin.validation import cluster, core, pods, policies, services, workloads
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _CREATE: dict[tuple[str, str], Validator] = {
     ("batch", "CronJob"): _create_cron_job,
     ("scheduling.k8s.io", "PriorityClass"): cluster.create_priority_class,
 }
-_VALIDATE = {**core.VALIDATE, **services.VALIDATE, **workloads.VALIDATE, **cluster.VALIDATE}
+_VALIDATE = {**core.VALIDATE, **services.VALIDATE, **workloads.VALIDATE, **cluster.VALIDATE, **policies.VALIDATE}
 _UPDATE = {**core.UPDATE, **services.UPDATE, **workloads.UPDATE, **cluster.UPDATE}
 _UPDATE_ONLY: dict[tuple[str, str], UpdateValidator] = {("", "Pod"): pods.validate_pod_update}
 """Kinds whose updates have rules instead of those of new objects, not in addition."""

@@ -6,6 +6,7 @@ import ipaddress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from attractor.apiserver.builtin.validation.policies import match_condition_errors
 from attractor.apiserver.builtin.validation.rules import (
     PROTOCOLS,
     cidr,
@@ -334,7 +335,8 @@ def _validate_webhook(webhook: JsonObject, path: str) -> list[FieldError]:
         errors.append(FieldError.invalid(f"{path}.timeoutSeconds", timeout, detail))
     for field in ("namespaceSelector", "objectSelector"):
         errors += validate_label_selector(webhook.get(field), f"{path}.{field}")
-    return errors + _validate_client(webhook.get("clientConfig") or {}, f"{path}.clientConfig")
+    errors += match_condition_errors(webhook, path)
+    return errors + validate_client(webhook.get("clientConfig") or {}, f"{path}.clientConfig")
 
 
 def _validate_webhook_rule(rule: JsonObject, path: str) -> list[FieldError]:
@@ -353,7 +355,8 @@ def _validate_webhook_rule(rule: JsonObject, path: str) -> list[FieldError]:
     return errors + one_of(rule.get("scope"), f"{path}.scope", ("*", "Cluster", "Namespaced"), optional=True)
 
 
-def _validate_client(client: JsonObject, path: str) -> list[FieldError]:
+def validate_client(client: JsonObject, path: str) -> list[FieldError]:
+    """A WebhookClientConfig: a URL or a service."""
     url: str | None = client.get("url")
     service: JsonObject | None = client.get("service")
     if url is not None and service is None:

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from attractor.objects.schema.cel.parser import RESERVED
 from attractor.objects.schema.cel.types import (
     BOOL,
     BYTES,
@@ -34,31 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_REQUEST_BYTES = 3 * 1024 * 1024
-_RESERVED = frozenset(
-    [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
+_RESERVED = frozenset(["true", "false", "null", "in", *RESERVED])
 _ESCAPED = re.compile(r"__|[-./]|[^a-zA-Z0-9\-./_]")
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _UNESCAPED = re.compile(r"__([^_]+)__")

@@ -1,0 +1,103 @@
+"""What a write through a subresource may change, for subresources that change a part of the object itself.
+
+Everything else is put back to what it was, so that whoever may write the subresource may write nothing more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.objects.field import FieldError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from attractor.objects.jsontypes import JsonObject
+
+_DECISIONS = frozenset({"Approved", "Denied", "Failed"})
+
+
+def _only(obj: JsonObject, old: JsonObject, **changed: JsonObject) -> None:
+    """Make ``obj`` the old object but for some fields; who owns fields is kept as it was worked out."""
+    managed = obj["metadata"].get("managedFields")
+    metadata = {**old["metadata"]}
+    if managed:
+        metadata["managedFields"] = managed
+    fresh = obj["metadata"]
+    fresh.clear()
+    fresh.update(metadata)
+    obj.clear()
+    obj.update({**old, "metadata": fresh, **changed})
+
+
+def prepare_ephemeral_containers(pod: JsonObject, old: JsonObject) -> None:
+    """Only ephemeral containers change."""
+    _only(pod, old, spec={**old["spec"], "ephemeralContainers": pod["spec"].get("ephemeralContainers") or []})
+
+
+def prepare_resize(pod: JsonObject, old: JsonObject) -> None:
+    """Only what containers ask for changes."""
+    wanted = {container["name"]: container for container in pod["spec"].get("containers") or ()}
+    containers = []
+    for container in old["spec"].get("containers") or ():
+        asked = wanted.get(container["name"], container)
+        resized = {**container, "resources": asked.get("resources") or {}}
+        if "resizePolicy" in asked:
+            resized["resizePolicy"] = asked["resizePolicy"]
+        containers.append(resized)
+    _only(pod, old, spec={**old["spec"], "containers": containers})
+
+
+def prepare_approval(request: JsonObject, old: JsonObject) -> None:
+    """Only the conditions of a certificate signing request change."""
+    status = {**(old.get("status") or {})}
+    conditions = (request.get("status") or {}).get("conditions")
+    if conditions:
+        status["conditions"] = conditions
+    else:
+        status.pop("conditions", None)
+    _only(request, old, status=status)
+
+
+def validate_ephemeral_containers(pod: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Ephemeral containers are added, and never changed or removed."""
+    at = "spec.ephemeralContainers"
+    had = {one["name"]: one for one in old["spec"].get("ephemeralContainers") or ()}
+    has = {one["name"]: one for one in pod["spec"].get("ephemeralContainers") or ()}
+    errors = []
+    for name, container in had.items():
+        if name not in has:
+            errors.append(FieldError.forbidden(at, f"existing ephemeral containers {name!r} may not be removed\n"))
+        elif has[name] != container:
+            errors.append(FieldError.forbidden(at, f"existing ephemeral containers {name!r} may not be changed\n"))
+    taken = {one["name"] for field in ("containers", "initContainers") for one in pod["spec"].get(field) or ()}
+    for index, container in enumerate(pod["spec"].get("ephemeralContainers") or ()):
+        if container["name"] in taken:
+            errors.append(FieldError.duplicate(f"{at}[{index}].name", container["name"]))
+        taken.add(container["name"])
+        if not container.get("image"):
+            errors.append(FieldError.required(f"{at}[{index}].image"))
+    return errors
+
+
+def validate_approval(request: JsonObject, old: JsonObject) -> list[FieldError]:
+    """A request is approved or denied once, and never both."""
+    at = "status.conditions"
+    has = {item["type"] for item in (request.get("status") or {}).get("conditions") or ()}
+    had = {item["type"] for item in (old.get("status") or {}).get("conditions") or ()}
+    errors = []
+    if {"Approved", "Denied"} <= has:
+        errors.append(FieldError.invalid(at, sorted(has), "Approved and Denied conditions are mutually exclusive"))
+    gone = sorted((had & _DECISIONS) - has)
+    return errors + [FieldError.forbidden(at, f"updates may not remove a condition of type {kind!r}") for kind in gone]
+
+
+PREPARE: Mapping[tuple[str, str], Callable[[JsonObject, JsonObject], None]] = {
+    ("/Pod", "ephemeralcontainers"): prepare_ephemeral_containers,
+    ("/Pod", "resize"): prepare_resize,
+    ("certificates.k8s.io/CertificateSigningRequest", "approval"): prepare_approval,
+}
+VALIDATE: Mapping[tuple[str, str], Callable[[JsonObject, JsonObject], list[FieldError]]] = {
+    ("/Pod", "ephemeralcontainers"): validate_ephemeral_containers,
+    ("certificates.k8s.io/CertificateSigningRequest", "approval"): validate_approval,
+}

@@ -1,0 +1,23 @@
+"""The admission that every write passes through, in order.
+
+Mutating webhooks come before everything that only checks. What is refused without asking anybody outside is refused
+before validating webhooks are asked, so that a webhook hears only of writes that are otherwise in order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.apiserver.admission import NamespaceLifecycle
+from attractor.apiserver.policies.plugin import ValidatingAdmissionPolicies
+from attractor.apiserver.webhooks.plugins import MutatingWebhooks, ValidatingWebhooks
+
+if TYPE_CHECKING:
+    from attractor.apiserver.admission import Plugin
+
+DEFAULT_CHAIN: tuple[Plugin, ...] = (
+    NamespaceLifecycle(),
+    MutatingWebhooks(),
+    ValidatingAdmissionPolicies(),
+    ValidatingWebhooks(),
+)

@@ -1,0 +1,76 @@
+"""CEL conditions on requests: all of them must be true for a webhook or a policy to have a say.
+
+A condition that is false decides at once, whatever else fails. A condition that cannot be evaluated counts by the
+failure policy: ``Ignore`` means no match, ``Fail`` refuses the request.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from attractor.apiserver.admissionrequest import request_of
+from attractor.objects.errors import Forbidden
+from attractor.objects.schema.cel import CelCheckError, CelError, CelProgram
+from attractor.objects.schema.cel.types import DYN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor.apiserver.admission import Attributes
+    from attractor.apiserver.admissionrequest import Versioned
+    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.schema.cel.declaration import Declaration
+    from attractor.objects.schema.cel.types import Type
+
+REQUEST_VARIABLES = ("object", "oldObject", "request")
+"""What CEL knows of a request, everywhere."""
+
+
+@lru_cache(maxsize=4096)
+def compiled(text: str, variables: tuple[str, ...] = REQUEST_VARIABLES) -> CelProgram:
+    """An expression over untyped variables; raises ``CelCheckError``."""
+    types: dict[str, Type | Declaration] = dict.fromkeys(variables, DYN)
+    return CelProgram.compile(text, types)
+
+
+def bindings_of(attributes: Attributes, seen: Versioned) -> dict[str, Any]:
+    """The values of ``REQUEST_VARIABLES``."""
+    return {"object": seen.obj, "oldObject": seen.old, "request": request_of(attributes, seen)}
+
+
+class Condition(NamedTuple):
+    """A named expression."""
+
+    name: str
+    expression: str
+
+
+class MatchConditions(NamedTuple):
+    """The conditions of one webhook or policy."""
+
+    conditions: tuple[Condition, ...] = ()
+    fails_open: bool = False
+
+    @classmethod
+    def of(cls, specs: Sequence[JsonObject], *, fails_open: bool) -> MatchConditions:
+        """From ``matchConditions``."""
+        return cls(tuple(Condition(spec["name"], spec["expression"]) for spec in specs), fails_open)
+
+    def match(self, attributes: Attributes, bindings: dict[str, Any]) -> bool:
+        """Whether all conditions are true; raises ``Forbidden`` when that cannot be told and the policy is Fail."""
+        failures: list[str] = []
+        for condition in self.conditions:
+            try:
+                value = compiled(condition.expression, tuple(bindings)).evaluate(bindings)
+            except (CelError, CelCheckError) as error:
+                failures.append(f"expression '{condition.expression}' resulted in error: {error}")
+                continue
+            if value is not True:
+                return False
+        if not failures:
+            return True
+        if self.fails_open:
+            return False
+        why = failures[0] if len(failures) == 1 else f"[{', '.join(failures)}]"
+        raise Forbidden.of(attributes.kind.group_resource, attributes.name, why)

@@ -1,0 +1,93 @@
+"""``pods/binding`` and ``bindings``: a scheduler's decision that a pod runs on a node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.apiserver.registry import builtin_kind
+from attractor.apiserver.response import JsonBody, Response
+from attractor.apiserver.routing import method_not_allowed
+from attractor.apiserver.verbs.subkinds import read_body
+from attractor.objects.errors import Conflict, Invalid, NotFound
+from attractor.objects.field import FieldError
+from attractor.objects.gvk import GroupResource, GroupVersionKind
+
+if TYPE_CHECKING:
+    from attractor.apiserver.verbs.call import Call
+    from attractor.objects.jsontypes import JsonObject
+
+BINDING = GroupVersionKind("", "v1", "Binding")
+_PODS, _PODS_BINDING = GroupResource("", "pods"), GroupResource("", "pods/binding")
+CREATED: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def bind(call: Call) -> Response:
+    """Assign the pod to the node that the Binding in the body names."""
+    op, txn = call.op, call.txn
+    if op.verb != "create":
+        raise method_not_allowed()
+    binding, warnings = read_body(call, BINDING)
+    name = binding["metadata"].get("name") or ""
+    _check_target(name, binding.get("target") or {})
+    call.admit(binding, None)
+    call.admit_finally(binding, None)
+    pods = builtin_kind("", "v1", "pods")
+    assert pods is not None, "pods are built in"
+    entry = txn.get(pods.key(op.namespace, name))
+    if entry is None:
+        raise NotFound.of(_PODS, name)
+    pod = pods.decode(entry.value)
+    _check_pod(pod, binding["metadata"], str(entry.revision))
+    if not op.write.dry_run:
+        txn.put(entry.key, pods.encode(_assigned(pod, binding, txn.now)))
+    return Response(201, JsonBody(dict(CREATED)), tuple(warnings))
+
+
+def _check_target(name: str, target: JsonObject) -> None:
+    errors = []
+    if target.get("kind") not in {None, "", "Node"}:
+        errors.append(FieldError.unsupported("target.kind", target["kind"], ["Node", "<empty>"]))
+    if not target.get("name"):
+        errors.append(FieldError.required("target.name"))
+    if errors:
+        raise Invalid.of(BINDING.group_kind, name, errors)
+
+
+def _check_pod(pod: JsonObject, said: JsonObject, version: str) -> None:
+    """Refuse a pod that is not the one that was meant, is going away, or runs somewhere already."""
+    metadata = pod["metadata"]
+    name, node = metadata["name"], pod["spec"].get("nodeName")
+    why = ""
+    if said.get("uid") and said["uid"] != metadata["uid"]:
+        why = f"Precondition failed: UID in precondition: {said['uid']}, UID in object meta: {metadata['uid']}"
+    elif said.get("resourceVersion") and said["resourceVersion"] != version:
+        why = (
+            f"Precondition failed: ResourceVersion in precondition: {said['resourceVersion']}, "
+            f"ResourceVersion in object meta: {version}"
+        )
+    elif metadata.get("deletionTimestamp"):
+        why = f"pod {name} is being deleted, cannot be assigned to a host"
+    elif node:
+        why = f'pod {name} is already assigned to node "{node}"'
+    elif pod["spec"].get("schedulingGates"):
+        why = f"pod {name} has non-empty .spec.schedulingGates"
+    if why:
+        raise Conflict.of(_PODS_BINDING, name, why)
+
+
+def _assigned(pod: JsonObject, binding: JsonObject, now: str) -> JsonObject:
+    """The pod on its node; labels and annotations of the binding are the pod's from now on."""
+    metadata, said = {**pod["metadata"]}, binding["metadata"]
+    for field in ("labels", "annotations"):
+        if said.get(field):
+            metadata[field] = {**(metadata.get(field) or {}), **said[field]}
+    status = {**(pod.get("status") or {})}
+    others = [item for item in status.get("conditions") or () if item.get("type") != "PodScheduled"]
+    scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
+    status["conditions"] = [*others, scheduled]
+    return {
+        **pod,
+        "metadata": metadata,
+        "spec": {**pod["spec"], "nodeName": binding["target"]["name"]},
+        "status": status,
+    }

@@ -1,0 +1,129 @@
+"""``pods/eviction``: a delete that respects PodDisruptionBudgets.
+
+The budget is what its status says: whoever counts healthy pods (a disruption controller, a test) writes
+``disruptionsAllowed``, and an eviction takes one from it in the same transaction that deletes the pod.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from attractor.apiserver import options
+from attractor.apiserver.registry import builtin_kind
+from attractor.apiserver.response import JsonBody, Response
+from attractor.apiserver.routing import method_not_allowed
+from attractor.apiserver.verbs.binding import CREATED
+from attractor.apiserver.verbs.call import Call
+from attractor.apiserver.verbs.delete import delete
+from attractor.apiserver.verbs.subkinds import read_body
+from attractor.objects.errors import Forbidden, InternalError, TooManyRequests
+from attractor.objects.gvk import GroupResource, GroupVersionKind
+from attractor.objects.labels import LabelSelector
+
+if TYPE_CHECKING:
+    from attractor.apiserver.kinds import Kind
+    from attractor.objects.jsontypes import JsonObject
+    from attractor.store.contract import Entry
+
+EVICTION = GroupVersionKind("policy", "v1", "Eviction")
+_BUDGETS = GroupResource("policy", "poddisruptionbudgets")
+MAX_DISRUPTED_PODS = 2000
+_VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget."
+_PROCESSING_RETRY_S = 10
+
+
+def evict(call: Call) -> Response:
+    """Delete the pod if its budget allows."""
+    op = call.op
+    if op.verb != "create":
+        raise method_not_allowed()
+    eviction, warnings = read_body(call, EVICTION)
+    pod = call.kind.decode(call.existing().value)
+    call.admit(eviction, None)
+    call.admit_finally(eviction, None)
+    said = options.delete_options({}, eviction.get("deleteOptions"))
+    if op.write.dry_run:
+        said = msgspec.structs.replace(said, dry_run=True)
+    if not _goes_anyway(pod):
+        _take_from_budget(call, pod, dry_run=said.dry_run)
+    # Whoever may evict need not be allowed to delete: what was admitted is the eviction.
+    deletion = msgspec.structs.replace(op, verb="delete", subresource="", body=None, delete=said)
+    delete(Call(deletion, call.kind, call.txn, ()))
+    return Response(201, JsonBody(dict(CREATED)), tuple(warnings))
+
+
+def _goes_anyway(pod: JsonObject) -> bool:
+    """Whether the pod serves nobody: it has ended, is ending, or never began."""
+    phase = (pod.get("status") or {}).get("phase")
+    return phase in {"Succeeded", "Failed", "Pending"} or bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def _budgets(call: Call, kind: Kind, labels: dict[str, str]) -> list[tuple[Entry, JsonObject]]:
+    """The budgets that a pod with these labels counts for."""
+    found = []
+    for entry in call.txn.range(kind.prefix(call.op.namespace)):
+        budget = kind.decode(entry.value)
+        selector = LabelSelector.of_object((budget.get("spec") or {}).get("selector"))
+        if selector is not None and selector.matches(labels):
+            found.append((entry, budget))
+    return found
+
+
+def _take_from_budget(call: Call, pod: JsonObject, *, dry_run: bool) -> None:
+    kind = builtin_kind("policy", "v1", "poddisruptionbudgets")
+    assert kind is not None, "PodDisruptionBudgets are built in"
+    budgets = _budgets(call, kind, pod["metadata"].get("labels") or {})
+    if not budgets:
+        return
+    if len(budgets) > 1:
+        why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        raise InternalError(why)
+    ((entry, budget),) = budgets
+    call.txn.get(entry.key)
+    status = {**(budget.get("status") or {})}
+    if not _is_ready(pod) and _spares_unready(budget, status):
+        return
+    name = budget["metadata"]["name"]
+    _check_budget(name, budget, status)
+    status["disruptionsAllowed"] -= 1
+    status["disruptedPods"] = {**(status.get("disruptedPods") or {}), pod["metadata"]["name"]: call.txn.now}
+    if not dry_run:
+        call.txn.put(entry.key, kind.encode({**budget, "status": status}))
+
+
+def _check_budget(name: str, budget: JsonObject, status: JsonObject) -> None:
+    if (status.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
+        why = f"The disruption budget {name} is still being processed by the server."
+        raise _violates(why, retry_after_s=_PROCESSING_RETRY_S)
+    allowed = status.get("disruptionsAllowed") or 0
+    if allowed < 0:
+        raise Forbidden.of(_BUDGETS, name, "pdb disruptions allowed is negative")
+    if len(status.get("disruptedPods") or {}) > MAX_DISRUPTED_PODS:
+        raise Forbidden.of(
+            _BUDGETS, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        )
+    if allowed == 0:
+        needs, has = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
+        raise _violates(f"The disruption budget {name} needs {needs} healthy pods and has {has} currently")
+
+
+def _violates(why: str, retry_after_s: int = 0) -> TooManyRequests:
+    details: JsonObject = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
+    if retry_after_s:
+        details["retryAfterSeconds"] = retry_after_s
+    return TooManyRequests(_VIOLATES, details=details)
+
+
+def _is_ready(pod: JsonObject) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(item.get("type") == "Ready" and item.get("status") == "True" for item in conditions)
+
+
+def _spares_unready(budget: JsonObject, status: JsonObject) -> bool:
+    """Whether a pod that is not ready may go without being counted."""
+    if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    healthy, desired = status.get("currentHealthy") or 0, status.get("desiredHealthy") or 0
+    return healthy >= desired > 0

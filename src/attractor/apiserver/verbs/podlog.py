@@ -1,0 +1,104 @@
+"""``pods/log``: what a container printed.
+
+No kubelet runs here, so a log is what somebody says it is. The core knows one place: the pod's annotation
+``logs.attractor.dev/CONTAINER``. A driver that runs containers for real may know better and streams; it gets the
+answer of the core as ``LogBody``, with everything that the caller asked for already checked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attractor.apiserver.response import LogBody, LogOptions, Response
+from attractor.apiserver.routing import method_not_allowed
+from attractor.objects.errors import BadRequest, Invalid
+from attractor.objects.field import FieldError
+from attractor.objects.gvk import GroupKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor.apiserver.verbs.call import Call
+    from attractor.objects.jsontypes import JsonObject
+
+ANNOTATION = "logs.attractor.dev/"
+_LISTS = ("containers", "initContainers", "ephemeralContainers")
+
+
+def pod_log(call: Call) -> Response:
+    """The log of a pod's container."""
+    if call.op.verb != "get":
+        raise method_not_allowed()
+    asked: Mapping[str, Any] = call.op.body if isinstance(call.op.body, dict) else {}
+    options = _options(asked)
+    pod = call.kind.decode(call.existing().value)
+    container = _container(pod, asked.get("container") or "")
+    text = ((pod["metadata"].get("annotations") or {}).get(f"{ANNOTATION}{container}") or "").encode()
+    return Response(200, LogBody(pod, container, options, cut(text, options)))
+
+
+def cut(text: bytes, options: LogOptions) -> bytes:
+    """The part of a log that was asked for: its last lines, then at most so many bytes of them.
+
+    >>> cut(b"one\\ntwo\\nthree\\n", LogOptions(tail_lines=2))
+    b'two\\nthree\\n'
+    >>> cut(b"one\\ntwo\\n", LogOptions(limit_bytes=5))
+    b'one\\nt'
+    """
+    if options.tail_lines is not None:
+        lines = text.splitlines(keepends=True)
+        text = b"".join(lines[len(lines) - options.tail_lines :]) if options.tail_lines < len(lines) else text
+    return text if options.limit_bytes is None else text[: options.limit_bytes]
+
+
+def _options(asked: Mapping[str, Any]) -> LogOptions:
+    numbers = {name: _number(asked, name) for name in ("tailLines", "limitBytes", "sinceSeconds")}
+    errors = []
+    if (tail := numbers["tailLines"]) is not None and tail < 0:
+        errors.append(FieldError.invalid("tailLines", tail, "must be greater than or equal to 0"))
+    if (limit := numbers["limitBytes"]) is not None and limit < 1:
+        errors.append(FieldError.invalid("limitBytes", limit, "must be greater than 0"))
+    if (since := numbers["sinceSeconds"]) is not None and since < 1:
+        errors.append(FieldError.invalid("sinceSeconds", since, "must be greater than 0"))
+    if errors:
+        raise Invalid.of(GroupKind("", "PodLogOptions"), "", errors)
+    return LogOptions(
+        follow=_flag(asked, "follow"),
+        previous=_flag(asked, "previous"),
+        timestamps=_flag(asked, "timestamps"),
+        tail_lines=tail,
+        limit_bytes=limit,
+        since_s=since,
+    )
+
+
+def _flag(asked: Mapping[str, Any], name: str) -> bool:
+    return name in asked and str(asked[name]).lower() not in {"false", "0"}
+
+
+def _number(asked: Mapping[str, Any], name: str) -> int | None:
+    text = str(asked.get(name) or "")
+    if not text:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+
+def _container(pod: JsonObject, wanted: str) -> str:
+    """The container that is meant; raises ``BadRequest`` when that is not clear."""
+    name, spec = pod["metadata"]["name"], pod["spec"]
+    if wanted:
+        if any(one["name"] == wanted for field in _LISTS for one in spec.get(field) or ()):
+            return wanted
+        raise BadRequest(f"container {wanted} is not valid for pod {name}")
+    containers = [one["name"] for one in spec.get("containers") or ()]
+    if len(containers) == 1:
+        return str(containers[0])
+    message = f"a container name must be specified for pod {name}, choose one of: [{' '.join(containers)}]"
+    for field, what in (("initContainers", "init"), ("ephemeralContainers", "ephemeral")):
+        others = [one["name"] for one in spec.get(field) or ()]
+        if others:
+            message += f" or one of the {what} containers: [{' '.join(others)}]"
+    raise BadRequest(message)

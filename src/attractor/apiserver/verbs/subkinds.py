@@ -1,0 +1,44 @@
+"""Bodies of subresources that are of a kind of their own: Eviction, Binding, TokenRequest."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from attractor.apiserver import metadata as rules
+from attractor.apiserver.builtin.decode import decoder
+from attractor.apiserver.decoding import decode_object
+from attractor.apiserver.kinds import Kind
+from attractor.apiserver.strategy import Decoded, Strategy
+from attractor.objects import builtin
+
+if TYPE_CHECKING:
+    from attractor.apiserver.verbs.call import Call
+    from attractor.objects.gvk import GroupVersionKind
+    from attractor.objects.jsontypes import JsonObject
+
+
+class _Shape(Strategy):
+    """The shape of a kind that is never stored."""
+
+    def __init__(self, definition: str) -> None:
+        self._decode = decoder(definition)
+
+    def decode(self, obj: JsonObject) -> Decoded:
+        """Types and unknown fields are those of the published kind."""
+        return self._decode(obj)
+
+
+@cache
+def _kind(gvk: GroupVersionKind) -> Kind:
+    definition = builtin.definition_of(gvk)
+    assert definition is not None, f"{gvk} is no built-in kind"
+    return Kind(gvk, "", True, _Shape(definition), builtin.definition(definition), f"{gvk.kind}List")
+
+
+def read_body(call: Call, gvk: GroupVersionKind) -> tuple[JsonObject, list[str]]:
+    """The body as an object of a kind, placed where the request is, and warnings about what was dropped from it."""
+    op = call.op
+    obj, warnings = decode_object(_kind(gvk), op.body, op.duplicates, op.write.field_validation)
+    rules.check_place(call.kind, obj["metadata"], op.namespace, op.name)
+    return obj, warnings

@@ -1,0 +1,157 @@
+"""The two plug-ins that ask webhooks: one lets them change an object, the other lets them refuse it."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, NamedTuple
+
+from attractor.apiserver.admission import Plugin
+from attractor.apiserver.admissionrequest import convert, versioned
+from attractor.apiserver.matchconditions import bindings_of
+from attractor.apiserver.strategy import DecodeError
+from attractor.apiserver.webhooks.configuration import GROUP, MUTATING, VALIDATING, has_registrations, webhooks
+from attractor.apiserver.webhooks.review import CallFailed, Ruling, failure, question_of, ruling_of
+from attractor.objects.errors import ApiError, InternalError
+from attractor.objects.patch.json_patch import PatchFailed, apply_json_patch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attractor.apiserver.admission import Attributes
+    from attractor.apiserver.admissionrequest import Versioned
+    from attractor.apiserver.outside import Answer
+    from attractor.apiserver.webhooks.configuration import Webhook
+    from attractor.objects.jsontypes import Json, JsonObject
+
+
+class _Call(NamedTuple):
+    """A webhook that is to be asked, and the request as it wants to see it."""
+
+    webhook: Webhook
+    seen: Versioned
+
+
+def _call(webhook: Webhook, attributes: Attributes) -> _Call | None:
+    """The call to a webhook; None when the request is none of its business."""
+    target = webhook.match(attributes)
+    if target is None:
+        return None
+    seen = versioned(attributes, target)
+    if webhook.conditions.conditions and not webhook.conditions.match(attributes, bindings_of(attributes, seen)):
+        return None
+    return _Call(webhook, seen)
+
+
+def _concerned(attributes: Attributes, resource: str) -> Iterator[Webhook]:
+    """The webhooks that may have a say."""
+    if attributes.kind.gvk.group != GROUP and has_registrations(attributes.txn):
+        yield from webhooks(attributes.txn, resource)
+
+
+def _ruling(call: _Call, answer: Answer, attributes: Attributes) -> Ruling:
+    """What a webhook decided; one that cannot be asked admits or refuses as its failure policy says."""
+    try:
+        ruling = ruling_of(call.webhook, answer)
+    except CallFailed as why:
+        if call.webhook.fails_open:
+            return Ruling()
+        raise failure(call.webhook.name, why) from None
+    for text in ruling.warnings:
+        attributes.txn.warn(text)
+    return ruling
+
+
+class MutatingWebhooks(Plugin):
+    """Asks mutating webhooks one after the other; one that asks for it is asked again if a later one changed more."""
+
+    def admit(self, attributes: Attributes) -> None:
+        """Apply their patches, or refuse."""
+        stale: list[Webhook] = []
+        """Asked already, wants to be asked again, and has not seen the newest state."""
+        asked: list[Webhook] = []
+        for webhook in _concerned(attributes, MUTATING):
+            changed = self._ask(webhook, attributes)
+            if changed is None:
+                continue
+            if changed:
+                stale = [*asked]
+            if webhook.is_reinvoked:
+                asked.append(webhook)
+        for webhook in stale:
+            self._ask(webhook, attributes)
+
+    def _ask(self, webhook: Webhook, attributes: Attributes) -> bool | None:
+        """Whether a webhook changed the object; None when it was not asked."""
+        call = _call(webhook, attributes)
+        if call is None:
+            return None
+        (answer,) = attributes.txn.ask([question_of(webhook, attributes, call.seen)])
+        ruling = _ruling(call, answer, attributes)
+        if ruling.denial is not None:
+            raise ruling.denial
+        if not ruling.patch or attributes.obj is None or call.seen.obj is None:
+            return False
+        before = deepcopy(attributes.obj)
+        _replace(attributes.obj, _patched(call, attributes, ruling.patch))
+        return attributes.obj != before
+
+
+def _patched(call: _Call, attributes: Attributes, patch: Json) -> JsonObject:
+    """The object after a webhook's patch, in the request's own version, decoded and defaulted like any other."""
+    seen = call.seen
+    kind = seen.kind
+    try:
+        document = apply_json_patch(seen.obj, patch)
+        if not isinstance(document, dict):
+            raise _unusable(call, "the patch leaves no object")
+        if seen.gvk != kind.gvk:
+            return document
+        decoded = kind.strategy.decode(document).obj
+    except PatchFailed as error:
+        raise _unusable(call, error.why) from None
+    except (ApiError, DecodeError) as error:
+        raise _unusable(call, str(error)) from None
+    kind.strategy.default(decoded)
+    decoded["metadata"].pop("resourceVersion", None)
+    return decoded if kind is attributes.kind else convert(decoded, kind, attributes.kind)
+
+
+def _unusable(call: _Call, why: str) -> InternalError:
+    text = f'the patch of admission webhook "{call.webhook.name}" cannot be used: {why}'
+    return InternalError(f"Internal error occurred: {text}", details={"causes": [{"message": text}]})
+
+
+def _replace(obj: JsonObject, new: JsonObject) -> None:
+    """Change an object in place, so that whoever holds it sees the new state."""
+    metadata = obj.get("metadata")
+    obj.clear()
+    obj.update(new)
+    if isinstance(metadata, dict) and isinstance(obj.get("metadata"), dict):
+        fresh = dict(obj["metadata"])
+        metadata.clear()
+        metadata.update(fresh)
+        obj["metadata"] = metadata
+
+
+class ValidatingWebhooks(Plugin):
+    """Asks validating webhooks, all of them at once."""
+
+    def validate(self, attributes: Attributes) -> None:
+        """Refuse what one of them refuses; the first refusal, in their order, is the answer."""
+        calls = [
+            call for webhook in _concerned(attributes, VALIDATING) if (call := _call(webhook, attributes)) is not None
+        ]
+        if not calls:
+            return
+        answers = attributes.txn.ask([question_of(call.webhook, attributes, call.seen) for call in calls])
+        refusals: list[ApiError] = []
+        for call, answer in zip(calls, answers, strict=True):
+            try:
+                ruling = _ruling(call, answer, attributes)
+            except ApiError as error:
+                refusals.append(error)
+                continue
+            if ruling.denial is not None:
+                refusals.append(ruling.denial)
+        if refusals:
+            raise refusals[0]

@@ -1,0 +1,221 @@
+"""``attractor check MODULE[:SPEC]``: explore a specification and say what holds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor.check import PropertyVerdict, SpecError, Verdict, check, simulate
+from attractor.check.graphs import FORMATS, GraphTooLarge, draw
+from attractor.check.tracefiles import save_traces
+from attractor.cli import report
+from attractor.cli.progress import Meter
+from attractor.cli.specs import close, load
+from attractor.cli.terminal import Guarded, Paint, ProgressLine, UsageError, say
+
+if TYPE_CHECKING:
+    from attractor.check.checking import Checkable
+    from attractor.check.model import Model
+
+SIMULATED_STEPS = 100
+EXHAUSTIVE = ("symmetry", "reduction", "stop_at_first", "memory", "max_states", "max_seconds", "save", "resume")
+EXIT = {"holds": 0, "violated": 1, "inconclusive": 3}
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def register(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "check",
+        help="Explore a specification and say what holds",
+        description="Explore every reachable state of a specification and decide its properties.",
+        epilog="Exit code: 0 holds, 1 violated, 2 usage, 3 inconclusive.",
+    )
+    add_target(parser)
+    parser.add_argument(
+        "--property",
+        action="append",
+        metavar="NAME",
+        dest="properties",
+        help="decide this property only (again for more; `deadlock` is one)",
+    )
+    parser.add_argument("--no-deadlock", action="store_true", help="accept states without a next step")
+    parser.add_argument("--symmetry", action="store_true", help="use declared interchangeability for safety")
+    how = parser.add_argument_group("how to search")
+    how.add_argument("--engine", choices=("auto", "native", "python"), default="auto", help="default: native if built")
+    how.add_argument("--threads", type=_positive, default=1, metavar="N", help="threads of the native engine")
+    how.add_argument(
+        "--order", choices=("breadth", "depth"), default="breadth", help="breadth (default) finds shortest traces"
+    )
+    how.add_argument("--reduction", action="store_true", help="take one order of steps that commute, for safety")
+    how.add_argument("--simulate", type=_positive, metavar="N", help="follow N random runs instead of exploring all")
+    how.add_argument("--seed", type=int, default=None, metavar="N", help="which random runs (default: 0)")
+    how.add_argument("--stop-at-first", action="store_true", help="stop after the level of the first violation")
+    bounds = parser.add_argument_group("bounds (reaching one makes the verdict inconclusive)")
+    bounds.add_argument("--depth", type=_positive, metavar="N", help="levels of the search, the initial one included")
+    bounds.add_argument("--memory", type=_size, metavar="SIZE", help="bytes for states, for example 4G")
+    bounds.add_argument("--max-states", type=_positive, metavar="N", help="distinct states")
+    bounds.add_argument("--max-seconds", type=float, metavar="S", help="time")
+    bounds.add_argument("--save", type=Path, metavar="FILE", help="keep a search that a bound has stopped")
+    bounds.add_argument("--resume", type=Path, metavar="FILE", help="go on with a search that was kept")
+    output = parser.add_argument_group("output")
+    output.add_argument("--json", action="store_true", help="print the verdict as one JSON object")
+    output.add_argument("--coverage", action="store_true", help="show how often each action was taken")
+    output.add_argument("--graph", type=_graph_file, metavar="FILE", help="draw a small graph: .svg, .dot or .html")
+    output.add_argument("--trace-dir", type=Path, metavar="DIR", help="where counterexamples go (default: traces)")
+    parser.set_defaults(run=run)
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """What every command that takes a specification has in common."""
+    parser.add_argument(
+        "target", metavar="MODULE[:SPEC]", help="a module's name or a Python file, and the specification in it"
+    )
+    parser.add_argument(
+        "--const",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        dest="constants",
+        help="set a constant (again for more)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check, print, and answer the exit code."""
+    line = ProgressLine()
+    with Guarded(SpecError, GraphTooLarge) as guard:
+        spec = load(args.target, args.constants)
+        model = spec.compile()
+        _require_known(model, args.properties or ())
+        _require_sense(args)
+        if args.graph:
+            _draw(spec, args.graph)
+        meter = Meter(line)
+        try:
+            verdict = _checked(spec, args, meter)
+        except KeyboardInterrupt:
+            verdict = _interrupted(spec, args, meter)
+        finally:
+            line.clear()
+        _print(verdict, args)
+        return EXIT[verdict.verdict]
+    return guard.code
+
+
+def _checked(spec: Checkable, args: argparse.Namespace, meter: Meter) -> Verdict:
+    names = None if args.properties is None else [name for name in args.properties if name != "deadlock"]
+    deadlock = not args.no_deadlock and (args.properties is None or "deadlock" in args.properties)
+    if args.simulate:
+        depth = args.depth or SIMULATED_STEPS
+        seed = args.seed or 0
+        return simulate(
+            spec, runs=args.simulate, depth=depth, seed=seed, properties=names, deadlock=deadlock, on_progress=meter
+        )
+    return check(
+        spec,
+        engine=args.engine,
+        threads=args.threads,
+        order=args.order,
+        properties=names,
+        deadlock=deadlock,
+        symmetry=args.symmetry,
+        reduction=args.reduction,
+        stop_at_first=args.stop_at_first,
+        max_depth=args.depth,
+        max_states=args.max_states,
+        max_seconds=args.max_seconds,
+        memory_bytes=args.memory,
+        save=args.save,
+        resume=args.resume,
+        on_progress=meter,
+    )
+
+
+def _interrupted(spec: Checkable, args: argparse.Namespace, meter: Meter) -> Verdict:
+    """The verdict of a check that was stopped outside the search itself: nothing is decided."""
+    wanted = args.properties
+    properties = [each for each in spec.compile().properties if wanted is None or each.name in wanted]
+    seen = meter.last
+    return Verdict(
+        spec=repr(spec),
+        distinct=seen.distinct if seen else 0,
+        generated=seen.generated if seen else 0,
+        depth=seen.depth if seen else 0,
+        seconds=seen.seconds if seen else 0.0,
+        properties=tuple(PropertyVerdict(each.name, each.kind, "inconclusive") for each in properties),
+        bound="interrupted",
+        engine=args.engine,
+        threads=args.threads,
+    )
+
+
+def _print(verdict: Verdict, args: argparse.Namespace) -> None:
+    if args.json:
+        data = verdict.to_json()
+        if args.coverage:
+            data["coverage"] = [vars(each) for each in verdict.coverage]
+        if args.trace_dir:
+            _saved(verdict, args.trace_dir)
+        say([json.dumps(data, ensure_ascii=False)])
+        return
+    traces = _saved(verdict, args.trace_dir or Path("traces"))
+    say(report.lines(verdict, Paint(sys.stdout), traces, coverage=args.coverage))
+
+
+def _saved(verdict: Verdict, folder: Path) -> dict[str, Path]:
+    try:
+        return save_traces(verdict, folder)
+    except OSError as problem:
+        reason = f"traces cannot be written to {folder}: {problem.strerror}"
+        raise UsageError(reason, "choose another --trace-dir") from None
+
+
+def _require_known(model: Model, names: list[str] | tuple[()]) -> None:
+    known = [*(each.name for each in model.properties), "deadlock"]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{model.name} has no property `{name}`", close(name, known))
+
+
+def _require_sense(args: argparse.Namespace) -> None:
+    if args.seed is not None and not args.simulate:
+        raise UsageError("--seed is for random runs", "add `--simulate 1000`")
+    given = [f"--{name.replace('_', '-')}" for name in EXHAUSTIVE if getattr(args, name)]
+    if args.simulate and given:
+        raise UsageError(
+            f"{', '.join(given)} cannot be used with --simulate", "random runs take --depth and --seed only"
+        )
+    if args.resume and not args.resume.is_file():
+        raise UsageError(f"there is no file {args.resume}", "it is written by --save when a bound stops a search")
+
+
+def _draw(spec: Checkable, path: Path) -> None:
+    try:
+        path.write_text(draw(spec, path.suffix.lstrip(".")))
+    except OSError as problem:
+        raise UsageError(f"the graph cannot be written to {path}: {problem.strerror}") from None
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def _size(text: str) -> int:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
+    if not found or not float(found[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write for example 500M or 4G")
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def _graph_file(text: str) -> Path:
+    path = Path(text)
+    if path.suffix.lstrip(".") not in FORMATS:
+        raise argparse.ArgumentTypeError(f"{text!r} does not end in {' or '.join('.' + each for each in FORMATS)}")
+    return path

@@ -1,0 +1,89 @@
+"""A verdict for a person: what was seen, one line for each property, warnings with reasons, then the traces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.cli.runs import lines as run_lines
+from attractor.cli.runs import steps_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from attractor.check import PropertyVerdict, Verdict
+    from attractor.cli.terminal import Paint
+
+COLOURS = {"holds": "green", "violated": "red", "inconclusive": "yellow"}
+
+
+def lines(verdict: Verdict, paint: Paint, traces: Mapping[str, Path], *, coverage: bool = False) -> Iterator[str]:
+    """The whole report; ``traces`` are the files that hold the counterexamples, by property."""
+    threads = f"{verdict.threads} thread{'' if verdict.threads == 1 else 's'}"
+    yield f"{paint(verdict.spec, 'bold')}  {paint(f'({verdict.engine} engine, {threads})', 'dim')}"
+    yield ""
+    yield from _table(verdict, paint)
+    yield ""
+    yield (
+        f"  {verdict.distinct:,} distinct states, {verdict.generated:,} generated, depth {verdict.depth}, "
+        f"{verdict.seconds:.2f} s"
+    )
+    if coverage:
+        yield ""
+        yield from _coverage(verdict)
+    yield from _warnings(verdict, paint)
+    shown: dict[tuple[str, ...], str] = {}
+    for each in verdict.violations():
+        yield from _violation(each, paint, traces.get(each.name), shown)
+    if verdict.bound and not verdict.violations():
+        yield ""
+        yield f"{paint('inconclusive:', 'yellow', 'bold')} stopped at {verdict.bound}; what lies beyond was not seen"
+
+
+def _table(verdict: Verdict, paint: Paint) -> Iterator[str]:
+    widest = max((len(each.name) for each in verdict.properties), default=0)
+    for each in verdict.properties:
+        note = each.kind if each.name != each.kind else ""
+        if each.vacuous:
+            note += f"{', ' if note else ''}vacuous"
+        elif each.trace and each.kind == "sometimes":
+            note += f", reached {steps_of(each.trace)}"
+        yield f"  {paint(f'{each.verdict:<12}', COLOURS[each.verdict])}  {each.name:<{widest}}  {note}".rstrip()
+
+
+def _coverage(verdict: Verdict) -> Iterator[str]:
+    widest = max((len(each.name) for each in verdict.coverage), default=0)
+    yield f"  {'action':<{widest}}  {'taken':>14}  {'Python runs':>11}  {'slots read':>10}"
+    for each in verdict.coverage:
+        yield f"  {each.name:<{widest}}  {each.taken:>14,}  {each.executed:>11,}  {each.widest:>10}"
+
+
+def _warnings(verdict: Verdict, paint: Paint) -> Iterator[str]:
+    vacuous = [f"`{each.name}` says little: {each.vacuous}" for each in verdict.properties if each.vacuous]
+    found = [*vacuous, *verdict.warnings]
+    if verdict.bound and verdict.violations():
+        found.append(f"stopped at {verdict.bound}; what lies beyond was not seen")
+    if found or verdict.advice:
+        yield ""
+    yield from (f"{paint('warning:', 'yellow', 'bold')} {each}" for each in found)
+    yield from (f"{paint('advice:', 'bold')} {each}" for each in verdict.advice)
+
+
+def _violation(
+    found: PropertyVerdict, paint: Paint, path: Path | None, shown: dict[tuple[str, ...], str]
+) -> Iterator[str]:
+    yield ""
+    error = paint("error:", "red", "bold")
+    if found.trace is None:
+        yield f"{error} property `{found.name}` is violated: no reachable state makes it true"
+        return
+    yield f"{error} property `{found.name}` is violated {steps_of(found.trace)}"
+    yield ""
+    known = shown.setdefault(found.trace.actions, found.name)
+    if known == found.name:
+        yield from run_lines(found.trace, paint)
+    else:
+        yield f"  the same steps as for `{known}`"
+    if path:
+        yield ""
+        yield f"{paint('hint:', 'bold')} see it again with `attractor replay {path}`"

@@ -1,0 +1,184 @@
+"""From ``MODULE[:SPEC]`` and ``--const NAME=VALUE`` to something that can be checked.
+
+``MODULE`` is a module's dotted name or a path to a Python file. ``SPEC`` names a ``Spec`` class, something that is
+ready to be checked (a specification with its constants, a composition), or a function that makes one from keyword
+arguments. Without ``SPEC`` the module must make the choice plain: it has one ``Spec`` class, or one that is named as
+the module is (``two_phase_commit`` and ``TwoPhaseCommit``).
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor.check import Composition, Spec
+from attractor.check.declarations import Constant
+from attractor.cli.terminal import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
+
+    from attractor.check.checking import Checkable
+
+
+def load(target: str, constants: Iterable[str] = ()) -> Checkable:
+    """The specification that ``target`` names, with its constants set."""
+    name, _, attribute = target.partition(":")
+    module = _module(name)
+    found = _named(module, attribute) if attribute else prominent(module)
+    return _made(found, attribute or getattr(found, "__name__", name), [_pair(each) for each in constants])
+
+
+def close(word: str, known: Iterable[str]) -> str:
+    """A hint that names what was probably meant, or everything there is."""
+    names = sorted(set(known))
+    near = difflib.get_close_matches(word, names, n=3, cutoff=0.6)
+    if near:
+        return f"did you mean {' or '.join(f'`{each}`' for each in near)}?"
+    return f"there is {', '.join(f'`{each}`' for each in names)}" if names else "there is none"
+
+
+def _module(name: str) -> ModuleType:
+    if name.endswith(".py") or os.sep in name:
+        return _from_file(Path(name))
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as problem:
+        if problem.name is None or not (name == problem.name or name.startswith(problem.name + ".")):
+            raise
+        raise UsageError(f"there is no module `{name}`", _module_hint(name, problem.name)) from None
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}", "name a Python file, or a module by its dotted name")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    sys.path.insert(0, str(path.parent.resolve()))
+    spec.loader.exec_module(module)
+    return module
+
+
+def _module_hint(name: str, missing: str) -> str:
+    parent, _, last = missing.rpartition(".")
+    siblings: list[str] = []
+    if parent:
+        package = importlib.import_module(parent)
+        for folder in getattr(package, "__path__", ()):
+            siblings += [path.stem for path in Path(folder).glob("*.py") if path.stem != "__init__"]
+    near = difflib.get_close_matches(last, siblings, n=3, cutoff=0.6)
+    if near:
+        return f"did you mean {' or '.join(f'`{parent}.{each}`' for each in near)}?"
+    if Path(f"{name}.py").is_file():
+        return f"to name a file, write `{name}.py`"
+    return "name a module that Python can import from here, or a file such as `lift.py`"
+
+
+def specs_of(module: ModuleType) -> dict[str, type[Spec]]:
+    """The ``Spec`` classes that ``module`` itself defines."""
+    return {
+        name: each
+        for name, each in vars(module).items()
+        if isinstance(each, type) and issubclass(each, Spec) and each.__module__ == module.__name__
+    }
+
+
+def prominent(module: ModuleType) -> type[Spec]:
+    """The one specification that a module is about."""
+    found = specs_of(module)
+    if not found:
+        raise UsageError(
+            f"module `{module.__name__}` has no Spec class",
+            "write `class Lift(Spec): ...` in it, or name what to check: `attractor check MODULE:NAME`",
+        )
+    stem = module.__name__.rpartition(".")[2].replace("_", "")
+    named = [each for name, each in found.items() if name.lower() == stem.lower()]
+    if len(found) > 1 and not named:
+        raise UsageError(
+            f"module `{module.__name__}` has several specifications: {', '.join(found)}",
+            f"name one: `attractor check {module.__name__}:{next(iter(found))}`",
+        )
+    return named[0] if named else next(iter(found.values()))
+
+
+def _named(module: ModuleType, attribute: str) -> Any:
+    found = getattr(module, attribute, None)
+    if found is None:
+        candidates = {
+            **specs_of(module),
+            **{n: v for n, v in vars(module).items() if isinstance(v, Spec | Composition)},
+        }
+        raise UsageError(f"module `{module.__name__}` has no specification `{attribute}`", close(attribute, candidates))
+    return found
+
+
+def _made(found: Any, name: str, pairs: list[tuple[str, str]]) -> Checkable:
+    if isinstance(found, type) and issubclass(found, Spec):
+        return found(**_constants(found, pairs))
+    if isinstance(found, Spec):
+        return type(found)(**{**found.constants, **_constants(type(found), pairs)})
+    if hasattr(found, "compile") and not isinstance(found, type):
+        if pairs:
+            raise UsageError(f"`{name}` has no constants to set", "set them where its parts are made")
+        ready: Checkable = found
+        return ready
+    if inspect.isfunction(found):
+        known = inspect.signature(found).parameters
+        for constant, _ in pairs:
+            if constant not in known:
+                raise UsageError(f"`{name}` takes no `{constant}`", close(constant, known))
+        defaults = {each: known[each].default for each, _ in pairs}
+        return _made(found(**{each: value(each, text, defaults[each]) for each, text in pairs}), name, [])
+    raise UsageError(
+        f"`{name}` is not a specification", "name a Spec class, a composition, or a function that makes one"
+    )
+
+
+def _constants(spec: type[Spec], pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    known = {name: each.default for name, each in spec.declared.items() if isinstance(each, Constant)}
+    for name, _ in pairs:
+        if name not in known:
+            raise UsageError(f"{spec.__name__} has no constant `{name}`", close(name, known))
+    return {name: value(name, text, known[name]) for name, text in pairs}
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, given = text.partition("=")
+    if not separator or not name:
+        raise UsageError(f"`--const {text}` is not NAME=VALUE", "for example `--const workers=4`")
+    return name.strip(), given.strip()
+
+
+def value(name: str, text: str, default: Any) -> Any:
+    """``text`` as a value of the same kind as ``default``: numbers, true/false, text, Python literals, or ``a,b,c``."""
+    if isinstance(default, str) and text[:1] not in {"'", '"'}:
+        return text
+    if isinstance(default, bool) and text.lower() in {"true", "false", "yes", "no", "1", "0"}:
+        return text.lower() in {"true", "yes", "1"}
+    try:
+        given = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        given = tuple(text.split(",")) if isinstance(default, tuple | frozenset) else text
+    if isinstance(default, frozenset) and isinstance(given, tuple | list | set):
+        return frozenset(given)
+    if isinstance(given, list):
+        given = tuple(given)
+    known = default is not None and default is not inspect.Parameter.empty
+    if known and (not isinstance(given, type(default)) or isinstance(given, bool) != isinstance(default, bool)):
+        kinds = {int: "a whole number", bool: "true or false", tuple: "a tuple", float: "a number", str: "text"}
+        kind = kinds.get(type(default), f"a {type(default).__name__}")
+        raise UsageError(f"constant `{name}` is {kind}; {text!r} is not", f"its default is {default!r}")
+    return given

@@ -1,0 +1,37 @@
+"""OpenID Connect discovery: where others find the key that checks service accounts' tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+from attractor.apiserver.serviceaccounts.tokenkeys import ISSUER, STORE_KEY, token_key
+from attractor.httpd.reply import Reply
+
+if TYPE_CHECKING:
+    from attractor.httpd.pages import Ask
+
+CONFIGURATION, KEYS = "/.well-known/openid-configuration", "/openid/v1/jwks"
+_CACHED = {"Cache-Control": "public, max-age=3600"}
+
+
+def issuer_page(ask: Ask) -> Reply | None:
+    """The issuer's configuration and its public keys; None before the cluster has a key."""
+    path = ask.request.path.rstrip("/")
+    if path not in {CONFIGURATION, KEYS}:
+        return None
+    entry = ask.snapshot.get(STORE_KEY)
+    if entry is None:
+        return None
+    if path == KEYS:
+        return Reply(200, orjson.dumps(token_key(entry.value).key_set()), "application/jwk-set+json", _CACHED)
+    host = ask.request.header(b"host") or "kubernetes.default.svc"
+    configuration = {
+        "issuer": ISSUER,
+        "jwks_uri": f"https://{host}{KEYS}",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    }
+    return Reply(200, orjson.dumps(configuration), headers=_CACHED)

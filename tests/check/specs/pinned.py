@@ -1,0 +1,38 @@
+"""What a specification's test pins: the counts and the violated properties, on every engine, and nothing vacuous."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from attractor.check import Spec, Verdict, check
+from attractor.check.engines import EngineName
+
+ENGINES: list[tuple[EngineName, int]] = [("python", 1), ("native", 1), ("native", 2)]
+"""Engine and threads."""
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """A specification with its counts (distinct, generated, depth) and the length of each violated property's trace."""
+
+    spec: type[Spec]
+    constants: dict[str, Any]
+    counts: tuple[int, int, int]
+    violated: dict[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """For the names of tests."""
+        return "-".join([self.spec.__name__, *(f"{name}={value}" for name, value in self.constants.items())])
+
+    def demand(self, engine: tuple[EngineName, int]) -> Verdict:
+        """Check it on one engine, and compare everything that is pinned."""
+        verdict = check(self.spec(**self.constants), engine=engine[0], threads=engine[1])
+        found = {each.name: len(each.trace) for each in verdict.violations() if each.trace is not None}
+        assert (verdict.distinct, verdict.generated, verdict.depth) == self.counts, verdict.text()
+        assert found == self.violated, verdict.text()
+        assert verdict.bound is None
+        assert not [each.name for each in verdict.properties if each.vacuous], verdict.text()
+        never = [each.name for each in verdict.properties if each.kind == "sometimes" and each.verdict != "holds"]
+        assert not never, "not reached: " + ", ".join(never)
+        return verdict

@@ -1,0 +1,132 @@
+"""Built-in controllers as planners: from a snapshot to what is to be done, and nothing twice."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from attractor.apiserver.aggregation import plan_aggregation
+from attractor.apiserver.expiry import plan_events, plan_leases
+from attractor.apiserver.namespacecontent import plan_root_ca, plan_service_accounts
+from attractor.apiserver.operation import Operation
+from attractor.apiserver.server import Server
+from attractor.store.contract import Snapshot
+from attractor.store.memory import MemoryStore
+from tests.apiserver.conftest import Api
+from tests.deterministic import CountingSource
+
+EVENTS = "/api/v1/namespaces/default/events"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+
+
+@pytest.fixture
+async def api() -> Api:
+    source = CountingSource()
+    server = Server(MemoryStore(), source)
+    await server.start()
+    return Api(server, source)
+
+
+async def run(api: Api, plan: Callable[[Snapshot], Iterable[Operation]]) -> int:
+    """Carry out a plan; answers how many operations it had. Planning again right away finds nothing."""
+    operations = list(plan(api.server.store.snapshot_nowait()))
+    for op in operations:
+        await api.server.perform(op)
+    assert list(plan(api.server.store.snapshot_nowait())) == []
+    return len(operations)
+
+
+async def event(api: Api, name: str) -> None:
+    about = {"kind": "Pod", "namespace": "default", "name": "p"}
+    await api.create(EVENTS, name, involvedObject=about, reason="Tested", message="m", type="Normal")
+
+
+def events_now(api: Api) -> Callable[[Snapshot], Iterable[Operation]]:
+    return lambda snapshot: plan_events(snapshot, api.source.now())
+
+
+async def test_an_event_goes_an_hour_after_it_was_last_written(api: Api) -> None:
+    await event(api, "quiet")
+    await event(api, "repeated")
+    api.source.advance(1800)
+    await api.merge(f"{EVENTS}/repeated", {"count": 2})
+    api.source.advance(1799)
+    assert await run(api, events_now(api)) == 0
+    api.source.advance(1)
+    assert await run(api, events_now(api)) == 1
+    assert (await api.get(EVENTS)).names == ["repeated"]
+    api.source.advance(1800)
+    assert await run(api, events_now(api)) == 1
+    assert (await api.get(EVENTS)).names == []
+
+
+async def test_an_event_that_is_written_again_meanwhile_stays(api: Api) -> None:
+    await event(api, "e")
+    api.source.advance(3600)
+    (planned,) = plan_events(api.server.store.snapshot_nowait(), api.source.now())
+    await api.merge(f"{EVENTS}/e", {"count": 2})
+    assert planned.delete.preconditions.resource_version != (await api.get(f"{EVENTS}/e")).version
+
+
+async def lease(api: Api, name: str, **labels: str) -> None:
+    spec = {"holderIdentity": name, "leaseDurationSeconds": 60, "renewTime": api.source.now_micro()}
+    await api.create(LEASES, name, metadata={"labels": labels}, spec=spec)
+
+
+async def test_the_lease_of_an_api_server_goes_when_it_was_not_renewed(api: Api) -> None:
+    await lease(api, "server", **{"apiserver.kubernetes.io/identity": "kube-apiserver"})
+    await lease(api, "election")
+    api.source.advance(60)
+    assert list(plan_leases(api.server.store.snapshot_nowait(), api.source.now())) == []
+    api.source.advance(1)
+    assert await run(api, lambda snapshot: plan_leases(snapshot, api.source.now())) == 1
+    assert (await api.get(LEASES)).names == ["election"]
+
+
+async def test_every_namespace_gets_a_service_account_and_gets_it_back(api: Api) -> None:
+    assert await run(api, plan_service_accounts) == 4
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    assert (await api.get(accounts)).names == ["default"]
+    await api.delete(f"{accounts}/default")
+    await api.create("/api/v1/namespaces", "new")
+    assert await run(api, plan_service_accounts) == 2
+
+
+async def test_a_namespace_that_goes_away_gets_nothing(api: Api) -> None:
+    await api.create("/api/v1/namespaces", "ending")
+    await api.delete("/api/v1/namespaces/ending")
+    planned = plan_service_accounts(api.server.store.snapshot_nowait())
+    assert "ending" not in [op.namespace for op in planned]
+
+
+async def test_the_root_authority_is_published_and_kept_right(api: Api) -> None:
+    def publish(snapshot: Snapshot) -> Iterable[Operation]:
+        return plan_root_ca(snapshot, "PEM")
+
+    assert list(plan_root_ca(api.server.store.snapshot_nowait(), "")) == []
+    assert await run(api, publish) == 4
+    path = "/api/v1/namespaces/default/configmaps/kube-root-ca.crt"
+    assert (await api.get(path)).body["data"] == {"ca.crt": "PEM"}
+    await api.merge(path, {"data": {"ca.crt": "forged"}})
+    assert await run(api, publish) == 1
+    assert (await api.get(path)).body["data"] == {"ca.crt": "PEM"}
+
+
+def rule(resource: str) -> dict[str, Any]:
+    return {"verbs": ["get"], "apiGroups": [""], "resources": [resource]}
+
+
+async def test_an_aggregated_role_has_the_rules_of_those_that_it_selects(api: Api) -> None:
+    selector = {"clusterRoleSelectors": [{"matchLabels": {"to": "all"}}]}
+    await api.create(ROLES, "all", aggregationRule=selector, rules=[])
+    await api.create(ROLES, "b", metadata={"labels": {"to": "all"}}, rules=[rule("pods"), rule("secrets")])
+    await api.create(ROLES, "a", metadata={"labels": {"to": "all"}}, rules=[rule("nodes"), rule("pods")])
+    await api.create(ROLES, "c", rules=[rule("events")])
+    assert await run(api, plan_aggregation) == 1
+    found = (await api.get(f"{ROLES}/all")).body["rules"]
+    assert [one["resources"][0] for one in found] == ["nodes", "pods", "secrets"]
+    await api.delete(f"{ROLES}/a")
+    await api.delete(f"{ROLES}/b")
+    assert await run(api, plan_aggregation) == 1
+    assert not (await api.get(f"{ROLES}/all")).body["rules"]

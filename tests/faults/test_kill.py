@@ -1,0 +1,114 @@
+"""``kill -9`` under a write load: nothing acknowledged is lost, nothing half-written shows, watches go on without a gap."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.faults.load import OBJECTS, TOKENS, Ledger, Watcher, Writer, ask, found
+from tests.serving import Serving
+from tests.store.etcdserver import EtcdServer
+
+pytestmark = pytest.mark.slow
+WRITERS = 6
+ROUNDS = 3
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Addresses of durable stores; etcd is started only for those who ask."""
+    with ExitStack() as stack:
+
+        class Lazy(dict[str, str]):
+            def __missing__(self, engine: str) -> str:
+                if engine == "sqlite":
+                    return f"sqlite:{tmp_path / 'cluster.db'}"
+                etcd = EtcdServer(tmp_path / "etcd").start()
+                stack.callback(etcd.kill)
+                return f"etcd:{etcd.endpoint}"
+
+        yield Lazy()
+
+
+def server_on(store: str, directory: Path) -> Serving:
+    tokens = directory.parent / "tokens.csv"
+    tokens.write_text(TOKENS)
+    return Serving(directory, "--store", store, "--token-file", str(tokens))
+
+
+async def load_until_killed(server: Serving, writers: list[Writer], watcher: Watcher, rng: Random) -> None:
+    """Writers at work, a watcher beside them, and a kill at a random moment."""
+    async with asyncio.TaskGroup() as group:
+        watching = group.create_task(watcher.run(server))
+        for writer in writers:
+            group.create_task(writer.run(server))
+        await asyncio.wait([watching], timeout=rng.uniform(0.3, 1.2))
+        server.kill()
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "etcd"])
+async def test_nothing_acknowledged_is_lost_and_watches_resume_without_a_gap(
+    stores: dict[str, str], tmp_path: Path, engine: str
+) -> None:
+    rng = Random(f"kill {engine}")
+    ledger, watcher = Ledger(), Watcher()
+    writers = [Writer(number, ledger, rng) for number in range(WRITERS)]
+    server = server_on(stores[engine], tmp_path / "server").start()
+    try:
+        for _ in range(ROUNDS):
+            before = len(ledger.versions)
+            await load_until_killed(server, writers, watcher, rng)
+            assert len(ledger.versions) > before, "the load wrote nothing before the kill"
+            server.start()
+            ledger.check(await found(server))
+        marker = {"metadata": {"name": "marker", "labels": {"load": ""}}, "data": {"first": "0", "last": "0"}}
+        assert (await ask(server, "POST", OBJECTS, marker)).code == 201
+        await watcher.run(server, until="marker")
+        assert watcher.state == await found(server)
+        if watcher.lists == 1:
+            missed = ledger.versions - watcher.seen
+            assert not missed, f"the watcher was never told of {sorted(missed)[:10]}"
+        assert await asyncio.to_thread(server.stop) == 0
+        assert "Traceback" not in server.log, server.log
+    finally:
+        server.kill()
+
+
+async def test_two_servers_on_one_etcd_are_one_cluster_and_killing_one_loses_nothing(
+    stores: dict[str, str], tmp_path: Path
+) -> None:
+    rng = Random("two servers")
+    ledger, watcher = Ledger(), Watcher()
+    store = stores["etcd"]
+    first, second = server_on(store, tmp_path / "first"), server_on(store, tmp_path / "second")
+    try:
+        first.start()
+        second.start()
+        await watcher.list(second)
+        await watcher.run(second, until=await written(first, "hello"))
+        writers = [Writer(number, ledger, rng) for number in range(WRITERS)]
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(watcher.run(second, until="goodbye"))
+            load = [group.create_task(writer.run(first)) for writer in writers]
+            await asyncio.wait([watching], timeout=0.8)
+            first.kill()
+            await asyncio.wait(load)
+            ledger.known |= {name: state for name, state in (await found(second)).items() if name == "hello"}
+            ledger.check(await found(second))
+            await written(second, "goodbye")
+        assert watcher.lists == 1
+        assert watcher.state == await found(second)
+        assert not ledger.versions - watcher.seen
+        assert len(ledger.versions) > WRITERS
+    finally:
+        first.kill()
+        second.kill()
+
+
+async def written(server: Serving, name: str) -> str:
+    made = {"metadata": {"name": name, "labels": {"load": ""}}, "data": {"first": "0", "last": "0"}}
+    assert (await ask(server, "POST", OBJECTS, made)).code == 201
+    return name

@@ -1,0 +1,100 @@
+"""Requests made up from the published schemas (schemathesis): whatever is asked, the server answers, and never with a 5xx."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from tests.clients.conftest import DEFINITION
+from tests.serving import Serving, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+PATIENCE_S = 10
+NAMES = ("fuzzed", "default", "absent")
+USUAL = ("configmaps", "services", "gadgets", "roles", "customresourcedefinitions", "namespaces", "deployments")
+"""The kinds of the short run."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    crds = tmp_path_factory.mktemp("crds")
+    (crds / "gadgets.json").write_text(json.dumps(DEFINITION))
+    with serving(tmp_path_factory.mktemp("server"), "--crds", str(crds)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def session(server: Serving, tmp_path_factory: pytest.TempPathFactory) -> Iterator[requests.Session]:
+    authority = tmp_path_factory.mktemp("trust") / "ca.crt"
+    authority.write_text(server.authority)
+    with requests.Session() as session:
+        session.trust_env = False
+        session.verify = str(authority)
+        session.headers["Authorization"] = f"Bearer {server.token}"
+        yield session
+
+
+def operations(session: requests.Session, server: Serving, path: str) -> Iterator[Any]:
+    document = session.get(f"{server.url}/openapi/v3/{path}", timeout=PATIENCE_S).json()
+    schema = schemathesis.openapi.from_dict(document)
+    schema.config.update(base_url=server.url)
+    for found in schema.get_all_operations():
+        yield found.ok()
+
+
+def fuzz(operation: Any, session: requests.Session, examples: int) -> None:
+    @seed(2026)
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(), name=st.sampled_from(NAMES))
+    def answers(case: Any, name: str) -> None:
+        for parameter in case.path_parameters or {}:
+            case.path_parameters[parameter] = "default" if parameter == "namespace" else name
+        if case.query:
+            case.query.pop("watch", None)
+        response = case.call(session=session, timeout=PATIENCE_S, verify=session.verify)
+        assert response.status_code < 500, f"{case.as_curl_command()}\n{response.text}"
+
+    answers()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "api/v1",
+        "apis/apps/v1",
+        "apis/example.org/v1",
+        "apis/rbac.authorization.k8s.io/v1",
+        "apis/apiextensions.k8s.io/v1",
+    ],
+)
+def test_whatever_the_schemas_allow_gets_an_answer(server: Serving, session: requests.Session, path: str) -> None:
+    asked = 0
+    for operation in operations(session, server, path):
+        if any(f"/{kind}" in operation.path for kind in USUAL) and asked < 60:
+            asked += 1
+            fuzz(operation, session, examples=2)
+    assert asked
+
+
+@pytest.mark.nightly
+def test_whatever_any_schema_allows_gets_an_answer(server: Serving, session: requests.Session) -> None:
+    index = session.get(f"{server.url}/openapi/v3", timeout=PATIENCE_S).json()["paths"]
+    for path in index:
+        for operation in operations(session, server, path):
+            fuzz(operation, session, examples=15)
+    assert len(index) > 20

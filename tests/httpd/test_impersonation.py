@@ -1,0 +1,67 @@
+"""Acting as somebody else, for those who may."""
+
+from typing import Any
+
+from tests.httpd.api import CONFIGMAPS, HttpApi
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+async def allow(api: HttpApi, name: str, subject: str, *rules: dict[str, Any]) -> None:
+    await api.call("POST", f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": list(rules)})
+    binding = {
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": subject}],
+    }
+    assert (await api.call("POST", f"{RBAC}/clusterrolebindings", binding)).code == 201
+
+
+async def test_an_administrator_acting_as_somebody_may_do_what_that_one_may(api: HttpApi) -> None:
+    await allow(api, "look", "jane", {"verbs": ["list"], "apiGroups": [""], "resources": ["configmaps"]})
+    assert (await api.get(CONFIGMAPS, Impersonate_User="jane")).code == 200
+    refused = await api.get(f"{CONFIGMAPS}/a", Impersonate_User="jane")
+    assert 'User "jane" cannot get resource "configmaps"' in refused.json["message"]
+
+
+async def test_groups_come_with_the_name(api: HttpApi) -> None:
+    answer = await api.get(CONFIGMAPS, Impersonate_User="jane", Impersonate_Group="dev, system:masters")
+    assert answer.code == 200
+
+
+async def test_nobody_acts_as_somebody_without_being_allowed_to(api: HttpApi) -> None:
+    reader = HttpApi(api.port, "reader-token")
+    answer = await reader.get(CONFIGMAPS, Impersonate_User="jane")
+    assert answer.json["message"] == (
+        'users "jane" is forbidden: User "reader" cannot impersonate resource "users" in API group "" '
+        "at the cluster scope"
+    )
+
+
+async def test_being_allowed_a_name_is_not_being_allowed_a_group(api: HttpApi) -> None:
+    rule = {"verbs": ["impersonate"], "apiGroups": [""], "resources": ["users"], "resourceNames": ["jane"]}
+    await allow(api, "act", "reader", rule)
+    reader = HttpApi(api.port, "reader-token")
+    answer = await reader.get(CONFIGMAPS, Impersonate_User="jane")
+    assert 'User "jane" cannot list' in answer.json["message"]
+    for headers in (
+        {"Impersonate_Group": "system:masters"},
+        {"Impersonate_Uid": "7"},
+        {"Impersonate_Extra_Scope": "all"},
+    ):
+        answer = await reader.get(CONFIGMAPS, Impersonate_User="jane", **headers)
+        assert 'User "reader" cannot impersonate resource' in answer.json["message"]
+
+
+async def test_a_service_account_is_impersonated_with_its_groups(api: HttpApi) -> None:
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    answer = await api.call("POST", path, body, Impersonate_User="system:serviceaccount:shop:robot")
+    assert answer.json["status"]["userInfo"] == {
+        "username": "system:serviceaccount:shop:robot",
+        "groups": ["system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated"],
+    }
+
+
+async def test_a_group_without_a_name_is_a_bad_request(api: HttpApi) -> None:
+    assert (await api.get(CONFIGMAPS, Impersonate_Group="system:masters")).code == 400

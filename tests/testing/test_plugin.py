@@ -1,0 +1,66 @@
+"""A failing ``assert_holds()`` under pytest, as a user sees it."""
+
+import json
+
+import pytest
+
+pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.slow
+
+TEST = """
+from attractor.check import Spec, action, always, check, require, var
+
+
+class Counter(Spec):
+    n: int = var(0)
+
+    @action
+    def up(self) -> None:
+        require(self.n < 5)
+        self.n += 1
+
+    @always
+    def small(self) -> bool:
+        return self.n < 3
+
+
+def test_counter_stays_small():
+    check(Counter()).assert_holds()
+
+
+def test_something_else():
+    assert 1 == 2
+"""
+
+
+def test_a_failed_check_shows_verdict_and_counterexample(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(TEST)
+    found = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    found.assert_outcomes(failed=2)
+    found.stdout.fnmatch_lines(
+        [
+            ">       check(Counter()).assert_holds()",
+            "E       attractor.check.verdict.NotShown: Counter(): violated; 6 distinct states, 6 generated, *",
+            "E         violated: deadlock after 5 steps",
+            "E         violated: small after 3 steps",
+            "*- counterexample: small -*",
+            "  3. up",
+            "       n: 2 -> 3",
+        ]
+    )
+    assert "def assert_holds" not in found.stdout.str()
+
+
+def test_other_failures_are_left_alone(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(TEST)
+    found = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-k", "something_else")
+    found.stdout.fnmatch_lines(["E       assert 1 == 2"])
+    assert "counterexample" not in found.stdout.str()
+
+
+def test_counterexamples_are_written_on_request(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(TEST)
+    found = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--attractor-traces", "found")
+    found.stdout.fnmatch_lines(["hint: see it again with `attractor replay found/counter-small.json`"])
+    trace = json.loads((pytester.path / "found" / "counter-small.json").read_text())
+    assert (trace["property"], len(trace["steps"])) == ("small", 3)
