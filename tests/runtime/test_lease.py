@@ -18,7 +18,7 @@ from attractor.runtime import Context, Controller, Election, LeadershipLost, Man
 from attractor.runtime.lease import Candidate
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
 from attractor.testing.faults import Faults
-from tests.runtime.things import Thing, thing
+from tests.runtime.things import Thing, passing, thing
 
 LEASE = Key("default", "things")
 WALL = datetime(2026, 11, 1, tzinfo=UTC)
@@ -36,7 +36,7 @@ def writer(name: str, log: list[tuple[str, str]]) -> Controller:
             count = len(await ctx.list(ConfigMap, namespace="default", cached=False))
             await ctx.create(ConfigMap(metadata=ObjectMeta(name=f"{name}-{count}", namespace="default")))
             log.append((name, "wrote"))
-            await asyncio.sleep(1)
+            await passing(1)
         return Result(requeue_after_s=1)
 
     return controller(reconcile, name="writer", for_=Thing)

@@ -27,7 +27,7 @@ from attractor.runtime.predicates import generation_changed, labels_changed
 from attractor.runtime.toolkit.channel import Channel
 from attractor.runtime.toolkit.owners import add_owner, set_controller
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
-from tests.runtime.things import Thing, thing
+from tests.runtime.things import Thing, passing, thing
 
 A, B = Key("default", "a"), Key("default", "b")
 
@@ -63,7 +63,7 @@ async def test_an_object_is_never_with_two_workers_and_others_do_not_wait(
         assert key not in busy
         busy.add(key)
         most = max(most, len(busy))
-        await asyncio.sleep(1)
+        await passing(1)
         busy.remove(key)
         return Result(requeue_after_s=0.5)
 
@@ -113,19 +113,13 @@ async def test_a_terminal_error_is_not_tried_again_until_the_object_changes(
     async with cluster.running(reconcile) as manager:
         made = await cluster.client.create(thing("a"))
         await eventually(lambda: runs == 1)
-        await _pass(3600)
+        await passing(3600)
         assert runs == 1
         changed = made.deep_copy()
         changed.spec.size = 2
         await cluster.client.patch(made, changed)
         await eventually(lambda: runs == 2)
         assert manager.metrics.terminal_errors.value("terminal") == 2
-
-
-async def _pass(seconds: float) -> None:
-    done = asyncio.get_running_loop().create_future()
-    asyncio.get_running_loop().call_later(seconds, done.set_result, None)
-    await done
 
 
 async def test_a_reconcile_that_hangs_is_cancelled_counted_and_tried_again(
@@ -242,7 +236,7 @@ async def test_keys_from_a_channel_run_and_predicates_hold_back_what_does_not_ma
         annotated = made.deep_copy()
         annotated.metadata.annotations = {"note": "nothing that matters"}
         made = await cluster.client.patch(made, annotated)
-        await _pass(5)
+        await passing(5)
         assert runs.of == {A: 1}
         changed = made.deep_copy()
         changed.spec.size = 5
@@ -371,7 +365,7 @@ async def test_stopping_lets_a_reconcile_finish_and_starts_no_other(
     @controller(name="slow", for_=Thing)
     async def reconcile(ctx: Context, key: Key) -> Result | None:
         log.append(f"begin {key.name}")
-        await asyncio.sleep(3)
+        await passing(3)
         log.append(f"end {key.name}")
         return None
 

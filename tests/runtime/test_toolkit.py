@@ -20,6 +20,7 @@ from attractor.runtime.toolkit.owners import AlreadyOwned, add_owner, is_control
 from attractor.runtime.toolkit.retry import Permanent, Retrying, is_permanent, retry
 from attractor.runtime.toolkit.subscriptions import Topic
 from attractor.testing import VirtualTime
+from tests.runtime.things import passing
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -72,15 +73,9 @@ async def test_a_burst_of_calls_makes_one_and_a_steady_stream_one_every_limit(vi
     for _ in range(120):
         calls.call("a")
         async with asyncio.timeout(1):
-            await _pass(0.1)
+            await passing(0.1)
     calls.close()
     assert [round(at - began, 3) for at in fired] == [5.0, 10.0]
-
-
-async def _pass(seconds: float) -> None:
-    done = asyncio.get_running_loop().create_future()
-    asyncio.get_running_loop().call_later(seconds, done.set_result, None)
-    await done
 
 
 async def test_background_work_keeps_its_limit_and_order_and_survives_failures(virtual_time: VirtualTime) -> None:
@@ -93,7 +88,7 @@ async def test_background_work_keeps_its_limit_and_order_and_survives_failures(v
             nonlocal most
             began.append(number)
             most = max(most, work.running)
-            await _pass(1)
+            await passing(1)
             if number == 1:
                 raise ValueError("one of them fails")
 
@@ -102,7 +97,7 @@ async def test_background_work_keeps_its_limit_and_order_and_survives_failures(v
     for number in range(6):
         job(number)
     running = asyncio.create_task(work.run())
-    await _pass(10)
+    await passing(10)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

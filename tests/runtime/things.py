@@ -1,5 +1,7 @@
 """A small kind for tests, and short ways to make its objects."""
 
+import asyncio
+
 from attractor.objects.resource import Condition, ObjectMeta, Resource, Struct
 
 
@@ -27,3 +29,10 @@ class Thing(Resource, group="test.attractor.dev", version="v1"):
 
 def thing(name: str = "a", size: int = 1, *uses: str) -> Thing:
     return Thing(metadata=ObjectMeta(name=name, namespace="default"), spec=ThingSpec(size=size, uses=list(uses)))
+
+
+async def passing(seconds: float) -> None:
+    """Let the event loop's time pass; under virtual time that takes none."""
+    done = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_later(seconds, done.set_result, None)
+    await done

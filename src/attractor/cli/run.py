@@ -50,9 +50,7 @@ def register(commands: Any) -> None:
     which.add_argument("--embedded", action="store_true", help="on a cluster in this process (default)")
     which.add_argument("--kubeconfig", type=Path, metavar="PATH", help="on the cluster that a kubeconfig names")
     which.add_argument("--in-cluster", action="store_true", help="on the cluster that this pod runs in")
-    where.add_argument(
-        "--context", default="", metavar="NAME", help="the kubeconfig's context (default: its current)"
-    )
+    where.add_argument("--context", default="", metavar="NAME", help="the kubeconfig's context (default: its current)")
     where.add_argument("--namespace", default="", metavar="NAME", help="watch one namespace only (default: all)")
     where.add_argument(
         "--store",

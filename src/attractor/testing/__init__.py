@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attractor.testing.cluster import ClusterUnderTest
-    from attractor.testing.eventually import eventually
     from attractor.testing.faults import Faults
     from attractor.testing.requestlog import LoggedRequest, RequestLog
     from attractor.testing.virtualtime import VirtualTime
+    from attractor.testing.waiting import eventually
 
 __all__ = ["ClusterUnderTest", "Faults", "LoggedRequest", "RequestLog", "VirtualTime", "eventually"]
 
@@ -30,7 +30,7 @@ _HOMES = {
     "LoggedRequest": "requestlog",
     "RequestLog": "requestlog",
     "VirtualTime": "virtualtime",
-    "eventually": "eventually",
+    "eventually": "waiting",
 }
 
 

@@ -10,10 +10,10 @@ from attractor.embedded import EmbeddedCluster
 from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
 from attractor.objects.errors import AlreadyExists
 from attractor.runtime.manager import Manager, wall_clock
-from attractor.testing.eventually import eventually
 from attractor.testing.faults import Faults, FaultyTransport
 from attractor.testing.requestlog import RequestLog
 from attractor.testing.virtualtime import VirtualSource
+from attractor.testing.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
