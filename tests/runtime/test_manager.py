@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.objects.builtin.core_v1 import ConfigMap, Event, Namespace
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.runtime import Context, Result, controller
+from attractor.runtime import Context, Result, Watches, controller
 from attractor.runtime.events import BURST, COMBINED, SIMILAR, EventCorrelator, Occurrence
 from attractor.runtime.healthserver import HealthServer
 from attractor.runtime.metrics import Histogram, Metrics
@@ -114,6 +114,50 @@ async def test_spans_and_structured_logs_tell_about_each_reconcile(
     assert spans == [("reconcile idle", {"controller": "idle", "namespace": "default", "name": "a"})]
     record: Any = next(one for one in caplog.records if one.message == "looked")
     assert (record.controller, record.key, record.name_) == ("idle", "default/a", "a reserved field name")
+
+
+async def test_a_manager_of_one_namespace_sees_it_and_what_lives_in_none(
+    cluster: ClusterUnderTest, virtual_time: VirtualTime
+) -> None:
+    seen: set[str] = set()
+
+    @controller(for_=Namespace, watches=[Watches(ConfigMap, lambda one: [Key("", f"of-{one.metadata.name}")])])
+    async def spaces(ctx: Context, key: Key) -> Result | None:
+        seen.add(key.name)
+        return None
+
+    async with cluster.running(spaces, namespace="mine"):
+        for name in ("mine", "yours"):
+            await cluster.client.create(Namespace(metadata=ObjectMeta(name=name)))
+            await cluster.client.create(ConfigMap(metadata=ObjectMeta(name=f"in-{name}", namespace=name)))
+        await eventually(lambda: {"mine", "yours", "of-in-mine"} <= seen)
+        await passing(5)
+    assert "of-in-yours" not in seen
+
+
+async def test_events_that_wait_are_written_before_the_manager_ends(
+    cluster: ClusterUnderTest, virtual_time: VirtualTime
+) -> None:
+    @controller(for_=Thing)
+    async def teller(ctx: Context, key: Key) -> Result | None:
+        await ctx.emit(await ctx.get(Thing, key), "Seen", "here it is")
+        manager.stop()
+        return None
+
+    await cluster.install(Thing)
+    manager = cluster.manager(teller)
+    await cluster.client.create(thing("a"))
+    await manager.run()
+    assert [one.reason for one in await cluster.client.list(Event, "default")] == ["Seen"]
+
+
+async def test_waiting_for_a_manager_that_was_stopped_early_is_an_error_and_no_hang(cluster: ClusterUnderTest) -> None:
+    await cluster.install(Thing)
+    manager = cluster.manager(idle)
+    manager.stop()
+    await manager.run()
+    with pytest.raises(RuntimeError, match="stopped before its controllers ran"):
+        await manager.wait_running()
 
 
 def changed(**fields: Any) -> Change:

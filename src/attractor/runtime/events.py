@@ -138,13 +138,17 @@ class EventRecorder:
         """Tell; when too many wait to be written, the event is dropped and counted as such."""
         occurrence = Occurrence(subject_of(obj), type_, reason, message)
         record = self._correlator.correlate(occurrence, self._now())
-        if record is None or len(self._waiting) >= MAX_WAITING:
+        if record is None or self._waiting.is_closed or len(self._waiting) >= MAX_WAITING:
             self._metrics.events.add("dropped")
             return
         self._waiting.send((controller, record, record.count))
 
+    def close(self) -> None:
+        """Record nothing more; ``run`` ends once what waits is written."""
+        self._waiting.close()
+
     async def run(self) -> None:
-        """Write what was recorded, in order, until cancelled."""
+        """Write what was recorded, in order, until closed or cancelled."""
         async for controller, record, count in self._waiting:
             if count < record.count:
                 continue  # a later count of the same Event waits behind this one

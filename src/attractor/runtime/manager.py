@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from attractor.runtime.tracing import Tracer
 
 GRACE_S = 30.0
+EVENTS_S = 2.0
+"""How long stopping waits for Events to be written."""
 
 
 def wall_clock() -> datetime:
@@ -148,8 +150,10 @@ class Manager:
         self._stopping.set()
 
     async def wait_running(self) -> None:
-        """Wait until the controllers run."""
+        """Wait until the controllers run; raises ``RuntimeError`` when the manager ended before."""
         while not self.is_running:
+            if self._state == "stopped":
+                raise RuntimeError("the manager was stopped before its controllers ran")
             await self._changed.wait()
             self._changed.clear()
 
@@ -187,7 +191,8 @@ class Manager:
             if self._health_address is not None:
                 await self._health.start(*self._health_address)
                 stack.push_async_callback(self._health.aclose)
-            await stack.enter_async_context(_alongside(self._recorder.run()))
+            recording = await stack.enter_async_context(_alongside(self._recorder.run()))
+            stack.push_async_callback(self._finish_events, recording)
             await stack.enter_async_context(_alongside(self.cache.run()))
             self._become("syncing caches")
             await self.cache.wait_synced()
@@ -201,6 +206,11 @@ class Manager:
             for one in early:
                 one.stop()
 
+    async def _finish_events(self, recording: asyncio.Task[None]) -> None:
+        """Write the Events that wait, if that is quick."""
+        self._recorder.close()
+        await asyncio.wait({recording}, timeout=EVENTS_S)
+
     async def _lead(self, controllers: list[RunningController]) -> None:
         assert self._elector is not None
         lost = asyncio.Event()
@@ -210,16 +220,8 @@ class Manager:
             if self._leading is not None:
                 self._leading.cancel()
 
-        async with self._elector.leading(lose):
-            self._leading = asyncio.create_task(self._run_controllers(controllers))
-            try:
-                await self._leading
-            except asyncio.CancelledError:
-                if not lost.is_set():
-                    self._leading.cancel()
-                    raise
-            finally:
-                await asyncio.wait({self._leading})
+        async with self._elector.leading(lose), _alongside(self._run_controllers(controllers)) as self._leading:
+            await asyncio.wait({self._leading})
         if lost.is_set():
             raise LeadershipLost(f"lease {self._elector.election.name!r} was lost; start again to stand by")
 

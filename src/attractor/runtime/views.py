@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from attractor.cache import Scope
 from attractor.objects.resource import Resource
 from attractor.runtime.fieldlogger import FieldLogger
 
@@ -26,7 +27,11 @@ class Views:
 
     def __init__(self, declared: Controller, cache: Cache) -> None:
         self._name = declared.name
-        self._informers: dict[Any, Informer[Any]] = {kind: cache.informer(kind) for kind in declared.kinds}
+        self._informers: dict[Any, Informer[Any]] = {
+            # A cache of one namespace still sees all of what lives in none.
+            kind: cache.informer(kind, None if kind.resource_info.namespaced else Scope())
+            for kind in declared.kinds
+        }
         self._log = FieldLogger(f"attractor.controller.{declared.name}", {"controller": declared.name})
         for index in declared.indexes:
             self._informers[index.kind].add_index(self._own(index.name), self._safe(index))
