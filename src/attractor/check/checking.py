@@ -240,6 +240,7 @@ class Promise:
         self.exploration = exploration
         self.runs = runs
         self.tracer = Tracer(exploration, title)
+        self._masks: dict[int, bytearray] = {}
 
     def verdict(self) -> PropertyVerdict:
         """Holds if no case is broken."""
@@ -258,7 +259,7 @@ class Promise:
 
     def query(self, case: Case) -> Query:
         """What a run that breaks the promise looks like."""
-        promise = self.exploration.mask(case.operands[-1])
+        promise = self._mask(case.operands[-1])
         missing = inverted(promise)
         everywhere = bytearray(b"\1" * len(promise))
         match self.claim.kind:
@@ -269,9 +270,14 @@ class Promise:
             case "eventually_always":
                 return Query(everywhere, everywhere, (missing,))
             case _:
-                premise = self.exploration.mask(case.operands[0])
+                premise = self._mask(case.operands[0])
                 pending = both(premise, missing)
                 return Query(pending if case.henceforth else missing, pending)
+
+    def _mask(self, predicate: int) -> bytearray:
+        if predicate not in self._masks:
+            self._masks[predicate] = self.exploration.mask(predicate)
+        return self._masks[predicate]
 
     def _initially(self, size: int) -> bytearray:
         mask = bytearray(size)
@@ -283,7 +289,7 @@ class Promise:
         """For ``until``: the shortest run that gives up the one before it has the other."""
         if self.claim.kind != "until":
             return None
-        hold, promise = (self.exploration.mask(operand) for operand in case.operands)
+        hold, promise = (self._mask(operand) for operand in case.operands)
         missing = inverted(promise)
         query = Query(missing, both(missing, self._initially(len(missing))))
         path = self.runs.shortest(query, both(missing, inverted(hold)))
@@ -300,7 +306,7 @@ class Promise:
     def _vacuous(self, case: Case) -> str | None:
         if self.claim.kind != "leads_to":
             return None
-        premise, promise = (self.exploration.mask(operand) for operand in case.operands)
+        premise, promise = (self._mask(operand) for operand in case.operands)
         if case.henceforth:
             premise = both(premise, self.runs.fair_from(premise))
             if not any(premise):
