@@ -109,10 +109,8 @@ class WorkQueue(Spec):
 
     def held(self, w: int) -> int:
         """The key of worker ``w``; what needs one does not happen without."""
-        k = self.worker[w]
-        require(k is not None)
-        assert k is not None
-        return k
+        require(self.worker[w] is not None)
+        return self.worker[w]  # type: ignore[return-value]
 
     @action(w=workers)
     def succeed(self, w: int) -> None:
