@@ -68,6 +68,7 @@ class Webhook:
         self.requests: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.connections = 0
+        self.open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self.port = 0
         self.code = 200
         self.is_silent = False
@@ -79,6 +80,9 @@ class Webhook:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self.open[task] = writer
         try:
             while (head := await reader.readuntil(b"\r\n\r\n")) is not None:
                 lines = head.decode().split("\r\n")
@@ -112,6 +116,10 @@ async def webhook(respond: Respond) -> AsyncIterator[Webhook]:
         yield hook
     finally:
         server.close()
+        for writer in hook.open.values():
+            writer.transport.abort()
+        if hook.open:
+            await asyncio.wait(hook.open)
 
 
 def allow(request: dict[str, Any]) -> dict[str, Any]:

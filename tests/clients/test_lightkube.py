@@ -56,7 +56,7 @@ async def test_lists_are_paged_and_watches_told(server: Serving, namespace: str)
         version = listed.resourceVersion
         await client.delete(ConfigMap, "c0")
         async with asyncio.timeout(PATIENCE_S):
-            async for operation, one in client.watch(ConfigMap, resource_version=version):
+            async for operation, one in client.watch(ConfigMap, labels={"of": "us"}, resource_version=version):
                 assert one.metadata is not None
                 assert (operation, one.metadata.name) == ("DELETED", "c0")
                 break

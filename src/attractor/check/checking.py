@@ -29,6 +29,7 @@ class Checkable(Protocol):
 
     def compile(self) -> Model:
         """The model to explore."""
+        ...
 
 
 def check(

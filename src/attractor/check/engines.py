@@ -34,15 +34,19 @@ class Runs(Protocol):
 
     def find(self, query: Query) -> Lasso | None:
         """A fair run that answers the query; None if there is none."""
+        ...
 
     def fair_from(self, allowed: bytearray) -> bytearray:
         """The states from which some fair run stays among ``allowed``."""
+        ...
 
     def shortest(self, query: Query, goal: bytearray) -> tuple[int, ...] | None:
         """The shortest run that goes from a start through allowed states to ``goal``."""
+        ...
 
     def ever_enabled(self) -> set[int]:
         """The fairness conditions that are enabled anywhere."""
+        ...
 
 
 def explore(

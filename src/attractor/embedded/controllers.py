@@ -13,12 +13,16 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from attractor.apiserver.aggregation import PREFIX as ROLES
 from attractor.apiserver.aggregation import plan_aggregation
+from attractor.apiserver.authorization import AUTHENTICATED, MASTERS
 from attractor.apiserver.custom import registry as custom_registry
 from attractor.apiserver.expiry import plan_events, plan_leases
 from attractor.apiserver.garbage import plan_garbage
 from attractor.apiserver.namespacecontent import ROOT_CA, plan_root_ca, plan_service_accounts
+from attractor.apiserver.operation import User
 from attractor.apiserver.registry import builtin_kind, served_builtin
 from attractor.apiserver.termination import plan_definitions, plan_namespaces
 from attractor.objects.errors import ApiError, Conflict, NotFound
@@ -231,8 +235,9 @@ class Controllers:
                 await asyncio.sleep(RETRY_S)
 
     async def _perform(self, controller: Controller, op: Operation) -> None:
+        user = User(f"system:controller:{controller.name}", groups=(MASTERS, AUTHENTICATED))
         try:
-            await self._server.perform(op)
+            await self._server.perform(msgspec.structs.replace(op, user=user))
         except (Conflict, NotFound):
             return  # somebody was faster; the next plan sees what they did
         except ApiError as error:

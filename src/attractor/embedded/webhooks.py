@@ -35,6 +35,7 @@ class Resolver(Protocol):
 
     def __call__(self, service: Service) -> tuple[str, int]:
         """Host and port; raises ``UnknownService``."""
+        ...
 
 
 class _Refused(Exception):

@@ -32,12 +32,15 @@ class StreamWriter(Protocol):
     @property
     def is_paused(self) -> bool:
         """Whether the client reads so slowly that nothing more should be written now."""
+        ...
 
     def write(self, data: bytes, framed: bytes) -> None:
         """Send a piece, given plain and as a chunk; whoever sends one piece to many clients frames it once."""
+        ...
 
     def end(self) -> None:
         """The answer is complete; the connection is free for the next request."""
+        ...
 
 
 class Stream(Protocol):
@@ -45,15 +48,19 @@ class Stream(Protocol):
 
     def start(self, writer: StreamWriter) -> None:
         """The head is sent; pieces may be written from now on."""
+        ...
 
     def resumed(self) -> None:
         """The writer was paused and is no longer."""
+        ...
 
     def finish(self) -> None:
         """The server stops: end the stream in good order, now."""
+        ...
 
     def lost(self) -> None:
         """The client is gone."""
+        ...
 
 
 @dataclass(slots=True)
