@@ -74,6 +74,8 @@ class Webhook:
         self.is_silent = False
         """Whether it takes requests and never answers."""
         self.wrong_uid = False
+        self.hangs_up = False
+        """Whether it closes the connection after each answer, without saying so."""
 
     def client_config(self, path: str = "/") -> dict[str, Any]:
         return {"url": f"https://127.0.0.1:{self.port}{path}", "caBundle": authority()[0]}
@@ -96,10 +98,12 @@ class Webhook:
                 body = self._answer(review)
                 writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%b" % (self.code, len(body), body))
                 await writer.drain()
+                if self.hangs_up:
+                    return
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
-            writer.transport.abort()
+            writer.close()
 
     def _answer(self, review: dict[str, Any]) -> bytes:
         uid = "another" if self.wrong_uid else review["request"]["uid"]

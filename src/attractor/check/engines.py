@@ -15,6 +15,7 @@ try:
     HAS_KERNEL = True
 except ImportError:
     HAS_KERNEL = False
+    NativeFairGraph = NativeSearch = None  # type: ignore[assignment,misc]
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,7 +79,7 @@ def explore(
         return DepthFirst(model, settings).run(), "python"
     if engine == "python" or not HAS_KERNEL:
         return Search(model, settings).run(), "python"
-    search = NativeSearch(model, settings)
+    search = NativeSearch(model, settings)  # pyright: ignore[reportOptionalCall]
     if resume:
         search.resume(resume)
     search.run()
@@ -89,6 +90,6 @@ def explore(
 
 def runs_of(exploration: Exploration) -> Runs:
     """The explored graph with the model's fairness, ready for queries."""
-    if HAS_KERNEL and isinstance(exploration, NativeSearch):
-        return NativeFairGraph(exploration)
+    if HAS_KERNEL and isinstance(exploration, NativeSearch):  # pyright: ignore[reportArgumentType]
+        return NativeFairGraph(exploration)  # pyright: ignore[reportOptionalCall, reportArgumentType]
     return FairGraph(exploration.graph(), exploration.initial(), exploration.model.fairness)

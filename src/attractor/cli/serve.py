@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from attractor.apiserver.operation import User
     from attractor.embedded import Address, EmbeddedCluster
@@ -253,13 +253,22 @@ def run(args: argparse.Namespace) -> int:
 
 async def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; raises ``ServeError``."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with serving(settings):
+        print("ready", flush=True)
+        await stop.wait()
+        print("stopping", flush=True)
+
+
+@contextlib.asynccontextmanager
+async def serving(settings: Settings) -> AsyncIterator[EmbeddedCluster]:
+    """A cluster that listens, announced on standard output, with a kubeconfig meanwhile. Raises ``ServeError``."""
     from attractor.embedded.cluster import EmbeddedCluster
     from attractor.httpd.authentication import ADMIN, Authenticator
     from attractor.store.contract import StoreUnavailable, StoreUnusable
 
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     token = secrets.token_urlsafe(32)
     tls, ca = _tls(settings)
     cluster = EmbeddedCluster(
@@ -281,8 +290,7 @@ async def serve(settings: Settings) -> None:
         address = await _listen(cluster, settings, tls)
         with _kubeconfig_at(settings.kubeconfig, address, token, ca):
             _announce(settings, address)
-            await stop.wait()
-            print("stopping", flush=True)
+            yield cluster
 
 
 def _tls(settings: Settings) -> tuple[ssl.SSLContext | None, bytes | None]:
@@ -346,7 +354,7 @@ def _kubeconfig_at(path: Path, address: Address, token: str, ca: bytes | None) -
 
 
 def _announce(settings: Settings, address: Address) -> None:
-    """One line for each fact that a person needs; the last one says that the server is ready."""
+    """One line for each fact that a person needs."""
     print(f"address:     {address.url}")
     print(f"store:       {settings.store.split('?', 1)[0]}")
     print(f"kubeconfig:  {settings.kubeconfig}")
@@ -355,7 +363,6 @@ def _announce(settings: Settings, address: Address) -> None:
         print("anonymous:   may read everything")
     if not address.is_tls:
         print("note:        kubectl sends no token over plain HTTP; use --tls for kubectl")
-    print("ready", flush=True)
 
 
 async def _load_definitions(cluster: EmbeddedCluster, directory: Path) -> None:

@@ -1,7 +1,7 @@
 """A whole cluster in one process.
 
     async with EmbeddedCluster(store="memory") as cluster:
-        response = await cluster.server.handle(Request("GET", "/api/v1/namespaces"))
+        namespaces = await cluster.client().list(Namespace)
         address = await cluster.listen()
 
 Guarantees: inside the ``async with`` the server answers, in process and on every address it listens on; on leaving,
@@ -21,13 +21,15 @@ from attractor.apiserver.escalation import EscalationCheck
 from attractor.apiserver.rbac import RbacAuthorizer
 from attractor.apiserver.reviews import Reviewer, Verified
 from attractor.apiserver.server import Server
+from attractor.client.client import Client
 from attractor.embedded.bootstrap import create_default_roles
 from attractor.embedded.controllers import CONTROLLERS, Controllers
+from attractor.embedded.inprocess import InProcessTransport
 from attractor.embedded.serviceaddresses import ServiceAddresses
 from attractor.embedded.source import SystemSource
 from attractor.embedded.tokens import ServiceAccountTokens, ensure_token_key
 from attractor.embedded.webhooks import Webhooks
-from attractor.httpd.authentication import Authenticator
+from attractor.httpd.authentication import ADMIN, Authenticator
 from attractor.httpd.limits import DEFAULT_LIMITS
 from attractor.httpd.listener import Listener
 from attractor.httpd.metrics import Metrics, resident_bytes
@@ -45,9 +47,11 @@ if TYPE_CHECKING:
     from typing import Self
 
     from attractor.apiserver.authorization import Authorizer
+    from attractor.apiserver.operation import User
     from attractor.apiserver.transaction import Source
     from attractor.httpd.limits import Limits
     from attractor.httpd.podlogs import PodLogs
+    from attractor.objects.resource import Scheme
     from attractor.store.contract import Store
 
 GRACE_S = 4.0
@@ -111,6 +115,15 @@ class EmbeddedCluster:
     def store(self) -> Store:
         """Where the cluster's state is."""
         return self.server.store
+
+    def client(self, user: User = ADMIN, *, scheme: Scheme | None = None, field_manager: str = "") -> Client:
+        """A client without a socket, by default with every right; closing it ends its watches."""
+        return Client(self.transport(user), scheme=scheme, field_manager=field_manager)
+
+    def transport(self, user: User = ADMIN) -> InProcessTransport:
+        """What carries a client's requests to this server without a socket, on behalf of a user."""
+        assert self._router is not None, "the cluster is not running: use `async with EmbeddedCluster() as cluster`"
+        return InProcessTransport(self._router, user)
 
     def _reviewer(self, tokens: ServiceAccountTokens) -> Reviewer:
         """Reviews are answered by those who decide on requests; static tokens are good for any audience."""

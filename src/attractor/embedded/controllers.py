@@ -19,6 +19,7 @@ from attractor.apiserver.aggregation import PREFIX as ROLES
 from attractor.apiserver.aggregation import plan_aggregation
 from attractor.apiserver.authorization import AUTHENTICATED, MASTERS
 from attractor.apiserver.custom import registry as custom_registry
+from attractor.apiserver.disruption import BUDGETS, plan_budgets
 from attractor.apiserver.expiry import plan_events, plan_leases
 from attractor.apiserver.garbage import plan_garbage
 from attractor.apiserver.namespacecontent import ROOT_CA, plan_root_ca, plan_service_accounts
@@ -150,6 +151,11 @@ _ALL = (
         lambda snapshot, facts: plan_root_ca(snapshot, facts.root_ca),
     ),
     Controller("role-aggregation", _under(ROLES), lambda snapshot, _: plan_aggregation(snapshot)),
+    Controller(
+        "disruption",
+        _under("core/pods/", BUDGETS, "apps/", "core/replicationcontrollers/"),
+        lambda snapshot, facts: plan_budgets(snapshot, facts.now),
+    ),
     Controller("events", _never, lambda snapshot, facts: plan_events(snapshot, facts.now), EXPIRY_PERIOD_S),
     Controller("leases", _never, lambda snapshot, facts: plan_leases(snapshot, facts.now), EXPIRY_PERIOD_S),
 )

@@ -296,7 +296,7 @@ class Connection(asyncio.Protocol):
         if is_done:
             self._send(request, value)
         else:
-            self._wait(rest_of(coroutine, value))
+            self._wait(rest_of(coroutine, value))  # pyright: ignore[reportArgumentType]
 
     def _wait(self, coroutine: Coroutine[Any, Any, Reply]) -> None:
         self._task = self._loop.create_task(coroutine)

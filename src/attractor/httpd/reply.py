@@ -20,6 +20,13 @@ JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
 
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
+
+
+def _status_line(code: int) -> bytes:
+    """The first line of an answer; a webhook may refuse with a code that has no phrase."""
+    return _STATUS_LINES.get(code) or b"HTTP/1.1 %d Refused\r\n" % code
+
+
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
 _GZIP_LEVEL = 1
@@ -131,7 +138,7 @@ def accepts_gzip(accepts: bytes) -> bool:
 def _first_lines(code: int, content_type: str, *, says_caching: bool) -> bytes:
     """What most answers of a code and a type have in common."""
     caching = b"" if says_caching else b"Cache-Control: no-cache, private\r\n"
-    return b"%b%bContent-Type: %b\r\n" % (_STATUS_LINES[code], caching, content_type.encode("latin-1"))
+    return b"%b%bContent-Type: %b\r\n" % (_status_line(code), caching, content_type.encode("latin-1"))
 
 
 def encode_head(reply: Reply, *, audit_id: str, date: bytes, keep_alive: bool, version: str) -> bytes:

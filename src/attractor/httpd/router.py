@@ -98,6 +98,13 @@ class Router:
             user = self._authenticator.authenticate(request, peer)
             if is_impersonating(request):
                 user = self._impersonate(user, request)
+            return await self.answer(request, user)
+        except ApiError as error:
+            return status_reply(error)
+
+    async def answer(self, request: HttpRequest, user: User) -> Reply:
+        """Answer one request of a user who is known already."""
+        try:
             query = parse_query(request.query)
             if MASTERS not in user.groups:
                 self._authorize(user, attributes_of(request.method, request.path, query))

@@ -1,1 +1,40 @@
-"""Tools for the tests of those who write controllers and specifications. ``plugin`` is loaded by pytest itself."""
+"""Test tools for those who write controllers and specifications: a cluster in process, time that jumps, faults.
+
+    async def test_a_pair_appears(cluster, virtual_time):
+        async with cluster.running(pairs):
+            await cluster.client.create(ConfigPair(...))
+            await eventually(lambda: cluster.client.get(ConfigMap, key))
+
+Two pytest plugins are loaded by pytest itself: ``fixtures`` (``cluster`` and ``virtual_time``) and ``plugin`` (verdicts
+of the checker). Read ``cluster`` first, then ``virtualtime``, ``faults`` and ``requestlog``. Names are imported when
+first used, so that pytest starts as fast as without.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attractor.testing.cluster import ClusterUnderTest
+    from attractor.testing.faults import Faults
+    from attractor.testing.requestlog import LoggedRequest, RequestLog
+    from attractor.testing.virtualtime import VirtualTime
+    from attractor.testing.waiting import eventually
+
+__all__ = ["ClusterUnderTest", "Faults", "LoggedRequest", "RequestLog", "VirtualTime", "eventually"]
+
+_HOMES = {
+    "ClusterUnderTest": "cluster",
+    "Faults": "faults",
+    "LoggedRequest": "requestlog",
+    "RequestLog": "requestlog",
+    "VirtualTime": "virtualtime",
+    "eventually": "waiting",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

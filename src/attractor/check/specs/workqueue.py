@@ -203,7 +203,7 @@ class ProductWorkQueue(WorkQueue):
         """``QueueCore.done``."""
         core = QueueCore.of(self.wq)
         core.done(k)
-        self.wq = core.state()
+        self.wq = core.state()  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def waiting(self) -> tuple[int, ...]:
         """The keys that wait, without their priorities."""

@@ -280,7 +280,7 @@ class Steps(Expressions):
             self.choices = outer
         for name, _ in choices:
             scope = scope.binding(name)
-        items = go_on(scope, term)
+        items: list[Node] = go_on(scope, term)
         for name, options in reversed(choices):
             items = [Some(name, options, conjunction(items))]
         return items

@@ -1,0 +1,222 @@
+"""The same operator, written with Attractor and with kopf, against the same `attractor serve`.
+
+1,000 objects, each with 3 owned children, until converged; then an update of each. Reported for each peer: objects a
+second, requests per object (by the server's own count), write-to-converged latency, resident memory, idle CPU.
+`--objects 200` takes fewer; `--peers attractor` some of the peers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from attractor import __version__
+from attractor.client import Bookmark, Client, ClientRequest
+from attractor.client.http.transport import HttpTransport
+from attractor.client.kubeconfig import load_kubeconfig
+from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
+from attractor.objects.builtin.core_v1 import ConfigMap, Namespace
+from attractor.objects.errors import ApiError
+from attractor.objects.resource import ObjectMeta
+from peers.triokind import Trio, TrioSpec
+
+HERE = Path(__file__).parent
+
+CHILDREN = 3
+WRITERS = 16
+AIMS = {"objects_per_s_against_kopf": 10.0, "rss_against_kopf": 1 / 3}
+PEERS = {"attractor": "attractor_operator.py", "kopf": "kopf_operator.py"}
+
+
+@contextmanager
+def process(*command: str, ready: str, environ: dict[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, **(environ or {})})
+    assert child.stdout is not None
+    try:
+        for line in child.stdout:
+            if line.decode().strip() == ready:
+                break
+        else:
+            raise SystemExit(f"{command[1]} ended before it was ready")
+        yield child
+    finally:
+        child.send_signal(signal.SIGTERM)
+        try:
+            child.wait(15)
+        except subprocess.TimeoutExpired:
+            child.kill()
+
+
+def rss_mb(pid: int) -> float:
+    text = Path(f"/proc/{pid}/status").read_text()
+    return round(int(re.search(r"VmRSS:\s+(\d+)", text)[1]) / 1024, 1)  # type: ignore[index]
+
+
+def cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Load:
+    """Writes Trios, and watches their children until they are as they should be."""
+
+    def __init__(self, client: Client, namespace: str, objects: int) -> None:
+        self.client, self.namespace, self.objects = client, namespace, objects
+        self.requests = 0
+        self.trios: list[Trio] = []
+
+    async def phase(self, value: str) -> dict[str, float]:
+        """Write every Trio with this value; the time until all children have it, and how long each took."""
+        listed = await self.client.list(ConfigMap, self.namespace)
+        self.requests += 2 + self.objects
+        written: dict[str, float] = {}
+        done: dict[str, float] = {}
+        right: dict[str, set[str]] = {}
+        opened = asyncio.Event()
+
+        async def watch() -> None:
+            async with self.client.watch(ConfigMap, self.namespace, resource_version=listed.resource_version) as events:
+                opened.set()
+                async for event in events:
+                    if isinstance(event, Bookmark) or event.object.data != {"value": value}:
+                        continue
+                    parent = event.key.name.rpartition("-")[0]
+                    right.setdefault(parent, set()).add(event.key.name)
+                    if len(right[parent]) == CHILDREN:
+                        done.setdefault(parent, time.perf_counter())
+                        if len(done) == self.objects:
+                            return
+
+        async with asyncio.timeout(900), asyncio.TaskGroup() as group:
+            watching = group.create_task(watch())
+            await opened.wait()
+            began = time.perf_counter()
+            pending = iter(range(self.objects))
+
+            async def write() -> None:
+                for number in pending:
+                    written[f"t{number}"] = time.perf_counter()
+                    await self._write(number, value)
+
+            for _ in range(WRITERS):
+                group.create_task(write())
+            await watching
+        waits = sorted(done[name] - written[name] for name in done)
+        took = max(done.values()) - began
+        return {
+            "objects_per_s": round(self.objects / took, 1),
+            "p50_ms": round(1000 * waits[len(waits) // 2], 1),
+            "p99_ms": round(1000 * waits[int(len(waits) * 0.99)], 1),
+        }
+
+    async def _write(self, number: int, value: str) -> None:
+        key = (self.namespace, f"t{number}")
+        if value == "one":
+            meta = ObjectMeta(name=key[1], namespace=key[0])
+            await self.client.create(Trio(metadata=meta, spec=TrioSpec(value=value)))
+        else:
+            await self.client.merge_patch(Trio, key, {"spec": {"value": value}})
+
+
+async def served_requests(client: Client) -> float:
+    """How many requests the server has answered."""
+    text = (await client.request(ClientRequest("GET", "/metrics", accept="text/plain"))).body.decode()
+    return sum(
+        float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith("apiserver_request_total")
+    )
+
+
+async def measure(peer: str, kubeconfig: Path, objects: int) -> dict[str, Any]:
+    async with Client(HttpTransport(load_kubeconfig(kubeconfig))) as client:
+        namespace = f"bench-{peer}"
+        await client.create(Namespace(metadata=ObjectMeta(name=namespace)))
+        script = str(HERE / "peers" / PEERS[peer])
+        environ = {"KUBECONFIG": str(kubeconfig), "PYTHONPATH": str(HERE / "peers")}
+        with process(sys.executable, script, str(kubeconfig), ready="ready", environ=environ) as child:
+            os.sched_setaffinity(child.pid, {1 % (os.cpu_count() or 1)})
+            idle_rss = rss_mb(child.pid)
+            load = Load(client, namespace, objects)
+            before = await served_requests(client)
+            created = await load.phase("one")
+            updated = await load.phase("two")
+            await asyncio.sleep(2)
+            requests = await served_requests(client) - before - load.requests - 1
+            busy = cpu_s(child.pid)
+            await asyncio.sleep(3)
+            return {
+                "create": created,
+                "update": updated,
+                "requests_per_object": round(requests / objects, 2),
+                "rss_idle_mb": idle_rss,
+                "rss_mb": rss_mb(child.pid),
+                "idle_cpu_percent": round(100 * (cpu_s(child.pid) - busy) / 3, 1),
+            }
+
+
+async def install(kubeconfig: Path) -> None:
+    async with Client(HttpTransport(load_kubeconfig(kubeconfig))) as client:
+        await client.create(CustomResourceDefinition.from_dict(Trio.crd()))
+        while True:
+            try:
+                await client.list(Trio)
+                return
+            except ApiError:
+                await asyncio.sleep(0.05)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--objects", type=int, default=1000)
+    parser.add_argument("--peers", default="attractor,kopf")
+    args = parser.parse_args()
+    report: dict[str, Any] = {
+        "attractor": __version__, "kopf": version("kopf"), "kubernetes_client": version("kubernetes"),
+        "python": platform.python_version(), "cores": os.cpu_count(), "objects": args.objects, "peers": {},
+    }  # fmt: skip
+    for peer in args.peers.split(","):
+        with tempfile.TemporaryDirectory() as folder:
+            kubeconfig = Path(folder) / "kubeconfig"
+            serve = [
+                "-m",
+                "attractor",
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--state-dir",
+                folder,
+                "--log-level",
+                "error",
+            ]
+            with process(sys.executable, *serve, "--kubeconfig", str(kubeconfig), ready="ready") as server:
+                os.sched_setaffinity(server.pid, {0})
+                asyncio.run(install(kubeconfig))
+                print(f"{peer} …", file=sys.stderr)
+                report["peers"][peer] = asyncio.run(measure(peer, kubeconfig, args.objects))
+    ours, theirs = report["peers"].get("attractor"), report["peers"].get("kopf")
+    if ours and theirs:
+        report["ratios"] = {
+            "create_objects_per_s": round(ours["create"]["objects_per_s"] / theirs["create"]["objects_per_s"], 2),
+            "update_objects_per_s": round(ours["update"]["objects_per_s"] / theirs["update"]["objects_per_s"], 2),
+            "requests": round(ours["requests_per_object"] / theirs["requests_per_object"], 2),
+            "rss": round(ours["rss_mb"] / theirs["rss_mb"], 2),
+        }
+        report["aims"] = AIMS
+    print(json.dumps(report, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Two processes, one leader: run this twice against one cluster, and stop one of them.
+
+    attractor serve --kubeconfig ./kubeconfig &
+    python examples/standby.py ./kubeconfig
+
+Shows: a manager in one's own program, Lease election, health and metrics endpoints.
+"""
+
+import asyncio
+import os
+import socket
+import sys
+
+from attractor.client import Client
+from attractor.client.http.transport import HttpTransport
+from attractor.client.kubeconfig import load_kubeconfig
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.objects.gvk import Key
+from attractor.runtime import Context, Election, For, Manager, Result, controller
+from attractor.runtime.predicates import labels_match
+
+
+@controller(for_=For(ConfigMap, when=labels_match(greet="yes")))
+async def greeter(ctx: Context, key: Key) -> Result | None:
+    """Greet ConfigMaps that ask for it."""
+    found = await ctx.find(ConfigMap, key)
+    if found is not None and found.data.get("greeting") != f"hello, {key.name}":
+        changed = found.deep_copy()
+        changed.data = {**found.data, "greeting": f"hello, {key.name}"}
+        await ctx.merge(found, changed)
+    return None
+
+
+def manager(client: Client, identity: str, health_port: int = 0) -> Manager:
+    """The greeter, acting only while it holds the Lease ``greeter``."""
+    election = Election("greeter", "default", identity)
+    return Manager(client, [greeter], election=election, health=("127.0.0.1", health_port))
+
+
+async def main(kubeconfig: str) -> None:
+    """Run until interrupted, or until leadership is lost."""
+    async with Client(HttpTransport(load_kubeconfig(kubeconfig))) as client:
+        await manager(client, f"{socket.gethostname()}-{os.getpid()}").run()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

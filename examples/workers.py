@@ -1,0 +1,77 @@
+"""Slow work in the background, results through memory: a Job object is a run of something outside.
+
+Shows: ``ctx.start``, ``ctx.remember`` with an identity, deferred operations, scheduled reconciles, a channel source.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from attractor.objects.gvk import Key
+from attractor.objects.resource import Resource, Struct
+from attractor.runtime import Context, Result, controller
+from attractor.runtime.toolkit.channel import Channel
+
+
+class Runner(Protocol):
+    """Runs commands; each takes its time."""
+
+    async def run(self, command: str) -> int:
+        """The exit code."""
+
+
+class RunStatus(Struct):
+    """Where it stands."""
+
+    phase: str = ""
+    exit_code: int | None = None
+
+
+class RunSpec(Struct):
+    """What to run."""
+
+    command: str
+
+
+class Run(Resource, group="examples.attractor.dev", version="v1"):
+    """One run of a command."""
+
+    spec: RunSpec
+    status: RunStatus = RunStatus()
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What this process knows of a run; lost when it ends, and then begun again."""
+
+    exit_code: int | None = None
+
+
+async def work(ctx: Context, command: str) -> None:
+    """Outside the reconcile: do it, note the result for the next reconcile, and ask for one."""
+    code = await ctx.external(Runner).run(command)
+    await ctx.defer(Progress, lambda progress: replace(progress, exit_code=code))
+    await ctx.schedule()
+
+
+poked: Channel[Key] = Channel()
+"""Keys from anywhere: whoever sends one gets a reconcile."""
+
+
+@controller(for_=Run, externals=[Runner], sources=[poked], background_limit=2)
+async def workers(ctx: Context, key: Key) -> Result | None:
+    """Begin the work once, and tell how it went."""
+    run = await ctx.find(Run, key)
+    if run is None or run.status.phase == "Done":
+        await ctx.forget(Progress)
+        return None
+    progress = await ctx.recall(Progress)
+    changed = run.deep_copy()
+    if progress is None:
+        await ctx.remember(Progress(), identity=run.metadata.uid)
+        await ctx.start(work, run.spec.command)
+        changed.status.phase = "Running"
+    elif progress.exit_code is not None:
+        changed.status.phase, changed.status.exit_code = "Done", progress.exit_code
+    if changed != run:
+        await ctx.merge(run, changed, subresource="status")
+    return None

@@ -1,0 +1,368 @@
+"""One kind's view of the cluster, without clock or event loop: what the watch told, and what this process wrote.
+
+Guarantee (own writes): once a write is acknowledged, no read answers with an older state of that object. Until the
+watch has caught up, the written object itself is served. A write whose outcome is not known makes the object
+``UNSURE``: the reader must ask the server.
+
+Worked example. The watch told ``a`` at version 5. We update it, acknowledged at 9: reads answer version 9. The watch
+tells ``a`` at 7 (somebody else's earlier write): handlers hear of 7, reads still answer 9. The watch tells ``b`` at
+12: it has passed 9, so the floor under ``a`` is dropped, and reads answer what the watch told, which is 9 by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, assert_never
+
+from attractor.cache.index import Indexer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from attractor.cache.index import IndexFunction
+    from attractor.client.events import EventType
+    from attractor.client.kinds import EncodedObject
+    from attractor.objects.gvk import Key
+
+UNSURE: Final = "unsure"
+"""What a read answers when only the server knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """An object came into view; ``is_initial`` when it was there before we looked."""
+
+    object: EncodedObject
+    is_initial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """An object changed, or another one took its name (``uid`` differs)."""
+
+    old: EncodedObject
+    new: EncodedObject
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """An object is gone; ``object`` is its last known state, which may not be its last."""
+
+    object: EncodedObject
+
+
+Change: TypeAlias = Added | Updated | Deleted
+
+
+class Wrote(NamedTuple):
+    """This process wrote the object; None when it then no longer is in this view's scope."""
+
+    object: EncodedObject | None
+    uid: str
+    version: str
+    order: int
+    """When the write was acknowledged, counted in this view's own steps."""
+
+
+class Removed(NamedTuple):
+    """This process deleted the object of that uid; ``before`` is the uid that the watch had told of by then."""
+
+    uid: str
+    before: str
+    order: int
+
+
+class Unsure(NamedTuple):
+    """A write of this process may or may not have happened."""
+
+    order: int
+
+
+Floor: TypeAlias = Wrote | Removed | Unsure
+
+
+class InFlight(NamedTuple):
+    """Own writes of one object that are under way, and what the server told of it meanwhile."""
+
+    sent: int = 1
+    overlapped: bool = False
+    """Whether there were two at once: then their answers do not tell which one came last."""
+    ended: frozenset[str] = frozenset()
+    """The uids whose end was told."""
+    was_listed: bool = False
+    """Whether the collection was listed."""
+
+
+class ViewState(NamedTuple):
+    """All that a view knows, as a value that can be kept, compared and hashed."""
+
+    objects: frozenset[EncodedObject]
+    floors: frozenset[tuple[Key, Floor]]
+    version: str
+    is_synced: bool
+
+
+def version_reached(have: str, want: str) -> bool:
+    """Whether a version is as new as another: numbers by size, anything else only when equal.
+
+    Kubernetes promises since 1.35 what has always been so: versions of one resource are numbers that grow.
+    """
+    if have.isdigit() and want.isdigit():
+        return int(have) >= int(want)
+    return have == want
+
+
+class ViewCore:
+    """The view. ``decode`` is for index functions; ``reached`` compares versions."""
+
+    def __init__(
+        self,
+        decode: Callable[[EncodedObject], Any],
+        *,
+        indexes: Mapping[str, IndexFunction] | None = None,
+        reached: Callable[[str, str], bool] = version_reached,
+    ) -> None:
+        self.seen = Indexer(decode, indexes or {})
+        """What the watch told; handlers have heard of exactly this."""
+        self._reached = reached
+        self._floors: dict[Key, Floor] = {}
+        """Own writes that the watch has not caught up with."""
+        self._in_flight: dict[Key, InFlight] = {}
+        """Own writes that were sent and are not answered."""
+        self._staged: dict[Key, EncodedObject] | None = None
+        """The initial state while it is coming in pieces."""
+        self._order = 0
+        self.version = ""
+        """How far the watch has told."""
+        self.is_synced = False
+        """Whether the whole collection was seen at least once."""
+
+    def check_invariants(self) -> None:
+        """What holds between any two calls."""
+        self.seen.check_invariants()
+        for key, floor in self._floors.items():
+            if isinstance(floor, Wrote):
+                assert not self._is_told(floor), f"{key} is kept as an own write although the watch has told it"
+                assert floor.object is None or floor.object.key == key, f"{key} is filed under another key"
+            assert floor.order <= self._order, f"{key} was written in the future"
+
+    # What the server tells.
+
+    def begin(self) -> int:
+        """A list or watch with initial state is about to be asked for; ``replace`` wants this number."""
+        self._staged = None
+        return self._order
+
+    def stage(self, obj: EncodedObject) -> None:
+        """A piece of the initial state; it counts from ``replace`` on."""
+        if self._staged is None:
+            self._staged = {}
+        self._staged[obj.key] = obj
+
+    def unstage(self, key: Key) -> None:
+        """An object went while the initial state was coming."""
+        if self._staged is not None:
+            self._staged.pop(key, None)
+
+    def replace(self, version: str, begun: int, objects: Iterable[EncodedObject] = ()) -> list[Change]:
+        """The whole collection as it is: what was staged, and the objects given; what is missing is gone."""
+        now = {**(self._staged or {}), **{obj.key: obj for obj in objects}}
+        self._staged = None
+        changes: list[Change] = []
+        for key in [key for key in self.seen if key not in now]:
+            old = self.seen.get(key)
+            assert old is not None
+            self.seen.discard(key)
+            changes.append(Deleted(old))
+        for obj in now.values():
+            old = self.seen.get(obj.key)
+            if old is not None and old.resource_version == obj.resource_version and old.uid == obj.uid:
+                continue
+            self.seen.put(obj)
+            changes.append(Added(obj, is_initial=not self.is_synced) if old is None else Updated(old, obj))
+        self.version = version
+        self.is_synced = True
+        self._in_flight = {key: flight._replace(was_listed=True) for key, flight in self._in_flight.items()}
+        # A list that was asked for after a write was acknowledged shows it, whatever the versions say.
+        self._settle(lambda key, floor: floor.order <= begun or self._is_shown_by_list(key, floor))
+        return changes
+
+    def _is_shown_by_list(self, key: Key, floor: Floor) -> bool:
+        if isinstance(floor, Removed):
+            listed = self.seen.get(key)
+            return listed is None or listed.uid != floor.uid
+        return isinstance(floor, Wrote) and self._reached(self.version, floor.version)
+
+    def observe(self, event_type: EventType, obj: EncodedObject) -> Change | None:
+        """One event of the watch; None when it says nothing new."""
+        change = self._changed(event_type, obj)
+        flight = self._in_flight.get(obj.key)
+        if event_type == "DELETED" and flight is not None:
+            self._in_flight[obj.key] = flight._replace(ended=flight.ended | {obj.uid})
+        self.advance(obj.resource_version)
+        floor = self._floors.get(obj.key)
+        is_end = event_type == "DELETED" and isinstance(floor, Removed) and floor.uid == obj.uid
+        if is_end or (isinstance(floor, Wrote) and floor.version == obj.resource_version):
+            del self._floors[obj.key]
+        return change
+
+    def _changed(self, event_type: EventType, obj: EncodedObject) -> Change | None:
+        old = self.seen.get(obj.key)
+        if old is not None and old.resource_version != obj.resource_version:
+            if self._reached(old.resource_version, obj.resource_version):
+                return None
+        elif old is not None and event_type != "DELETED":
+            return None
+        if event_type == "DELETED":
+            if old is None:
+                return None
+            self.seen.discard(obj.key)
+            return Deleted(obj)
+        self.seen.put(obj)
+        return Added(obj) if old is None else Updated(old, obj)
+
+    def advance(self, version: str) -> None:
+        """Everything up to a version has been told."""
+        if version and version != self.version:
+            self.version = version
+            if self._floors:
+                self._settle(lambda _, floor: self._is_told(floor))
+
+    def _is_told(self, floor: Floor) -> bool:
+        """Whether the watch has passed a write; one version may have several objects, so equal is not enough."""
+        if not isinstance(floor, Wrote) or not self.version:
+            return False
+        return floor.version != self.version and self._reached(self.version, floor.version)
+
+    def _settle(self, is_settled: Callable[[Key, Floor], bool]) -> None:
+        for key in [key for key, floor in self._floors.items() if is_settled(key, floor)]:
+            del self._floors[key]
+
+    # What this process does.
+
+    def sending(self, key: Key) -> None:
+        """A write is about to be sent; ``settled`` follows in any case."""
+        flight = self._in_flight.get(key)
+        self._in_flight[key] = InFlight() if flight is None else flight._replace(sent=flight.sent + 1, overlapped=True)
+
+    def settled(self, key: Key) -> None:
+        """The write was answered or failed; what came of it was told before."""
+        flight = self._in_flight.pop(key, None)
+        if flight is not None and flight.sent > 1:
+            self._in_flight[key] = flight._replace(sent=flight.sent - 1)
+
+    def wrote(self, obj: EncodedObject, *, in_scope: bool = True) -> None:
+        """A write was acknowledged; the answer is the object as stored, and may have left this view's scope with it."""
+        self._order += 1
+        made = Wrote(obj if in_scope else None, obj.uid, obj.resource_version, self._order)
+        floor, seen = self._floors.get(obj.key), self.seen.get(obj.key)
+        is_same = seen is not None and seen.uid == obj.uid
+        is_seen = is_same and seen is not None and self._reached(seen.resource_version, obj.resource_version)
+        match floor:
+            case Wrote() if self._reached(floor.version, obj.resource_version):
+                return
+            case Removed() if floor.uid == obj.uid:
+                return
+            case Wrote():
+                pass
+            case _ if self._in_flight.get(obj.key, InFlight()).overlapped:
+                self.unsure(obj.key)
+                return
+        if is_seen or self._is_told(made):
+            self._floors.pop(obj.key, None)
+        else:
+            self._floors[obj.key] = made
+
+    def deleted(self, key: Key, uid: str) -> None:
+        """A delete was acknowledged and the object is gone; an empty uid where the answer did not say which one."""
+        floor, flight = self._floors.get(key), self._in_flight.get(key, InFlight())
+        seen = self.seen.get(key)
+        is_same = isinstance(floor, Wrote | Removed) and floor.uid == uid
+        is_missed = flight.was_listed and (seen is None or seen.uid != uid)
+        if uid in flight.ended:
+            if is_same:
+                del self._floors[key]
+        elif not uid or is_missed or (flight.overlapped and not is_same):
+            self.unsure(key)
+        else:
+            self._remove(key, uid)
+
+    def _remove(self, key: Key, uid: str) -> None:
+        self._order += 1
+        seen = self.seen.get(key)
+        self._floors[key] = Removed(uid, seen.uid if seen is not None else "", self._order)
+
+    def unsure(self, key: Key) -> None:
+        """A write may have happened, or was refused because our view is old: the server must be asked."""
+        self._order += 1
+        self._floors[key] = Unsure(self._order)
+
+    def resolve(self, key: Key, found: EncodedObject | None) -> None:
+        """The server was asked about an object that we were unsure of; this is what it has now."""
+        if not isinstance(self._floors.get(key), Unsure):
+            return
+        del self._floors[key]
+        seen = self.seen.get(key)
+        if found is not None:
+            self.wrote(found)
+        elif seen is not None:
+            self._remove(key, seen.uid)
+
+    # What readers get.
+
+    def get(self, key: Key) -> EncodedObject | Literal["unsure"] | None:
+        """The object, None when there is none, ``UNSURE`` when the server must be asked."""
+        floor = self._floors.get(key)
+        if floor is None:
+            return self.seen.get(key)
+        return self._under(floor, self.seen.get(key))
+
+    def _under(self, floor: Floor, seen: EncodedObject | None) -> EncodedObject | Literal["unsure"] | None:
+        match floor:
+            case Wrote(obj):
+                return obj
+            case Removed(uid, before):
+                return seen if seen is not None and seen.uid not in {uid, before} else None
+            case Unsure():
+                return UNSURE
+            case _:
+                assert_never(floor)
+
+    def unsure_keys(self, namespace: str = "") -> list[Key]:
+        """The objects that the server must be asked about before a list is right."""
+        found = (key for key, floor in self._floors.items() if isinstance(floor, Unsure))
+        return sorted(key for key in found if not namespace or key.namespace == namespace)
+
+    def select(self, namespace: str = "", index: tuple[str, str] | None = None) -> Iterator[EncodedObject]:
+        """Objects in the order of their keys; those we are unsure of are left out (ask ``unsure_keys`` first)."""
+        keys = set(self.seen if index is None else self.seen.keys(*index)) | set(self._floors)
+        if namespace:
+            keys = {key for key in keys if key.namespace == namespace}
+        for key in sorted(keys):
+            obj = self.get(key)
+            if obj is None or isinstance(obj, str):
+                continue
+            if index is not None and key in self._floors and index[1] not in self.seen.values_of(index[0], obj):
+                continue
+            yield obj
+
+    @property
+    def pending(self) -> Mapping[Key, Floor]:
+        """Own writes that the watch has not caught up with."""
+        return self._floors
+
+    def state(self) -> ViewState:
+        """The view as a value."""
+        floors = frozenset(self._floors.items())
+        return ViewState(frozenset(self.seen.objects().values()), floors, self.version, self.is_synced)
+
+    def restore(self, state: ViewState) -> None:
+        """Become a view in that state; nothing is under way."""
+        for key in list(self.seen):
+            self.seen.discard(key)
+        for obj in state.objects:
+            self.seen.put(obj)
+        self._floors = dict(state.floors)
+        self._order = max((floor.order for floor in self._floors.values()), default=0)
+        self._in_flight, self._staged = {}, None
+        self.version, self.is_synced = state.version, state.is_synced

@@ -1,0 +1,380 @@
+"""``Informer``: one kind's view, kept up to date from a server; the driver of ``reflector`` and ``core``.
+
+    informer = Informer(client, Pod, Scope("default"), indexes={"node": lambda pod: [pod.spec.node_name]})
+    informer.add_handler(lambda event: queue.add(event.key))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(informer.run())
+        await informer.wait_synced()
+        pods = await informer.list(index=("node", "n1"))
+
+Guarantees: objects are read as copies of the reader's own; handlers hear every change of every object, in order, with
+states skipped only where the server skips them; a watch that dies, hangs, or sends garbage is noticed, ``is_ready`` is
+false until the view follows the server again, and then the view is right: nothing missed, nothing resurrected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import deque
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, assert_never
+
+import orjson
+
+from attractor.cache import reflector
+from attractor.cache.core import UNSURE, Added, ViewCore
+from attractor.cache.handlers import InformerEvent
+from attractor.cache.reflector import (
+    Ended,
+    Failed,
+    Heard,
+    InitialEnded,
+    Input,
+    Listed,
+    Listing,
+    Opened,
+    Opening,
+    Policy,
+    Silent,
+    State,
+    Syncing,
+    Waited,
+    Waiting,
+    Watching,
+)
+from attractor.cache.scope import Scope, labels_of
+from attractor.client.codec import collecting_later
+from attractor.client.errors import AnswerLost
+from attractor.client.events import Bookmark, WatchEvent
+from attractor.client.kinds import Encoded, EncodedObject, MetadataOnly, name_of
+from attractor.objects.errors import ApiError, NotFound
+from attractor.objects.gvk import Key
+from attractor.objects.labels import LabelSelector
+from attractor.objects.resource import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from attractor.cache.core import Change
+    from attractor.cache.index import IndexFunction
+    from attractor.client.events import Event
+    from attractor.client.kinds import UntypedKind
+    from attractor.client.reading import Reading
+    from attractor.client.watching import Watch
+
+log = logging.getLogger("attractor.cache")
+
+T = TypeVar("T")
+IDLE_S = 150.0
+"""A watch that says nothing for so long is taken for dead; servers send a bookmark about every minute."""
+WATCH_S = (300, 600)
+"""How long a watch is asked to last, at random between these."""
+
+
+class Health(NamedTuple):
+    """How an informer fares, for readiness checks and people."""
+
+    kind: str
+    is_synced: bool
+    is_live: bool
+    why: str
+    """What went wrong last, while it is not live."""
+
+
+class Informer(Generic[T]):
+    """A view of one kind in one scope. ``kind`` is a class, a ``GroupVersionKind``, or ``MetadataOnly``."""
+
+    def __init__(
+        self,
+        client: Reading,
+        kind: type[Resource] | UntypedKind | MetadataOnly,
+        scope: Scope | None = None,
+        *,
+        transform: Callable[[T], T] | None = None,
+        indexes: Mapping[str, IndexFunction] | None = None,
+        policy: Policy | None = None,
+        idle_s: float = IDLE_S,
+        jitter: Callable[[], float] = lambda: random.uniform(0.8, 1.2),  # noqa: S311 - spreads load, hides nothing
+    ) -> None:
+        self.client = client
+        self.kind = kind
+        self.scope = scope or Scope()
+        self.transform = transform
+        self.core = ViewCore(self.decode, indexes=indexes)
+        self.policy = policy or Policy()
+        self.state: State = self.policy.start()
+        self._idle_s = idle_s
+        self._jitter = jitter
+        self._why = "not started"
+        self._handlers: dict[object, Callable[[InformerEvent[T]], None]] = {}
+        self._watch: Watch[EncodedObject] | None = None
+        self._events: deque[Event[EncodedObject]] = deque()
+        self._begun = 0
+        self._opened_at = 0.0
+        self._heard_any = False
+        self._waiters: set[asyncio.Future[None]] = set()
+
+    def __repr__(self) -> str:
+        return f"Informer({name_of(self.kind)}, {self.scope})"
+
+    # How it fares.
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether the whole collection was seen at least once, and handlers were told of it."""
+        return self.core.is_synced
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the view follows the server, as far as anybody can tell."""
+        return reflector.is_live(self.state)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether decisions may be based on this view."""
+        return self.is_synced and self.is_live
+
+    @property
+    def health(self) -> Health:
+        """How it fares, for people."""
+        return Health(name_of(self.kind), self.is_synced, self.is_live, "" if self.is_ready else self._why)
+
+    async def wait_synced(self) -> None:
+        """Wait until the whole collection was seen."""
+        await self.wait_for(lambda: self.is_synced)
+
+    async def wait_for(self, condition: Callable[[], bool]) -> None:
+        """Wait until something is true of this informer; it is asked again after every step."""
+        while not condition():
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.add(waiter)
+            try:
+                await waiter
+            finally:
+                self._waiters.discard(waiter)
+
+    def wake(self) -> None:
+        """Something changed: let those who wait look again."""
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    # Handlers and indexes.
+
+    def add_handler(self, handler: Callable[[InformerEvent[T]], None]) -> Callable[[], None]:
+        """Tell a handler of what is there (as initial) and of every change; answers how to take it off again.
+
+        A handler must not block and must not raise: what it raises ends the informer.
+        """
+        token = object()
+        self._handlers[token] = handler
+        for key in sorted(self.core.seen):
+            obj = self.core.seen.get(key)
+            assert obj is not None
+            handler(InformerEvent(Added(obj, is_initial=True), self.decode))
+
+        def remove() -> None:
+            self._handlers.pop(token, None)
+
+        return remove
+
+    def add_index(self, name: str, function: Callable[[T], Iterable[str]]) -> None:
+        """One more index; the function answers the values that an object has in it, any number of them."""
+        self.core.seen.add_index(name, function)
+
+    # Reading.
+
+    def decode(self, obj: EncodedObject) -> T:
+        """An object of the caller's own."""
+        mapped = self.client.mapping.find_nowait(self.kind)
+        assert mapped is not None, "objects of a kind come after the kind is known"
+        decoded: T = mapped.codec.decode(obj.json)
+        return decoded
+
+    async def get(self, key: Key | tuple[str, str]) -> T:
+        """The object, never older than this process's own last write to it; raises ``NotFound``."""
+        key = Key(*key)
+        await self.wait_synced()
+        found = self.core.get(key)
+        if found == UNSURE:
+            await self._resolve(key)
+            found = self.core.get(key)
+        if found is None or isinstance(found, str):
+            mapped = await self.client.mapping.find(self.kind)
+            raise NotFound.of(mapped.info.group_resource, key.name)
+        return self.decode(found)
+
+    async def list(
+        self, namespace: str = "", *, label_selector: object = None, index: tuple[str, str] | None = None
+    ) -> list[T]:
+        """The objects in the order of their keys, chosen by namespace, labels and one index value."""
+        found = await self.select(namespace, label_selector=label_selector, index=index)
+        with collecting_later():
+            return [self.decode(obj) for obj in found]
+
+    async def keys(self, namespace: str = "", *, index: tuple[str, str] | None = None) -> Sequence[Key]:
+        """The same, without decoding anything."""
+        return [obj.key for obj in await self.select(namespace, index=index)]
+
+    async def select(
+        self, namespace: str = "", *, label_selector: object = None, index: tuple[str, str] | None = None
+    ) -> Sequence[EncodedObject]:
+        """The same, undecoded."""
+        await self.wait_synced()
+        for key in self.core.unsure_keys(namespace):
+            await self._resolve(key)
+        found = self.core.select(namespace, index)
+        text = str(label_selector or "")
+        if not text:
+            return list(found)
+        labels = LabelSelector.parse(text)
+        return [obj for obj in found if labels.matches(labels_of(obj))]
+
+    async def _resolve(self, key: Key) -> None:
+        """Ask the server about an object that a write left in doubt; raises ``ApiError`` if it cannot be asked."""
+        try:
+            found = await self.client.get(Encoded(self.kind), key)
+        except NotFound:
+            self.core.resolve(key, None)
+        else:
+            self.core.resolve(key, self.prepared(found) if self.scope.covers(found) else None)
+        self.wake()
+
+    # Own writes; see ``cache`` for who calls these.
+
+    def wrote(self, obj: EncodedObject) -> None:
+        """This process wrote an object of this kind."""
+        in_scope = self.scope.covers(obj)
+        self.core.wrote(self.prepared(obj) if in_scope else obj, in_scope=in_scope)
+        self.wake()
+
+    def prepared(self, obj: EncodedObject) -> EncodedObject:
+        """An object as it is kept: transformed, if there is a transform."""
+        if self.transform is None:
+            return obj
+        made: Any = self.transform(self.decode(obj))
+        data = made.to_json() if isinstance(made, Resource) else orjson.dumps(made)
+        return EncodedObject(obj.key, obj.uid, obj.resource_version, data)
+
+    # Following the server.
+
+    async def run(self) -> None:
+        """Follow the server until cancelled."""
+        try:
+            while True:
+                self._move(await self._act())
+        finally:
+            await self._close()
+
+    async def _act(self) -> Input:
+        """Do what the state stands for; what comes of it is the next input."""
+        try:
+            match self.state:
+                case Listing():
+                    return await self._list()
+                case Opening(version):
+                    return await self._open(version)
+                case Syncing() | Watching():
+                    return await self._hear()
+                case Waiting(delay_s):
+                    await asyncio.sleep(delay_s * self._jitter())
+                    return Waited()
+                case _:
+                    assert_never(self.state)
+        except ApiError as error:
+            return Failed(error)
+
+    def _move(self, happened: Input) -> None:
+        before, was_ready = self.state, self.is_ready
+        self.state = reflector.step(before, happened, self.policy)
+        if isinstance(self.state, Waiting):
+            self._why = self.state.why
+            log.warning(
+                "a view has lost touch with the server",
+                extra={"kind": name_of(self.kind), "why": self._why, "retry_in_s": round(self.state.delay_s, 3)},
+            )
+        elif self.is_ready and not was_ready:
+            log.info("a view follows the server", extra={"kind": name_of(self.kind), "objects": len(self.core.seen)})
+        self.wake()
+
+    async def _list(self) -> Input:
+        begun = self.core.begin()
+        listed = await self.client.list(
+            Encoded(self.kind),
+            self.scope.namespace,
+            label_selector=self.scope.label_selector,
+            field_selector=self.scope.field_selector,
+        )
+        self._tell(self.core.replace(listed.resource_version, begun, map(self.prepared, listed)))
+        return Listed(listed.resource_version)
+
+    async def _open(self, version: str | None) -> Input:
+        await self._close()
+        self._begun = self.core.begin()
+        watch = self.client.watch(
+            Encoded(self.kind),
+            self.scope.namespace,
+            label_selector=self.scope.label_selector,
+            field_selector=self.scope.field_selector,
+            resource_version=version or "",
+            initial_events=version is None,
+            timeout_s=random.randint(*WATCH_S),  # noqa: S311 - spreads load, hides nothing
+        )
+        try:
+            async with asyncio.timeout(self._idle_s):
+                await watch.__aenter__()
+        except TimeoutError:
+            return Failed(AnswerLost(f"the server did not answer a watch within {self._idle_s:g} s"))
+        self._watch = watch
+        self._opened_at = asyncio.get_running_loop().time()
+        self._heard_any = False
+        return Opened()
+
+    async def _close(self) -> None:
+        self._events.clear()
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            await watch.__aexit__(None, None, None)
+
+    async def _hear(self) -> Input:
+        """Take in what has come; the end of the initial state is an input of its own."""
+        assert self._watch is not None
+        if not self._events:
+            try:
+                async with asyncio.timeout(self._idle_s):
+                    self._events.extend(await self._watch.receive())
+            except TimeoutError:
+                return Silent(self._idle_s)
+            if not self._events:
+                lived_s = asyncio.get_running_loop().time() - self._opened_at
+                return Ended(was_useful=self._heard_any or lived_s >= 1)
+        self._heard_any = True
+        while self._events:
+            ended = self._take(self._events.popleft())
+            if ended is not None:
+                return ended
+        return Heard(self.core.version)
+
+    def _take(self, event: Event[EncodedObject]) -> Input | None:
+        is_syncing = isinstance(self.state, Syncing)
+        match event:
+            case Bookmark(version, ends_initial):
+                if is_syncing and ends_initial:
+                    self._tell(self.core.replace(version, self._begun))
+                    return InitialEnded(version)
+                if not is_syncing:
+                    self.core.advance(version)
+            case WatchEvent(type="DELETED") if is_syncing:
+                self.core.unstage(event.key)
+            case WatchEvent() if is_syncing:
+                self.core.stage(self.prepared(event.object))
+            case WatchEvent():
+                change = self.core.observe(event.type, self.prepared(event.object))
+                self._tell([] if change is None else [change])
+        return None
+
+    def _tell(self, changes: Iterable[Change]) -> None:
+        for change in changes:
+            for handler in tuple(self._handlers.values()):
+                handler(InformerEvent(change, self.decode))

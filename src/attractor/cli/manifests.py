@@ -1,0 +1,83 @@
+"""``attractor crd`` and ``attractor manifests``: YAML from a module's kinds and controllers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from attractor.cli.operatormodule import HELP, ModuleError, load, need_controllers
+
+if TYPE_CHECKING:
+    from attractor.objects.jsontypes import JsonObject
+
+
+def register(commands: Any) -> None:
+    """Add ``crd`` and ``manifests`` to the command line."""
+    crd = commands.add_parser(
+        "crd",
+        help="Print a module's CustomResourceDefinitions",
+        description="Print the CustomResourceDefinitions of the kinds that a module defines or uses.",
+        epilog="example:\n  attractor crd operator.py | kubectl apply -f -",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    crd.add_argument("module", metavar="MODULE[:NAME]", help=HELP)
+    crd.set_defaults(run=print_crds)
+    parser = commands.add_parser(
+        "manifests",
+        help="Print all that a module's controllers need in a cluster",
+        description="Print CRDs, RBAC, ServiceAccount, Lease role, Deployment and PodDisruptionBudget, ready to apply.",
+        epilog="example:\n  attractor manifests my.operator --image example.org/my-operator:1 | kubectl apply -f -",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("module", metavar="MODULE[:NAME]", help=HELP)
+    parser.add_argument("--image", required=True, metavar="IMAGE", help="the container image that has the module")
+    parser.add_argument("--name", default="", metavar="NAME", help="what to call it (default: the module's name)")
+    parser.add_argument("--namespace", default="default", metavar="NAME", help="where it runs (default: default)")
+    parser.add_argument(
+        "--watch-namespace", default="", metavar="NAME", help="reconcile one namespace only, with rights only there"
+    )
+    parser.add_argument(
+        "--replicas", type=int, default=2, metavar="N", help="how many, of which one leads (default: 2)"
+    )
+    parser.set_defaults(run=print_manifests)
+
+
+def print_crds(args: argparse.Namespace) -> int:
+    """Print CRDs; 0, or 2 when the module cannot be used."""
+    from attractor.runtime.manifests import crds
+
+    try:
+        _print(crds(load(args.module).kinds))
+    except ModuleError as error:
+        print(f"error: {error}\n\nhint: {error.hint}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def print_manifests(args: argparse.Namespace) -> int:
+    """Print manifests; 0, or 2 when the module cannot be used."""
+    from attractor.runtime.manifests import Operator, manifests
+
+    try:
+        loaded = load(args.module)
+        need_controllers(loaded)
+    except ModuleError as error:
+        print(f"error: {error}\n\nhint: {error.hint}", file=sys.stderr)
+        return 2
+    operator = Operator(
+        name=args.name or loaded.name,
+        namespace=args.namespace,
+        image=args.image,
+        module=args.module,
+        watch_namespace=args.watch_namespace,
+        replicas=args.replicas,
+    )
+    _print(manifests(operator, loaded.controllers))
+    return 0
+
+
+def _print(documents: list[JsonObject]) -> None:
+    print(yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True), end="")

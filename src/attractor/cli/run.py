@@ -1,0 +1,202 @@
+"""``attractor run``: run controllers, against an embedded cluster or a real one."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor.cli import serve
+from attractor.cli.operatormodule import HELP, ModuleError, load, need_controllers
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from attractor.cli.operatormodule import OperatorModule
+    from attractor.client import Client
+
+_EXAMPLES = """\
+examples:
+  attractor run operator.py
+      run its controllers on a cluster in this process; kubectl can use the kubeconfig that is printed
+  attractor run my.operator:pairs --kubeconfig ~/.kube/config --namespace staging
+      run one controller against a real cluster, in one namespace
+  attractor run operator.py --store sqlite:cluster.db --reload
+      keep the embedded cluster's state in a file, and start again whenever the code changes
+"""
+INSTALL_TIMEOUT_S = 30.0
+
+
+def register(commands: Any) -> None:
+    """Add ``run`` to the command line."""
+    parser = commands.add_parser(
+        "run",
+        help="Run controllers",
+        description="Run the controllers of a module until told to stop.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("module", metavar="MODULE[:NAME]", help=HELP)
+    where = parser.add_argument_group("where")
+    which = where.add_mutually_exclusive_group()
+    which.add_argument("--embedded", action="store_true", help="on a cluster in this process (default)")
+    which.add_argument("--kubeconfig", type=Path, metavar="PATH", help="on the cluster that a kubeconfig names")
+    which.add_argument("--in-cluster", action="store_true", help="on the cluster that this pod runs in")
+    where.add_argument("--context", default="", metavar="NAME", help="the kubeconfig's context (default: its current)")
+    where.add_argument("--namespace", default="", metavar="NAME", help="watch one namespace only (default: all)")
+    where.add_argument(
+        "--store",
+        default="memory",
+        metavar="STORE",
+        help="where the embedded cluster keeps its state (default: memory)",
+    )
+    where.add_argument(
+        "--listen",
+        default="127.0.0.1:0",
+        metavar="HOST:PORT",
+        help="where the embedded cluster listens (default: a free port)",
+    )
+    where.add_argument(
+        "--install-crds", action="store_true", help="create or update the module's CustomResourceDefinitions first"
+    )
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="reconcile so many objects at once, in each controller"
+    )
+    parser.add_argument("--health", default="", metavar="HOST:PORT", help="serve /healthz, /readyz and /metrics there")
+    parser.add_argument("--leader-elect", action="store_true", help="act only while holding a Lease")
+    parser.add_argument("--leader-elect-name", default="", metavar="NAME", help="the Lease (default: MODULE-leader)")
+    parser.add_argument("--leader-elect-namespace", default="default", metavar="NAME", help="(default: default)")
+    parser.add_argument("--reload", action="store_true", help="start again whenever the code changes")
+    parser.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(default: info)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run until told to stop; 0 after an orderly end, 1 when leadership was lost, 2 when it cannot start."""
+    from attractor.client import ConfigError
+    from attractor.embedded.fieldlog import log_to_stderr
+    from attractor.runtime import BuilderError, LeadershipLost
+
+    if args.reload:
+        from attractor.cli.reloading import run_reloading
+
+        return run_reloading(args.module)
+    log_to_stderr(getattr(logging, args.log_level.upper()))
+    try:
+        loaded = load(args.module)
+        need_controllers(loaded)
+        asyncio.run(_run(args, loaded))
+    except (ModuleError, serve.ServeError) as error:
+        return _refuse(str(error), error.hint)
+    except (BuilderError, ConfigError) as error:
+        return _refuse(str(error), "see `attractor run --help`")
+    except BaseExceptionGroup as errors:
+        lost, others = errors.split(LeadershipLost)
+        if others is not None or lost is None:
+            raise
+        print("error: leadership was lost, so nothing may be written any more", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _refuse(message: str, hint: str) -> int:
+    print(f"error: {message}\n\nhint: {hint}", file=sys.stderr)
+    return 2
+
+
+async def _run(args: argparse.Namespace, loaded: OperatorModule) -> None:
+    from attractor.runtime import Manager
+
+    async with _client(args, loaded) as client:
+        manager = Manager(
+            client,
+            loaded.controllers,
+            namespace=args.namespace,
+            externals=loaded.externals,
+            election=_election(args, loaded),
+            health=serve.parse_address(args.health) if args.health else None,
+            workers=args.workers,
+        )
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, manager.stop)
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(manager.run())
+            announcing = group.create_task(_announce(manager))
+            await asyncio.wait({running})
+            announcing.cancel()
+
+
+async def _announce(manager: Any) -> None:
+    await manager.wait_running()
+    names = ", ".join(one.declared.name for one in manager.controllers)
+    print(f"running:     {names}", flush=True)
+
+
+@contextlib.asynccontextmanager
+async def _client(args: argparse.Namespace, loaded: OperatorModule) -> AsyncIterator[Client]:
+    if args.kubeconfig is None and not args.in_cluster:
+        async with _embedded(args) as client:
+            await _install(client, loaded)
+            yield client
+        return
+    from attractor.client import Client
+    from attractor.client.config import in_cluster_config
+    from attractor.client.http.transport import HttpTransport
+    from attractor.client.kubeconfig import load_kubeconfig
+
+    config = in_cluster_config() if args.in_cluster else load_kubeconfig(args.kubeconfig, context=args.context)
+    async with Client(HttpTransport(config)) as client:
+        if args.install_crds:
+            await _install(client, loaded)
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def _embedded(args: argparse.Namespace) -> AsyncIterator[Client]:
+    parser = argparse.ArgumentParser()
+    serve.register(parser.add_subparsers())
+    settings = serve.Settings.of(parser.parse_args(["serve", "--store", args.store, "--listen", args.listen]))
+    async with serve.serving(settings) as cluster, cluster.client() as client:
+        yield client
+
+
+async def _install(client: Client, loaded: OperatorModule) -> None:
+    """Apply the CRDs of the module's kinds, and wait until they are served; raises ``ServeError``."""
+    from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
+    from attractor.objects.errors import ApiError
+    from attractor.runtime.manifests import crds
+
+    for definition in crds(loaded.kinds):
+        await client.apply(CustomResourceDefinition.from_dict(definition), field_manager="attractor-run", force=True)
+    deadline = asyncio.get_running_loop().time() + INSTALL_TIMEOUT_S
+    for kind in loaded.kinds:
+        while True:
+            try:
+                await client.list(kind, limit=1)
+                break
+            except ApiError as error:
+                if asyncio.get_running_loop().time() > deadline:
+                    raise serve.ServeError(
+                        f"{kind.gvk} is not served: {error.message}",
+                        "look at its CustomResourceDefinition's conditions",
+                    ) from error
+            await asyncio.sleep(0.05)
+
+
+def _election(args: argparse.Namespace, loaded: OperatorModule) -> Any:
+    from attractor.runtime import Election
+
+    if not args.leader_elect:
+        return None
+    identity = f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"
+    return Election(args.leader_elect_name or f"{loaded.name}-leader", args.leader_elect_namespace, identity)

@@ -1,0 +1,170 @@
+"""From the wire to what a caller gets, for each way of naming a kind; see ``kinds``.
+
+A list is read in two passes: the first finds where each item is, the second decodes items one by one, so that an item
+with unknown fields costs only its own slow decoding.
+"""
+
+from __future__ import annotations
+
+import gc
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
+import orjson
+
+from attractor.client.errors import GarbledAnswer
+from attractor.client.kinds import EncodedObject, MetadataOnly, ObjectList, PartialObjectMetadata
+from attractor.objects.gvk import GroupVersionKind, Key
+from attractor.objects.resource import DecodeError, ObjectMeta, Resource
+from attractor.objects.resource.codec import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from attractor.objects.jsontypes import JsonObject
+
+T = TypeVar("T")
+R = TypeVar("R", bound=Resource)
+
+_PARTIAL = "as={};g=meta.k8s.io;v=v1"
+PARTIAL_ACCEPT = f"application/json;{_PARTIAL.format('PartialObjectMetadata')},application/json"
+PARTIAL_LIST_ACCEPT = f"application/json;{_PARTIAL.format('PartialObjectMetadataList')},application/json"
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _List(msgspec.Struct):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class _HeadMeta(msgspec.Struct, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Head(msgspec.Struct):
+    metadata: _HeadMeta
+
+
+class _MetadataOf(msgspec.Struct):
+    metadata: msgspec.Raw
+
+
+_decode_list = msgspec.json.Decoder(_List).decode
+_decode_head = msgspec.json.Decoder(_Head).decode
+_decode_metadata = msgspec.json.Decoder(_MetadataOf).decode
+
+
+def encoded(data: bytes | msgspec.Raw) -> EncodedObject:
+    """An object's JSON with its names and version; raises ``GarbledAnswer`` when it is no object."""
+    try:
+        meta = _decode_head(data).metadata
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise GarbledAnswer(f"the server sent no Kubernetes object: {error}: {_excerpt(bytes(data))}") from error
+    return EncodedObject(Key(meta.namespace, meta.name), meta.uid, meta.resource_version, bytes(data))
+
+
+@contextmanager
+def collecting_later() -> Iterator[None]:
+    """Hold off the cycle collector while many objects are made at once, none of which is garbage.
+
+    It would look at all of them again and again as they grow in number: measured, 5,000 Pods take 0.15 s to decode
+    instead of 0.8 s.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+class Codec(Generic[T]):
+    """How objects of one kind are read. ``accept`` and ``list_accept`` say what to ask the server for."""
+
+    accept = list_accept = "application/json"
+
+    def __init__(self, read: Callable[[bytes | msgspec.Raw], T]) -> None:
+        self._read = read
+
+    def decode(self, data: bytes | msgspec.Raw) -> T:
+        """An object of the caller's own; raises ``GarbledAnswer``."""
+        try:
+            return self._read(data)
+        except (DecodeError, msgspec.DecodeError, orjson.JSONDecodeError, RecursionError) as error:
+            raise GarbledAnswer(f"the server's answer does not fit: {error}: {_excerpt(bytes(data))}") from error
+
+    def decode_list(self, data: bytes) -> ObjectList[T]:
+        """A list of the caller's own; raises ``GarbledAnswer``."""
+        try:
+            listed = _decode_list(data)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise GarbledAnswer(f"the server's answer is no list: {error}: {_excerpt(data)}") from error
+        meta = listed.metadata
+        with collecting_later():
+            return ObjectList(map(self.decode, listed.items or ()), meta.resource_version, meta.continue_)
+
+
+class _PartialCodec(Codec[T]):
+    accept, list_accept = PARTIAL_ACCEPT, PARTIAL_LIST_ACCEPT
+
+
+@cache
+def typed_codec(cls: type[R]) -> Codec[R]:
+    """Objects of a class; a list's items need not repeat their kind."""
+
+    def read(data: bytes | msgspec.Raw) -> R:
+        made = decode(cls, data)
+        if made.kind != cls.gvk.kind or made.api_version != cls.gvk.api_version:
+            found = f"{made.api_version}, Kind={made.kind}"
+            raise DecodeError(f"{cls.__name__} {made.key}", f"expected {cls.gvk}, got {found}", "")
+        return made
+
+    return Codec(read)
+
+
+@cache
+def untyped_codec(gvk: GroupVersionKind) -> Codec[dict[str, Any]]:
+    """Objects of a kind without a class, as dicts."""
+
+    def read(data: bytes | msgspec.Raw) -> JsonObject:
+        made = orjson.loads(memoryview(data))
+        if not isinstance(made, dict) or not isinstance(made.get("metadata"), dict):
+            raise DecodeError(str(gvk), "expected an object with metadata", "")
+        if "kind" not in made:
+            made = {"apiVersion": gvk.api_version, "kind": gvk.kind, **made}
+        return made
+
+    return Codec(read)
+
+
+def _read_metadata(data: bytes | msgspec.Raw) -> PartialObjectMetadata:
+    return PartialObjectMetadata(metadata=decode(ObjectMeta, _decode_metadata(data).metadata))
+
+
+METADATA_CODEC: Codec[PartialObjectMetadata] = _PartialCodec(_read_metadata)
+"""Metadata of objects of any kind, from whole objects as well as from partial ones."""
+
+ENCODED_CODEC: Codec[EncodedObject] = Codec(encoded)
+ENCODED_METADATA_CODEC: Codec[EncodedObject] = _PartialCodec(encoded)
+
+
+def decoding_codec(kind: type[R] | GroupVersionKind | MetadataOnly) -> Codec[Any]:
+    """The codec that turns an ``EncodedObject``'s text into what a caller of that kind gets."""
+    if isinstance(kind, MetadataOnly):
+        return METADATA_CODEC
+    return untyped_codec(kind) if isinstance(kind, GroupVersionKind) else typed_codec(kind)
+
+
+def _excerpt(data: bytes) -> str:
+    text = data[:120].decode("utf-8", "replace")
+    return f"{text!r}…" if len(data) > 120 else repr(text)

@@ -1,0 +1,34 @@
+"""What a watch tells: objects that were added, modified or deleted, and bookmarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from attractor.objects.gvk import Key
+
+T = TypeVar("T")
+EventType = Literal["ADDED", "MODIFIED", "DELETED"]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent(Generic[T]):
+    """One change of one object; a deleted object is shown as it last was, at the version of its deletion."""
+
+    type: EventType
+    object: T
+    key: Key
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """Everything up to this version has been told; ``ends_initial`` marks the end of the initial events."""
+
+    resource_version: str
+    ends_initial: bool = False
+
+
+Event: TypeAlias = WatchEvent[T] | Bookmark

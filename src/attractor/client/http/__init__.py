@@ -1,0 +1,8 @@
+"""HTTP/1.1 for the client, on asyncio and httptools.
+
+Read ``connection`` first (one request, one answer), then ``pool``, ``dialing`` (TLS and proxies) and ``transport``.
+"""
+
+from attractor.client.http.transport import HttpTransport
+
+__all__ = ["HttpTransport"]

@@ -1,0 +1,152 @@
+"""``HttpTransport``: requests over a pool of connections, with credentials that may change."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from attractor.client.config import ClientConfig, tls_context
+from attractor.client.errors import AnswerLost, ConfigError, ServerUnreachable
+from attractor.client.http.dialing import Endpoint, dial
+from attractor.client.http.pool import Pool
+from attractor.client.http.proxies import Proxy, environment_proxy, is_loopback
+
+if TYPE_CHECKING:
+    from attractor.client.credentials import ClientCertificate, Credential
+    from attractor.client.http.connection import BodyStream
+    from attractor.client.transport import ClientRequest, ClientResponse
+
+TIMEOUT_S = 60.0
+POOL_SIZE = 64
+
+
+class HttpTransport:
+    """Carries requests to a server over HTTP/1.1.
+
+    Guarantees: a write is sent once; a read that meets a connection which the server closed while it was idle is sent
+    again on a fresh one; a request that was cancelled takes its connection with it.
+    """
+
+    def __init__(self, config: ClientConfig, *, timeout_s: float = TIMEOUT_S, pool_size: int = POOL_SIZE) -> None:
+        self.config = config
+        self._timeout_s = timeout_s
+        self._pool_size = pool_size
+        parts = urlsplit(config.server)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ConfigError(f"server {config.server!r} is no URL such as https://host:6443")
+        self._host = parts.hostname
+        self._is_tls = parts.scheme == "https"
+        self._port = parts.port or (443 if self._is_tls else 80)
+        self._proxy = (
+            Proxy.parse(config.proxy_url) if config.proxy_url else environment_proxy(config.server, os.environ)
+        )
+        self._prefix = parts.path.rstrip("/")
+        if self._proxy is not None and not self._is_tls:
+            self._prefix = f"http://{parts.netloc}{self._prefix}"
+        self._fixed_headers = self._headers(parts.netloc)
+        self._pool: Pool | None = None
+        self._pool_certificate: ClientCertificate | None = None
+        self._is_closed = False
+
+    def _headers(self, host: str) -> str:
+        """What every request says; a name or a value with a line break would be another header, and is refused."""
+        config = self.config
+        lines = {"Host": host, "User-Agent": config.user_agent}
+        compression = config.compression if config.compression is not None else not is_loopback(self._host)
+        if compression:
+            lines["Accept-Encoding"] = "gzip"
+        if self._proxy is not None and not self._is_tls and self._proxy.authorization:
+            lines["Proxy-Authorization"] = self._proxy.authorization
+        pairs = list(lines.items())
+        if config.impersonate is not None:
+            as_whom = config.impersonate
+            pairs.append(("Impersonate-User", as_whom.user))
+            pairs.extend([("Impersonate-Uid", as_whom.uid)] if as_whom.uid else ())
+            pairs.extend(("Impersonate-Group", group) for group in as_whom.groups)
+            pairs.extend((f"Impersonate-Extra-{name}", v) for name, values in as_whom.extra.items() for v in values)
+        text = "".join(f"{name}: {value}\r\n" for name, value in pairs)
+        if len(text.splitlines()) != len(pairs):
+            raise ConfigError("the user agent or the impersonated user has a line break in it")
+        return text
+
+    async def send(self, request: ClientRequest) -> ClientResponse:
+        """The answer; see ``Transport.send``."""
+        timeout_s = self._timeout_s if request.timeout_s is None else request.timeout_s
+        sent = False
+        try:
+            async with asyncio.timeout(timeout_s):
+                credential = await self.config.credentials.current()
+                pool = self._pool_for(credential)
+                sent = True
+                response = await self._exchange(pool, request, credential)
+                if response.code == 401 and self.config.credentials.rejected(credential):
+                    credential = await self.config.credentials.current()
+                    response = await self._exchange(self._pool_for(credential), request, credential)
+                return response
+        except TimeoutError as error:
+            what = f"{request.method} {request.path}: no answer within {timeout_s:g} s"
+            raise (AnswerLost if sent else ServerUnreachable)(what) from error
+
+    async def open(self, request: ClientRequest) -> BodyStream:
+        """The answer as a stream; see ``Transport.open``."""
+        timeout_s = self._timeout_s if request.timeout_s is None else request.timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):
+                credential = await self.config.credentials.current()
+                stream = await self._open(request, credential)
+                if stream.code == 401 and self.config.credentials.rejected(credential):
+                    stream.close()
+                    stream = await self._open(request, await self.config.credentials.current())
+                return stream
+        except TimeoutError as error:
+            raise AnswerLost(f"{request.method} {request.path}: no answer within {timeout_s:g} s") from error
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        self._is_closed = True
+        if self._pool is not None:
+            self._pool.close()
+
+    async def _exchange(self, pool: Pool, request: ClientRequest, credential: Credential) -> ClientResponse:
+        data = self._encode(request, credential)
+        while True:
+            connection, was_used = await pool.acquire()
+            try:
+                return await connection.send(data)
+            except AnswerLost:
+                # The server may have closed an idle connection just as the request was on its way.
+                if not (was_used and request.is_read and not connection.got_bytes):
+                    raise
+            finally:
+                pool.release(connection)
+
+    async def _open(self, request: ClientRequest, credential: Credential) -> BodyStream:
+        connection = await self._pool_for(credential).acquire_for_stream()
+        return await connection.open(self._encode(request, credential))
+
+    def _pool_for(self, credential: Credential) -> Pool:
+        """The connections that show this credential's certificate; those of an older one finish and are closed."""
+        if self._is_closed:
+            raise ServerUnreachable("the client is closed")
+        if self._pool is None or credential.certificate != self._pool_certificate:
+            if self._pool is not None:
+                self._pool.retire()
+            tls = tls_context(self.config, credential.certificate) if self._is_tls else None
+            name = self.config.tls_server_name or self._host
+            endpoint = Endpoint(self._host, self._port, tls, name, self._proxy)
+            self._pool = Pool(lambda: dial(endpoint), self._pool_size)
+            self._pool_certificate = credential.certificate
+        return self._pool
+
+    def _encode(self, request: ClientRequest, credential: Credential) -> bytes:
+        head = (
+            f"{request.method} {self._prefix}{request.target} HTTP/1.1\r\n{self._fixed_headers}"
+            f"Accept: {request.accept}\r\n"
+        )
+        if credential.authorization:
+            head += f"Authorization: {credential.authorization}\r\n"
+        if request.body or request.method in {"POST", "PUT", "PATCH"}:
+            head += f"Content-Type: {request.content_type}\r\nContent-Length: {len(request.body)}\r\n"
+        return f"{head}\r\n".encode("latin-1") + request.body

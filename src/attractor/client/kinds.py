@@ -1,0 +1,105 @@
+"""How a caller names a kind, and what it gets back for it.
+
+await client.get(ConfigMap, key)                                  a ConfigMap
+await client.get(GroupVersionKind("example.org", "v1", "W"), key) a dict, whatever the kind
+await client.get(GroupVersionResource("", "v1", "pods"), key)     a dict
+await client.get(MetadataOnly(Pod), key)                          a PartialObjectMetadata: cheap for large kinds
+await client.get(Encoded(Pod), key)                               the JSON as it came, for those who keep many
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+
+from attractor.objects.gvk import GroupVersionKind, GroupVersionResource
+from attractor.objects.resource import Resource
+from attractor.objects.resource.struct import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from attractor.objects.gvk import Key
+
+R = TypeVar("R", bound=Resource)
+T = TypeVar("T")
+
+UntypedKind: TypeAlias = GroupVersionKind | GroupVersionResource
+"""A kind without a class: its objects are dicts."""
+
+
+class PartialObjectMetadata(Resource, group="meta.k8s.io", version="v1"):
+    """An object without its spec and status."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataOnly:
+    """Objects of a kind, of which only the metadata is asked for."""
+
+    of: type[Resource] | UntypedKind
+
+    def __str__(self) -> str:
+        return f"metadata of {name_of(self.of)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Objects of a kind as JSON text, with the little of them that a cache looks at."""
+
+    of: type[Resource] | UntypedKind | MetadataOnly
+
+    def __str__(self) -> str:
+        return f"encoded {name_of(self.of)}"
+
+
+AnyKind: TypeAlias = type[Resource] | UntypedKind | MetadataOnly | Encoded
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedObject:
+    """An object as JSON text. Two are equal when their texts are."""
+
+    key: Key
+    uid: str
+    resource_version: str
+    json: bytes
+
+
+class ScaleSpec(Struct, omitempty=True):
+    """How many are wanted."""
+
+    replicas: int = 0
+
+
+class ScaleStatus(Struct, omitempty=True):
+    """How many there are, and which objects count."""
+
+    replicas: int = 0
+    selector: str = ""
+
+
+class Scale(Resource, group="autoscaling", version="v1"):
+    """What the scale subresource reads and writes, whatever the kind behind it."""
+
+    spec: ScaleSpec
+    status: ScaleStatus
+
+
+class ObjectList(list[T], Generic[T]):
+    """Objects of one kind at one version of the collection; a list of the caller's own."""
+
+    def __init__(self, items: Iterable[T], resource_version: str, continue_token: str = "") -> None:
+        super().__init__(items)
+        self.resource_version = resource_version
+        """Where a watch that is to miss nothing starts."""
+        self.continue_token = continue_token
+        """Where the next page starts; empty when this is all."""
+
+
+def name_of(kind: AnyKind) -> str:
+    """A kind, for messages."""
+    if isinstance(kind, MetadataOnly | Encoded | GroupVersionKind):
+        return str(kind)
+    if isinstance(kind, GroupVersionResource):
+        return str(kind.group_resource)
+    return str(kind.gvk)

@@ -1,0 +1,280 @@
+"""Reading: get, list, pages, watch; for typed, untyped, metadata-only and encoded objects alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, overload
+
+from attractor.client.kinds import Encoded, EncodedObject, MetadataOnly, ObjectList, PartialObjectMetadata, R, Scale
+from attractor.client.paths import resource_path
+from attractor.client.requesting import Requester, parsed
+from attractor.client.transport import ClientRequest
+from attractor.client.watching import Watch
+from attractor.objects.errors import Gone
+from attractor.objects.gvk import Key
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from attractor.client.kinds import AnyKind, UntypedKind
+    from attractor.client.mapping import Mapped
+    from attractor.objects.jsontypes import JsonObject
+
+PAGE_SIZE = 500
+
+
+class Selection:
+    """Which objects of a collection, as query parameters."""
+
+    __slots__ = ("query",)
+
+    def __init__(self, label_selector: object = None, field_selector: object = None, **others: object) -> None:
+        named = {"labelSelector": label_selector, "fieldSelector": field_selector, **others}
+        self.query = tuple((name, str(value)) for name, value in named.items() if value is not None and str(value))
+
+
+class Reading(Requester):
+    """Reads objects straight from the server. Every object handed out is the caller's own."""
+
+    @overload
+    async def get(self, kind: type[R], key: Key | tuple[str, str], *, resource_version: str = "") -> R: ...
+    @overload
+    async def get(self, kind: UntypedKind, key: Key | tuple[str, str], *, resource_version: str = "") -> JsonObject: ...
+    @overload
+    async def get(
+        self, kind: MetadataOnly, key: Key | tuple[str, str], *, resource_version: str = ""
+    ) -> PartialObjectMetadata: ...
+    @overload
+    async def get(self, kind: Encoded, key: Key | tuple[str, str], *, resource_version: str = "") -> EncodedObject: ...
+
+    async def get(self, kind: AnyKind, key: Key | tuple[str, str], *, resource_version: str = "") -> Any:
+        """One object, read from the server. Raises ``NotFound``, or another ``ApiError``.
+
+        ``resource_version="0"`` allows an answer from the server's own cache; the default is the newest state.
+        """
+        mapped = self.mapping.find_nowait(kind) or await self.mapping.find(kind)
+        query = (("resourceVersion", resource_version),) if resource_version else ()
+        request = ClientRequest("GET", object_path(mapped, Key(*key)), query, accept=mapped.codec.accept)
+        return mapped.codec.decode((await self.request(request)).body)
+
+    async def get_subresource(self, kind: AnyKind, key: Key | tuple[str, str], subresource: str) -> JsonObject:
+        """A subresource such as ``scale``, as JSON; raises ``ApiError``."""
+        mapped = await self.mapping.find(kind)
+        return parsed((await self.request(ClientRequest("GET", object_path(mapped, Key(*key), subresource)))).body)
+
+    async def get_scale(self, kind: AnyKind, key: Key | tuple[str, str]) -> Scale:
+        """How many replicas an object wants and has; raises ``NotFound`` when its kind does not scale."""
+        return Scale.from_dict(await self.get_subresource(kind, key, "scale"))
+
+    @overload
+    async def list(
+        self,
+        kind: type[R],
+        namespace: str = "",
+        *,
+        label_selector: object = None,
+        field_selector: object = None,
+        limit: int | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> ObjectList[R]: ...
+    @overload
+    async def list(
+        self,
+        kind: UntypedKind,
+        namespace: str = "",
+        *,
+        label_selector: object = None,
+        field_selector: object = None,
+        limit: int | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> ObjectList[JsonObject]: ...
+    @overload
+    async def list(
+        self,
+        kind: MetadataOnly,
+        namespace: str = "",
+        *,
+        label_selector: object = None,
+        field_selector: object = None,
+        limit: int | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> ObjectList[PartialObjectMetadata]: ...
+    @overload
+    async def list(
+        self,
+        kind: Encoded,
+        namespace: str = "",
+        *,
+        label_selector: object = None,
+        field_selector: object = None,
+        limit: int | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> ObjectList[EncodedObject]: ...
+
+    async def list(
+        self,
+        kind: AnyKind,
+        namespace: str = "",
+        *,
+        label_selector: object = None,
+        field_selector: object = None,
+        limit: int | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> Any:
+        """All objects of a kind, at one version; an empty namespace means every namespace. Raises ``ApiError``.
+
+        Fetched page by page (``page_size`` 0: in one piece), at most ``limit`` of them. Selectors are texts, or
+        objects that print as such. When the server forgets the version between two pages, the list is read again in
+        one piece, so that it is still of one version.
+        """
+        mapped = self.mapping.find_nowait(kind) or await self.mapping.find(kind)
+        selection = Selection(label_selector, field_selector)
+        found: ObjectList[Any] | None = None
+        try:
+            while True:
+                size = page_size if limit is None else min(page_size or limit, limit - len(found or ()))
+                page = await self._page(mapped, namespace, selection, size, found.continue_token if found else "")
+                if found is None:
+                    found = page
+                else:
+                    found.extend(page)
+                    found.continue_token = page.continue_token
+                    found.resource_version = page.resource_version
+                if not page.continue_token or (limit is not None and len(found) >= limit):
+                    return found
+        except Gone:
+            if found is None:
+                raise
+            return await self._page(mapped, namespace, selection, limit or 0, "")
+
+    async def pages(
+        self,
+        kind: AnyKind,
+        namespace: str = "",
+        *,
+        label_selector: object = None,
+        field_selector: object = None,
+        page_size: int = PAGE_SIZE,
+    ) -> AsyncIterator[ObjectList[Any]]:
+        """The same in pages, for those who need not hold everything at once; ``Gone`` when a page comes too late."""
+        mapped = await self.mapping.find(kind)
+        selection, token = Selection(label_selector, field_selector), ""
+        while True:
+            page = await self._page(mapped, namespace, selection, page_size, token)
+            yield page
+            token = page.continue_token
+            if not token:
+                return
+
+    async def _page(
+        self, mapped: Mapped, namespace: str, selection: Selection, size: int, token: str
+    ) -> ObjectList[Any]:
+        info = mapped.info
+        paging: tuple[tuple[str, str], ...] = (("limit", str(size)),) if size else ()
+        if token:
+            paging += (("continue", token),)
+        request = ClientRequest(
+            "GET",
+            resource_path(info.group, info.version, info.resource, namespace),
+            selection.query + paging,
+            accept=mapped.codec.list_accept,
+        )
+        return mapped.codec.decode_list((await self.request(request)).body)
+
+    @overload
+    def watch(
+        self,
+        kind: type[R],
+        namespace: str = "",
+        *,
+        resource_version: str = "",
+        label_selector: object = None,
+        field_selector: object = None,
+        bookmarks: bool = True,
+        initial_events: bool = False,
+        timeout_s: int | None = None,
+    ) -> Watch[R]: ...
+    @overload
+    def watch(
+        self,
+        kind: UntypedKind,
+        namespace: str = "",
+        *,
+        resource_version: str = "",
+        label_selector: object = None,
+        field_selector: object = None,
+        bookmarks: bool = True,
+        initial_events: bool = False,
+        timeout_s: int | None = None,
+    ) -> Watch[JsonObject]: ...
+    @overload
+    def watch(
+        self,
+        kind: MetadataOnly,
+        namespace: str = "",
+        *,
+        resource_version: str = "",
+        label_selector: object = None,
+        field_selector: object = None,
+        bookmarks: bool = True,
+        initial_events: bool = False,
+        timeout_s: int | None = None,
+    ) -> Watch[PartialObjectMetadata]: ...
+    @overload
+    def watch(
+        self,
+        kind: Encoded,
+        namespace: str = "",
+        *,
+        resource_version: str = "",
+        label_selector: object = None,
+        field_selector: object = None,
+        bookmarks: bool = True,
+        initial_events: bool = False,
+        timeout_s: int | None = None,
+    ) -> Watch[EncodedObject]: ...
+
+    def watch(
+        self,
+        kind: AnyKind,
+        namespace: str = "",
+        *,
+        resource_version: str = "",
+        label_selector: object = None,
+        field_selector: object = None,
+        bookmarks: bool = True,
+        initial_events: bool = False,
+        timeout_s: int | None = None,
+    ) -> Watch[Any]:
+        """Changes as they happen; use it with ``async with``, then ``async for``.
+
+        async with client.watch(Pod, "a", resource_version=pods.resource_version) as events:
+            async for event in events:
+                ...
+
+        Without a version, or with ``initial_events``, what is there comes first, as ADDED; ``initial_events`` also
+        says when that is over, with a bookmark. The loop ends when the server ends the watch in good order; it raises
+        ``Gone`` when the version is too old (list again), ``AnswerLost`` when the connection breaks, and
+        ``GarbledAnswer`` when what comes makes no sense.
+        """
+        selection = Selection(
+            label_selector,
+            field_selector,
+            watch="1",
+            resourceVersion=resource_version,
+            allowWatchBookmarks="true" if bookmarks else None,
+            sendInitialEvents="true" if initial_events else None,
+            resourceVersionMatch="NotOlderThan" if initial_events else None,
+            timeoutSeconds=timeout_s,
+        )
+        return Watch(self, kind, namespace, selection.query)
+
+
+def object_path(mapped: Mapped, key: Key, subresource: str = "") -> str:
+    """The path of an object; a cluster-scoped kind's key must have no namespace, and the other way round."""
+    info = mapped.info
+    if not key.name:
+        raise ValueError(f"a name is needed to address one object of {info.gvk}")
+    if bool(key.namespace) != info.namespaced:
+        scope = "lives in a namespace: give one" if info.namespaced else "lives in no namespace: leave it empty"
+        raise ValueError(f"{info.gvk} {key} {scope}, as in Key(namespace, name)")
+    return resource_path(info.group, info.version, info.resource, key.namespace, key.name, subresource)

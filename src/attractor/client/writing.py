@@ -1,0 +1,450 @@
+"""Writing: create, update, patch in four ways, delete, subresources.
+
+A caller writes typed objects (and gets its class back) or dicts with ``apiVersion`` and ``kind`` (and gets a dict
+back). What was written is told to the ``WriteObserver``, which is how a cache learns of this process's own writes.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
+
+import msgspec
+import orjson
+
+from attractor.client.codec import encoded
+from attractor.client.errors import outcome_is_known
+from attractor.client.kinds import R, Scale
+from attractor.client.paths import resource_path
+from attractor.client.reading import Selection, object_path
+from attractor.client.requesting import Requester, parsed
+from attractor.client.transport import ClientRequest
+from attractor.objects.errors import AlreadyExists, ApiError, Conflict, NotFound
+from attractor.objects.gvk import GroupVersionKind, Key
+from attractor.objects.patch.merge_patch import merge_patch_between
+from attractor.objects.resource import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from attractor.client.kinds import AnyKind, EncodedObject, UntypedKind
+    from attractor.client.mapping import Mapped
+    from attractor.client.retry import RetryPolicy
+    from attractor.client.transport import Transport
+    from attractor.objects.builtin.resourceinfo import ResourceInfo
+    from attractor.objects.jsontypes import Json, JsonObject
+    from attractor.objects.resource import Scheme
+
+O = TypeVar("O", bound="Resource | dict[str, Any]")  # noqa: E741 - an object
+Propagation = Literal["Background", "Foreground", "Orphan"]
+FieldValidation = Literal["Ignore", "Warn", "Strict"]
+Query = tuple[tuple[str, str], ...]
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+
+class WriteObserver(Protocol):
+    """Is told what this process writes, before the writer goes on. Dry runs are not told.
+
+    ``sending`` comes before a write of a known name, ``settled`` after it in any case, and between them what came of
+    it: ``wrote``, ``deleted``, ``unsure``, or nothing when the server refused and our view of the object may be right.
+    """
+
+    def sending(self, info: ResourceInfo, key: Key) -> None:
+        """A write is about to be sent."""
+
+    def settled(self, info: ResourceInfo, key: Key) -> None:
+        """The write was answered, or failed."""
+
+    def wrote(self, info: ResourceInfo, written: EncodedObject) -> None:
+        """The server stored this object."""
+
+    def deleted(self, info: ResourceInfo, key: Key, uid: str) -> None:
+        """The server removed the object; ``uid`` is empty where the answer did not say."""
+
+    def unsure(self, info: ResourceInfo, key: Key) -> None:
+        """The object's state is not what it was thought to be, or no longer known: read it from the server."""
+
+
+class _Deletion(msgspec.Struct, rename="camel"):
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+    finalizers: list[str] | None = None
+
+    @property
+    def is_held(self) -> bool:
+        return bool(self.finalizers or self.deletion_grace_period_seconds)
+
+
+class _Answer(msgspec.Struct):
+    kind: str = ""
+    metadata: _Deletion | None = None
+
+
+class Writing(Requester):
+    """Writes objects. A write is never repeated once it may have happened; see ``retry``."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        scheme: Scheme | None = None,
+        retry: RetryPolicy | None = None,
+        field_manager: str = "",
+        observer: WriteObserver | None = None,
+    ) -> None:
+        super().__init__(transport, scheme=scheme, retry=retry)
+        self._field_manager = field_manager
+        self.observer = observer
+
+    async def create(
+        self,
+        obj: O,
+        *,
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation | None = None,
+    ) -> O:
+        """Store a new object; answers it as stored. Raises ``AlreadyExists``, ``Invalid`` or another ``ApiError``."""
+        mapped, key = await self._addressed(obj)
+        info = mapped.info
+        path = resource_path(info.group, info.version, info.resource, key.namespace)
+        query = self._options(dry_run, field_manager, field_validation)
+        answer = await self._write(mapped, key, ClientRequest("POST", path, query, _body(obj)), is_told=not dry_run)
+        return _read(type(obj), mapped, answer)
+
+    async def update(
+        self,
+        obj: O,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation | None = None,
+    ) -> O:
+        """Replace an object, or what a subresource covers; answers it as stored.
+
+        With its ``resourceVersion`` set, as in every object that was read, the write raises ``Conflict`` when somebody
+        was faster. Raises ``NotFound``, ``Invalid`` or another ``ApiError``.
+        """
+        mapped, key = await self._addressed(obj)
+        query = self._options(dry_run, field_manager, field_validation)
+        request = ClientRequest("PUT", object_path(mapped, key, subresource), query, _body(obj))
+        answer = await self._write(mapped, key, request, is_told=not dry_run)
+        return _read(type(obj), mapped, answer)
+
+    async def update_status(self, obj: O, *, dry_run: bool = False, field_manager: str = "") -> O:
+        """Replace an object's status and nothing else."""
+        return await self.update(obj, subresource="status", dry_run=dry_run, field_manager=field_manager)
+
+    async def patch(
+        self,
+        original: O,
+        changed: O,
+        *,
+        subresource: str = "",
+        optimistic_lock: bool = True,
+        dry_run: bool = False,
+        field_manager: str = "",
+    ) -> O:
+        """Write what differs between an object as it was read and as it should be, as a merge patch.
+
+        The patch carries the original's ``resourceVersion``, so that it raises ``Conflict`` when somebody was faster;
+        without ``optimistic_lock`` the last writer wins. Nothing is sent when nothing differs: ``changed`` is the
+        answer then. A subresource ``status`` is patched with what differs in the status.
+        """
+        before, after = _json(original), _json(changed)
+        if original is changed:
+            raise ValueError("the original and the changed object are the same; change a deep_copy() of what was read")
+        if subresource == "status":
+            before, after = {"status": before.get("status")}, {"status": after.get("status")}
+        else:
+            before, after = _patched_part(before), _patched_part(after)
+        difference = merge_patch_between(before, after)
+        if not difference:
+            return changed
+        mapped, key = await self._addressed(original)
+        body: JsonObject = dict(difference)  # type: ignore[arg-type]  # two objects differ by an object
+        version = _json(original).get("metadata", {}).get("resourceVersion")
+        if optimistic_lock:
+            if not version:
+                raise ValueError(f"{mapped.info.gvk} {key} has no resourceVersion to lock on; patch what was read")
+            body["metadata"] = {**body.get("metadata", {}), "resourceVersion": version}
+        answer = await self._patch(mapped, key, MERGE_PATCH, body, subresource, dry_run, field_manager)
+        return _read(type(original), mapped, answer)
+
+    @overload
+    async def merge_patch(
+        self, kind: type[R], key: Key | tuple[str, str], patch: JsonObject, *, subresource: str = "",
+        dry_run: bool = False, field_manager: str = "",
+    ) -> R: ...  # fmt: skip
+    @overload
+    async def merge_patch(
+        self, kind: UntypedKind, key: Key | tuple[str, str], patch: JsonObject, *, subresource: str = "",
+        dry_run: bool = False, field_manager: str = "",
+    ) -> JsonObject: ...  # fmt: skip
+
+    async def merge_patch(
+        self, kind: type[R] | UntypedKind, key: Key | tuple[str, str], patch: JsonObject, *, subresource: str = "",
+        dry_run: bool = False, field_manager: str = "",
+    ) -> Any:  # fmt: skip
+        """Apply a JSON merge patch (RFC 7396) as it is given."""
+        return await self._patch_as_given(kind, key, MERGE_PATCH, patch, subresource, dry_run, field_manager)
+
+    @overload
+    async def json_patch(
+        self, kind: type[R], key: Key | tuple[str, str], operations: Sequence[JsonObject], *, subresource: str = "",
+        dry_run: bool = False, field_manager: str = "",
+    ) -> R: ...  # fmt: skip
+    @overload
+    async def json_patch(
+        self, kind: UntypedKind, key: Key | tuple[str, str], operations: Sequence[JsonObject], *, subresource: str = "",
+        dry_run: bool = False, field_manager: str = "",
+    ) -> JsonObject: ...  # fmt: skip
+
+    async def json_patch(
+        self, kind: type[R] | UntypedKind, key: Key | tuple[str, str], operations: Sequence[JsonObject], *,
+        subresource: str = "", dry_run: bool = False, field_manager: str = "",
+    ) -> Any:  # fmt: skip
+        """Apply a JSON patch (RFC 6902)."""
+        given = list(operations)
+        return await self._patch_as_given(kind, key, JSON_PATCH, given, subresource, dry_run, field_manager)
+
+    @overload
+    async def strategic_patch(
+        self, kind: type[R], key: Key | tuple[str, str], patch: JsonObject, *, subresource: str = "",
+        dry_run: bool = False, field_manager: str = "",
+    ) -> R: ...  # fmt: skip
+    @overload
+    async def strategic_patch(
+        self, kind: UntypedKind, key: Key | tuple[str, str], patch: JsonObject, *, subresource: str = "",
+        dry_run: bool = False, field_manager: str = "",
+    ) -> JsonObject: ...  # fmt: skip
+
+    async def strategic_patch(
+        self, kind: type[R] | UntypedKind, key: Key | tuple[str, str], patch: JsonObject, *, subresource: str = "",
+        dry_run: bool = False, field_manager: str = "",
+    ) -> Any:  # fmt: skip
+        """Apply a strategic merge patch; built-in kinds only, custom ones answer ``UnsupportedMediaType``."""
+        return await self._patch_as_given(kind, key, STRATEGIC_PATCH, patch, subresource, dry_run, field_manager)
+
+    async def apply(
+        self, obj: O, *, field_manager: str = "", force: bool = False, subresource: str = "", dry_run: bool = False
+    ) -> O:
+        """Server-side apply: this manager owns exactly the fields given. ``Conflict`` names other owners' fields.
+
+        An object that was read is applied without its ``managedFields``, ``uid``, versions and timestamps.
+        """
+        manager = field_manager or self._field_manager
+        if not manager:
+            raise ValueError("apply needs a field_manager: give one here or to the client")
+        mapped, key = await self._addressed(obj)
+        body = _appliable(_json(obj))
+        query: Query = (("force", "true"),) if force else ()
+        answer = await self._patch(mapped, key, APPLY_PATCH, body, subresource, dry_run, manager, query)
+        return _read(type(obj), mapped, answer)
+
+    async def _patch_as_given(
+        self, kind: AnyKind, key: Key | tuple[str, str], patch_type: str, patch: Json, subresource: str,
+        dry_run: bool, field_manager: str,
+    ) -> Any:  # fmt: skip
+        mapped = await self.mapping.find(kind)
+        answer = await self._patch(mapped, Key(*key), patch_type, patch, subresource, dry_run, field_manager)
+        return mapped.codec.decode(answer)
+
+    async def _patch(
+        self, mapped: Mapped, key: Key, patch_type: str, patch: Json, subresource: str, dry_run: bool,
+        field_manager: str, query: Query = (),
+    ) -> bytes:  # fmt: skip
+        request = ClientRequest(
+            "PATCH",
+            object_path(mapped, key, subresource),
+            query + self._options(dry_run, field_manager, None),
+            orjson.dumps(patch),
+            patch_type,
+        )
+        return await self._write(mapped, key, request, is_told=not dry_run, subresource=subresource)
+
+    @overload
+    async def delete(
+        self, kind: Resource | JsonObject, *, resource_version: str = "",
+        propagation: Propagation | None = None, grace_period_s: int | None = None, dry_run: bool = False,
+    ) -> None: ...  # fmt: skip
+    @overload
+    async def delete(
+        self, kind: AnyKind, key: Key | tuple[str, str], *, uid: str = "", resource_version: str = "",
+        propagation: Propagation | None = None, grace_period_s: int | None = None, dry_run: bool = False,
+    ) -> None: ...  # fmt: skip
+
+    async def delete(
+        self, kind: AnyKind | Resource | JsonObject, key: Key | tuple[str, str] | None = None, *, uid: str = "",
+        resource_version: str = "", propagation: Propagation | None = None, grace_period_s: int | None = None,
+        dry_run: bool = False,
+    ) -> None:  # fmt: skip
+        """Delete an object, or ask its finalizers to let it go.
+
+        ``delete(obj)`` deletes that very object: one of the same name that was created since raises ``Conflict``.
+        ``delete(kind, key)`` deletes whatever has that name, unless ``uid`` or ``resource_version`` say which one.
+        Raises ``NotFound``, ``Conflict`` or another ``ApiError``.
+        """
+        if isinstance(kind, Resource | dict):
+            mapped, at = await self._addressed(kind)
+            uid = uid or str(_json(kind).get("metadata", {}).get("uid") or "")
+        else:
+            assert key is not None, "delete(kind, key) needs the key"
+            mapped, at = await self.mapping.find(kind), Key(*key)
+        body = _delete_options(uid, resource_version, propagation, grace_period_s, dry_run)
+        request = ClientRequest("DELETE", object_path(mapped, at), body=orjson.dumps(body))
+        with self._telling(mapped.info, at, is_told=not dry_run):
+            answer = (await self.request(request)).body
+            if self.observer is not None and not dry_run:
+                self._tell_deleted(mapped.info, at, uid, answer)
+
+    async def delete_all_of(
+        self, kind: AnyKind, namespace: str = "", *, label_selector: object = None, field_selector: object = None,
+        propagation: Propagation | None = None, grace_period_s: int | None = None, dry_run: bool = False,
+    ) -> None:  # fmt: skip
+        """Delete every object of a kind that the selectors choose, in a namespace or, for cluster-scoped kinds, all."""
+        mapped = await self.mapping.find(kind)
+        info = mapped.info
+        path = resource_path(info.group, info.version, info.resource, namespace)
+        body = _delete_options("", "", propagation, grace_period_s, dry_run)
+        query = Selection(label_selector, field_selector).query
+        answer = parsed((await self.request(ClientRequest("DELETE", path, query, orjson.dumps(body)))).body)
+        if self.observer is not None and not dry_run:
+            for item in answer.get("items") or ():
+                metadata = item.get("metadata") or {}
+                self.observer.unsure(info, Key(metadata.get("namespace") or "", metadata.get("name") or ""))
+
+    async def create_subresource(
+        self, kind: AnyKind, key: Key | tuple[str, str], subresource: str, body: Resource | JsonObject
+    ) -> JsonObject:
+        """POST to a subresource, such as ``eviction`` or ``token``; answers what the server says."""
+        mapped, at = await self.mapping.find(kind), Key(*key)
+        request = ClientRequest("POST", object_path(mapped, at, subresource), body=_body(body))
+        return parsed(await self._write(mapped, at, request, subresource=subresource))
+
+    async def scale(self, kind: AnyKind, key: Key | tuple[str, str], replicas: int) -> Scale:
+        """Ask for so many replicas; raises ``NotFound`` when the kind does not scale."""
+        mapped, at = await self.mapping.find(kind), Key(*key)
+        body = {"spec": {"replicas": replicas}}
+        answer = await self._patch(mapped, at, MERGE_PATCH, body, "scale", False, "")
+        return Scale.from_json(answer)
+
+    async def _addressed(self, obj: Resource | JsonObject) -> tuple[Mapped, Key]:
+        """Where an object is stored."""
+        if isinstance(obj, Resource):
+            return await self.mapping.find(type(obj)), obj.key
+        api_version, kind = obj.get("apiVersion"), obj.get("kind")
+        if not api_version or not kind:
+            raise ValueError("an object needs apiVersion and kind to be written")
+        metadata = obj.get("metadata") or {}
+        key = Key(metadata.get("namespace") or "", metadata.get("name") or "")
+        return await self.mapping.find(GroupVersionKind.of(api_version, kind)), key
+
+    def _options(self, dry_run: bool, field_manager: str, field_validation: FieldValidation | None) -> Query:
+        manager = field_manager or self._field_manager
+        named = (("dryRun", "All" if dry_run else ""), ("fieldManager", manager))
+        return tuple(pair for pair in (*named, ("fieldValidation", field_validation or "")) if pair[1])
+
+    async def _write(
+        self, mapped: Mapped, key: Key, request: ClientRequest, *, is_told: bool = True, subresource: str = ""
+    ) -> bytes:
+        with self._telling(mapped.info, key, is_told=is_told):
+            answer = (await self.request(request)).body
+            if self.observer is not None and is_told:
+                if subresource in {"", "status", "finalize"}:
+                    self._tell_written(mapped.info, answer)
+                else:
+                    self.observer.unsure(mapped.info, key)
+        return answer
+
+    @contextmanager
+    def _telling(self, info: ResourceInfo, key: Key, *, is_told: bool) -> Iterator[None]:
+        """Tell the observer that a write begins and ends, and of failures that put our view of the object in doubt."""
+        observer = self.observer if is_told and key.name else None
+        if observer is None:
+            yield
+            return
+        observer.sending(info, key)
+        try:
+            yield
+        except ApiError as error:
+            if isinstance(error, Conflict | AlreadyExists | NotFound) or not outcome_is_known(error):
+                observer.unsure(info, key)
+            raise
+        except BaseException:
+            observer.unsure(info, key)
+            raise
+        finally:
+            observer.settled(info, key)
+
+    def _tell_written(self, info: ResourceInfo, answer: bytes) -> None:
+        """Removing the last finalizer of an object that is to be deleted removes the object."""
+        assert self.observer is not None
+        meta, obj = msgspec.json.decode(answer, type=_Answer).metadata, encoded(answer)
+        if meta is not None and meta.deletion_timestamp and not meta.is_held:
+            self.observer.deleted(info, obj.key, obj.uid)
+        else:
+            self.observer.wrote(info, obj)
+
+    def _tell_deleted(self, info: ResourceInfo, key: Key, uid: str, answer: bytes) -> None:
+        """An object that finalizers or a grace period still hold was written, not removed."""
+        assert self.observer is not None
+        told = msgspec.json.decode(answer, type=_Answer)
+        if told.kind == "Status" or told.metadata is None:
+            uid = uid or str((parsed(answer).get("details") or {}).get("uid") or "")
+            self.observer.deleted(info, key, uid)
+        elif told.metadata.deletion_timestamp and told.metadata.is_held:
+            self.observer.wrote(info, encoded(answer))
+        else:
+            self.observer.deleted(info, key, encoded(answer).uid)
+
+
+def _json(obj: Resource | JsonObject) -> JsonObject:
+    return obj.to_dict() if isinstance(obj, Resource) else obj
+
+
+def _body(obj: Resource | JsonObject) -> bytes:
+    return obj.to_json() if isinstance(obj, Resource) else orjson.dumps(obj)
+
+
+def _read(cls: type[O], mapped: Mapped, answer: bytes) -> O:
+    """The answer as what the caller gave."""
+    made = mapped.codec.decode(answer)
+    assert isinstance(made, cls), f"{mapped.info.gvk} was read as {type(made).__name__}"
+    return made
+
+
+_SERVERS_OWN = ("resourceVersion", "uid", "generation", "creationTimestamp", "managedFields", "selfLink")
+
+
+def _patched_part(obj: JsonObject) -> JsonObject:
+    """What of an object a patch is about: not its kind, and not what only the server sets."""
+    metadata = {name: value for name, value in (obj.get("metadata") or {}).items() if name not in _SERVERS_OWN}
+    return {**{name: value for name, value in obj.items() if name not in {"apiVersion", "kind"}}, "metadata": metadata}
+
+
+def _appliable(obj: JsonObject) -> JsonObject:
+    """What may be applied of an object that was perhaps read."""
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], **_patched_part(obj)}
+
+
+def _delete_options(
+    uid: str, resource_version: str, propagation: Propagation | None, grace_period_s: int | None, dry_run: bool
+) -> JsonObject:
+    options: JsonObject = {"kind": "DeleteOptions", "apiVersion": "v1"}
+    preconditions = {"uid": uid, "resourceVersion": resource_version}
+    preconditions = {name: value for name, value in preconditions.items() if value}
+    if preconditions:
+        options["preconditions"] = preconditions
+    if propagation is not None:
+        options["propagationPolicy"] = propagation
+    if grace_period_s is not None:
+        options["gracePeriodSeconds"] = grace_period_s
+    if dry_run:
+        options["dryRun"] = ["All"]
+    return options

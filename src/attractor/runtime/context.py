@@ -1,0 +1,204 @@
+"""``Context``: all that a reconcile may touch.
+
+    async def reconcile(ctx: Context, key: Key) -> Result | None:
+        pair = await ctx.find(ConfigPair, key)
+        if pair is None:
+            return None
+        ...
+
+Each method makes one effect; ``await`` asks for it. The context itself holds no state and does nothing, so that the
+same one serves production, the checker and a test that steps a reconcile by hand.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+from attractor.objects.patch.merge_patch import merge_patch_between
+from attractor.objects.resource import Resource
+from attractor.runtime import effects
+from attractor.runtime.fieldlogger import FieldLogger
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Hashable
+
+    from attractor.objects.gvk import GroupVersionKind, Key
+    from attractor.objects.jsontypes import JsonObject
+    from attractor.runtime.effects import EventKind, PatchType, Propagation
+
+R = TypeVar("R", bound=Resource)
+S = TypeVar("S")
+P = TypeVar("P")
+
+
+class Context:
+    """A reconcile's way to the world. Reads come from the cache unless ``cached=False``.
+
+    Objects that are handed out are the caller's own. A cached read never shows an object older than this process's
+    last write of it.
+    """
+
+    __slots__ = ("controller", "key", "log")
+
+    def __init__(self, controller: str, key: Key) -> None:
+        self.controller = controller
+        self.key = key
+        self.log = FieldLogger(f"attractor.controller.{controller}", {"controller": controller, "key": str(key)})
+        """Structured log: a constant message and fields. It tells people, never the reconcile, so it is no effect."""
+
+    def __repr__(self) -> str:
+        return f"Context({self.controller!r}, {str(self.key)!r})"
+
+    @overload
+    def get(self, kind: type[R], key: Key, *, cached: bool = True) -> effects.Get[R]: ...
+    @overload
+    def get(self, kind: GroupVersionKind, key: Key, *, cached: bool = True) -> effects.Get[JsonObject]: ...
+    def get(self, kind: Any, key: Key, *, cached: bool = True) -> Any:
+        """The object; raises ``NotFound``."""
+        return effects.Get(kind, key, cached)
+
+    @overload
+    def find(self, kind: type[R], key: Key, *, cached: bool = True) -> effects.Get[R | None]: ...
+    @overload
+    def find(self, kind: GroupVersionKind, key: Key, *, cached: bool = True) -> effects.Get[JsonObject | None]: ...
+    def find(self, kind: Any, key: Key, *, cached: bool = True) -> Any:
+        """The object, or None when there is none."""
+        return effects.Get(kind, key, cached, is_optional=True)
+
+    @overload
+    def list(
+        self,
+        kind: type[R],
+        *,
+        namespace: str = "",
+        labels: str = "",
+        index: tuple[str, str] | None = None,
+        cached: bool = True,
+    ) -> effects.List[list[R]]: ...
+    @overload
+    def list(
+        self,
+        kind: GroupVersionKind,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        index: tuple[str, str] | None = None,
+        cached: bool = True,
+    ) -> effects.List[list[JsonObject]]: ...
+    def list(
+        self,
+        kind: Any,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        index: tuple[str, str] | None = None,
+        cached: bool = True,
+    ) -> Any:
+        """The selected objects, in order of namespace and name."""
+        return effects.List(kind, namespace, labels, index, cached)
+
+    def create(self, obj: R) -> effects.Create[R]:
+        """Store a new object; raises ``AlreadyExists``."""
+        return effects.Create(obj)
+
+    def update(self, obj: R) -> effects.Update[R]:
+        """Replace an object, its status excepted; raises ``Conflict`` when it changed since it was read."""
+        return effects.Update(obj)
+
+    def update_status(self, obj: R) -> effects.Update[R]:
+        """Replace an object's status and nothing else; raises ``Conflict`` when it changed since it was read."""
+        return effects.Update(obj, "status")
+
+    def patch(
+        self,
+        kind: type[R],
+        key: Key,
+        body: JsonObject | list[JsonObject],  # type: ignore[valid-type]  # the method hides the type here
+        *,
+        type: PatchType = "merge",  # noqa: A002
+        subresource: str = "",
+    ) -> effects.Patch[R]:
+        """Change some fields, whatever the object's version; for a guarded change see ``merge``."""
+        return effects.Patch(kind, key, body, type, subresource)
+
+    def merge(self, original: R, changed: R, *, subresource: str = "") -> effects.Patch[R]:
+        """Write what differs between two copies of an object; raises ``Conflict`` if it changed since ``original``."""
+        before, after = _part(original, subresource), _part(changed, subresource)
+        body = cast("JsonObject", merge_patch_between(before, after))
+        metadata = {**(body.get("metadata") or {}), "resourceVersion": original.metadata.resource_version}
+        return effects.Patch(type(original), original.key, {**body, "metadata": metadata}, "merge", subresource)
+
+    def apply(self, obj: R, *, force: bool = True, field_manager: str = "") -> effects.Patch[R]:
+        """Server-side apply: create the object, or own and set the fields that it has."""
+        return effects.Patch(type(obj), obj.key, obj.to_dict(), "apply", field_manager=field_manager, is_forced=force)
+
+    def delete(self, obj: Resource, *, propagation: Propagation | None = None) -> effects.Delete:
+        """Delete this very object: a successor of the same name is never touched (``Conflict``)."""
+        return effects.Delete(type(obj), obj.key, uid=obj.metadata.uid, propagation=propagation)
+
+    def delete_key(self, kind: effects.Kind, key: Key, *, propagation: Propagation | None = None) -> effects.Delete:
+        """Delete whatever has this name."""
+        return effects.Delete(kind, key, propagation=propagation)
+
+    def now(self) -> effects.Now:
+        """The time, in UTC."""
+        return effects.Now()
+
+    def recall(self, as_: type[S], *, key: Key | None = None, slot: str = "") -> effects.Recall[S | None]:
+        """A clone of what was remembered for an object (this one unless said), after deferred operations ran."""
+        return effects.Recall(key or self.key, slot or as_.__qualname__)
+
+    def remember(self, state: Any, *, identity: Hashable = None, slot: str = "") -> effects.Remember:
+        """Keep a state for this object until it is forgotten or the process ends."""
+        return effects.Remember(self.key, state, identity, slot or type(state).__qualname__)
+
+    def forget(self, as_: type, *, slot: str = "") -> effects.Forget:
+        """Drop the state of this object, and what others deferred for it."""
+        return effects.Forget(self.key, slot or as_.__qualname__)
+
+    def defer(self, as_: type[S], operation: Callable[[S], S | None], *, slot: str = "") -> effects.Defer:
+        """From background work: change this object's state when it is next recalled. False when it has none."""
+        return effects.Defer(self.key, operation, slot or as_.__qualname__)
+
+    def emit(self, obj: Resource, reason: str, message: str, *, type: EventKind = "Normal") -> effects.Emit:  # noqa: A002
+        """Tell people about an object with a Kubernetes Event; never fails."""
+        return effects.Emit(obj, type, reason, message)
+
+    def external(self, protocol: Callable[..., P]) -> P:
+        """An outside system that the controller declared; each of its methods is one effect."""
+        return cast("P", _Proxy(cast("type", protocol)))
+
+    def start(self, work: Callable[..., Awaitable[None]], *args: Any) -> effects.Start:
+        """Begin ``work(ctx, *args)`` in the background, with a context of the same object."""
+        return effects.Start(work, self.key, args)
+
+    def schedule(self, key: Key | None = None) -> effects.Schedule:
+        """Ask for a reconcile (of this object unless said), debounced."""
+        return effects.Schedule(key or self.key)
+
+
+def _part(obj: Resource, subresource: str) -> JsonObject:
+    """What of an object a write of this subresource can change."""
+    value = obj.to_dict()
+    if subresource:
+        return {subresource: value.get(subresource) or {}}
+    return {name: part for name, part in value.items() if name != "status"}
+
+
+class _Proxy:
+    """Looks like a protocol, and turns each call of one of its methods into an effect."""
+
+    __slots__ = ("_protocol",)
+
+    def __init__(self, protocol: type) -> None:
+        self._protocol = protocol
+
+    def __getattr__(self, name: str) -> Callable[..., effects.Call[Any]]:
+        if name.startswith("_") or not callable(getattr(self._protocol, name, None)):
+            raise AttributeError(f"{self._protocol.__name__} declares no method {name!r}")
+        return partial(_call, self._protocol, name)
+
+
+def _call(protocol: type, method: str, /, *args: Any, **kwargs: Any) -> effects.Call[Any]:
+    return effects.Call(protocol, method, args, tuple(kwargs.items()))

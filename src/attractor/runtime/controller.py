@@ -1,0 +1,265 @@
+"""``Controller``: a reconcile function and what makes it run, as a declaration.
+
+    @controller(for_=ConfigPair, owns=[ConfigMap])
+    async def pairs(ctx: Context, key: Key) -> Result | None:
+        ...
+
+- ``for_``: the kind that is reconciled; its keys are the reconcile's keys.
+- ``owns``: kinds of children; a change runs the reconcile of the owner that controls it (or of every owner).
+- ``watches``: other kinds, with a function from object to keys, or the name of an index of the reconciled kind.
+- ``sources``: keys from anywhere, such as a ``Channel`` that outside events are sent to.
+
+A declaration does nothing by itself: a ``Manager`` runs it, the checker explores it, ``attractor manifests`` derives
+RBAC from it. Mistakes are found here, when the module is imported, and the error names the fix.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict, Unpack, overload, runtime_checkable
+
+from attractor.objects.gvk import GroupVersionKind, Key
+from attractor.objects.resource import Resource
+from attractor.runtime.context import Context
+from attractor.runtime.predicates import Predicate, always
+from attractor.runtime.result import Result
+
+if TYPE_CHECKING:
+    from attractor.workqueue import Limiter
+
+ReconcileFunction: TypeAlias = Callable[[Context, Key], Coroutine[Any, Any, Result | None]]
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+
+
+class BuilderError(TypeError):
+    """A controller's declaration cannot work; the text says why and names the fix."""
+
+
+@runtime_checkable
+class Reconciles(Protocol):
+    """An object with a ``reconcile`` method, such as a ``Reconciler``."""
+
+    async def reconcile(self, ctx: Context, key: Key) -> Result | None:
+        """Bring one object a step closer to what its spec says."""
+
+
+@dataclass(frozen=True)
+class For:
+    """The kind that is reconciled."""
+
+    kind: type[Resource]
+    when: Predicate = always
+
+
+@dataclass(frozen=True)
+class Owns:
+    """A kind of children. A change runs the reconcile of the controlling owner, or of ``every_owner``."""
+
+    kind: type[Resource]
+    every_owner: bool = False
+    when: Predicate = always
+
+
+@dataclass(frozen=True)
+class Watches:
+    """Another kind: a change runs the reconcile of the keys that ``to_keys`` answers.
+
+    ``index`` instead of ``to_keys`` names an index of the reconciled kind: every object whose index values contain the
+    changed object's ``namespace/name`` (or name, if it has no namespace) is reconciled.
+    """
+
+    kind: type[Resource]
+    to_keys: Callable[[Any], Iterable[Key]] | None = None
+    index: str = ""
+    when: Predicate = always
+
+
+@dataclass(frozen=True)
+class Index:
+    """Finds objects by values computed from them, as in ``ctx.list(kind, index=(name, value))``."""
+
+    kind: type[Resource]
+    name: str
+    values: Callable[[Any], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class Permission:
+    """Something that a reconcile does besides what its declaration shows; ``attractor manifests`` grants it."""
+
+    kind: type[Resource] | GroupVersionKind
+    verbs: tuple[str, ...] = ("get", "list", "watch")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Controller:
+    """A declaration; make it with ``controller``."""
+
+    name: str
+    reconcile: ReconcileFunction
+    for_: For
+    owns: tuple[Owns, ...] = ()
+    watches: tuple[Watches, ...] = ()
+    sources: tuple[AsyncIterable[Key], ...] = ()
+    indexes: tuple[Index, ...] = ()
+    externals: tuple[type, ...] = ()
+    """Outside systems, as protocol classes; whoever runs the controller provides them."""
+    permissions: tuple[Permission, ...] = ()
+    workers: int = 1
+    """How many objects are reconciled at once; one object never is twice."""
+    timeout_s: float | None = None
+    """How long one reconcile may take before it is cancelled and counts as failed."""
+    background_limit: int = 6
+    """How much background work may run at once."""
+    limiter: Callable[[], Limiter] | None = field(default=None, repr=False)
+    needs_leader: bool = True
+    """Whether it runs on the elected leader only, where there is an election."""
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def kinds(self) -> tuple[type[Resource], ...]:
+        """Every kind that is watched, the reconciled one first, each once."""
+        parts: tuple[For | Owns | Watches | Index, ...] = (self.for_, *self.owns, *self.watches, *self.indexes)
+        return tuple(dict.fromkeys(part.kind for part in parts))
+
+
+class ControllerOptions(TypedDict, total=False):
+    """The options of ``controller`` that are fields of ``Controller`` as they are."""
+
+    indexes: Sequence[Index]
+    externals: Sequence[type]
+    permissions: Sequence[Permission]
+    workers: int
+    timeout_s: float | None
+    background_limit: int
+    limiter: Callable[[], Limiter] | None
+    needs_leader: bool
+
+
+@overload
+def controller(
+    reconcile: ReconcileFunction | Reconciles,
+    *,
+    name: str = "",
+    for_: type[Resource] | For | None = None,
+    owns: Sequence[type[Resource] | Owns] = (),
+    watches: Sequence[Watches] = (),
+    sources: Sequence[AsyncIterable[Key]] = (),
+    **options: Unpack[ControllerOptions],
+) -> Controller: ...
+@overload
+def controller(
+    *,
+    name: str = "",
+    for_: type[Resource] | For | None = None,
+    owns: Sequence[type[Resource] | Owns] = (),
+    watches: Sequence[Watches] = (),
+    sources: Sequence[AsyncIterable[Key]] = (),
+    **options: Unpack[ControllerOptions],
+) -> Callable[[ReconcileFunction], Controller]: ...
+def controller(
+    reconcile: ReconcileFunction | Reconciles | None = None,
+    *,
+    name: str = "",
+    for_: type[Resource] | For | None = None,
+    owns: Sequence[type[Resource] | Owns] = (),
+    watches: Sequence[Watches] = (),
+    sources: Sequence[AsyncIterable[Key]] = (),
+    **options: Unpack[ControllerOptions],
+) -> Controller | Callable[[ReconcileFunction], Controller]:
+    """Declare a controller, as a decorator of its reconcile function or around a ``Reconciler``.
+
+    Raises ``BuilderError``.
+    """
+
+    def declare(function: ReconcileFunction | Reconciles) -> Controller:
+        owner = function if isinstance(function, Reconciles) else None
+        kind = for_ if for_ is not None else getattr(owner, "kind", None)
+        chosen = name or _default_name(function)
+        if kind is None:
+            raise BuilderError(
+                f"controller {chosen!r} does not say what it reconciles; declare it with `for_=`, as in for_=ConfigPair"
+            )
+        return Controller(
+            name=chosen,
+            reconcile=owner.reconcile if owner is not None else function,  # type: ignore[arg-type]
+            for_=kind if isinstance(kind, For) else For(kind),
+            owns=tuple(item if isinstance(item, Owns) else Owns(item) for item in owns),
+            watches=tuple(watches),
+            sources=tuple(sources),
+            **{key: tuple(value) if isinstance(value, list) else value for key, value in options.items()},  # type: ignore[arg-type]
+        )
+
+    return declare if reconcile is None else declare(reconcile)
+
+
+def _default_name(function: ReconcileFunction | Reconciles) -> str:
+    named = getattr(function, "__name__", None) or type(function).__name__
+    return str(named).replace("_", "-").lower()
+
+
+def _check(declared: Controller) -> None:
+    name = declared.name
+    if not _NAME.fullmatch(name):
+        raise BuilderError(
+            f"controller name {name!r} is no DNS label: use lower-case letters, digits and dashes, "
+            "as in name='my-pairs'"
+        )
+    parts: tuple[For | Owns | Watches | Index, ...] = (
+        declared.for_,
+        *declared.owns,
+        *declared.watches,
+        *declared.indexes,
+    )
+    for item in parts:
+        kind: Any = item.kind
+        if not (isinstance(kind, type) and issubclass(kind, Resource) and hasattr(kind, "gvk")):
+            raise BuilderError(
+                f"controller {name!r}: {type(item).__name__}({kind!r}) needs the class of a kind, a subclass of "
+                'Resource with a version, as in class ConfigPair(Resource, group="example.org", version="v1")'
+            )
+    if declared.workers < 1:
+        raise BuilderError(f"controller {name!r} has {declared.workers} workers, so it would never run; use 1 or more")
+    if declared.timeout_s is not None and declared.timeout_s <= 0:
+        raise BuilderError(f"controller {name!r} has a timeout of {declared.timeout_s} s; use a positive one or None")
+    _check_reconcile(declared)
+    _check_watches(declared)
+
+
+def _check_reconcile(declared: Controller) -> None:
+    function = declared.reconcile
+    if not inspect.iscoroutinefunction(function):
+        raise BuilderError(
+            f"controller {declared.name!r}: its reconcile is not `async`; write `async def reconcile(ctx, key)`"
+        )
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        raise BuilderError(
+            f"controller {declared.name!r}: its reconcile must take a context and a key: "
+            "`async def reconcile(ctx, key)`"
+        ) from None
+
+
+def _check_watches(declared: Controller) -> None:
+    name, kind = declared.name, declared.for_.kind
+    owned = [item.kind for item in declared.owns]
+    for repeated in {item for item in owned if owned.count(item) > 1}:
+        raise BuilderError(f"controller {name!r} owns {repeated.__name__} twice; declare it once")
+    known = {index.name for index in declared.indexes if index.kind is kind}
+    for watched in declared.watches:
+        if (watched.to_keys is None) == (not watched.index):
+            raise BuilderError(
+                f"controller {name!r}: Watches({watched.kind.__name__}) needs either `to_keys`, a function from an "
+                f"object to the keys to reconcile, or `index`, the name of an index of {kind.__name__}"
+            )
+        if watched.index and watched.index not in known:
+            raise BuilderError(
+                f"controller {name!r}: Watches({watched.kind.__name__}, index={watched.index!r}) names no index of "
+                f"{kind.__name__}; declare it with indexes=[Index({kind.__name__}, {watched.index!r}, ...)]"
+            )

@@ -1,0 +1,49 @@
+"""The asyncio driver: performs each effect of a coroutine, one after the other, inside the current task.
+
+What the coroutine awaits besides effects (a timer, a lock, another library) goes straight to the event loop. That
+works in production; the checker refuses it, so a reconcile that is to be checked keeps to its context.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attractor.runtime.effects import Effect
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Generator
+
+T = TypeVar("T")
+
+
+def drive(coroutine: Coroutine[Any, Any, T], perform: Callable[[Effect[Any]], Awaitable[Any]]) -> Awaitable[T]:
+    """Run a coroutine to its end; ``perform`` answers its effects. Cancellation reaches whatever it waits for."""
+    return cast("Awaitable[T]", _drive(coroutine, perform))
+
+
+@types.coroutine
+def _drive(
+    coroutine: Coroutine[Any, Any, T], perform: Callable[[Effect[Any]], Awaitable[Any]]
+) -> Generator[Any, Any, T]:
+    answer: Any = None
+    error: BaseException | None = None
+    try:
+        while True:
+            try:
+                yielded = coroutine.send(answer) if error is None else coroutine.throw(error)
+            except StopIteration as stop:
+                return cast("T", stop.value)
+            answer = error = None
+            try:
+                if isinstance(yielded, Effect):
+                    answer = yield from perform(yielded).__await__()
+                else:
+                    answer = yield yielded
+            except GeneratorExit:
+                raise
+            except BaseException as caught:
+                error = caught
+    finally:
+        error = None
+        coroutine.close()

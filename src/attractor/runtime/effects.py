@@ -1,0 +1,191 @@
+"""Effects: everything a reconcile can ask of the world, one frozen value each.
+
+``await effect`` yields exactly that effect to whoever drives the coroutine, and gets exactly one answer back: a value,
+or an exception raised at the ``await``. Nothing else happens: an effect has no loop, no socket and no clock. So one
+reconcile runs unchanged under asyncio (``driver``), under the checker, and by hand in a test (``steps``).
+
+Reads:   Get, List                          Writes:   Create, Update, Patch, Delete
+Time:    Now                                Memory:   Recall, Remember, Forget, Defer
+Others:  Emit (an Event), Call (an outside system), Start (background work), Schedule (another reconcile)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+
+from attractor.objects.gvk import GroupVersionKind, Key
+from attractor.objects.resource import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping
+    from typing import Self
+
+    from attractor.objects.jsontypes import JsonObject
+
+A = TypeVar("A")
+S = TypeVar("S")
+
+Kind: TypeAlias = type[Resource] | GroupVersionKind
+"""How an effect names a kind: by its class, or by its names where there is no class (objects are then dicts)."""
+
+PatchType = Literal["merge", "json", "strategic", "apply"]
+Propagation = Literal["Background", "Foreground", "Orphan"]
+EventKind = Literal["Normal", "Warning"]
+
+
+class Effect(Generic[A]):
+    """A question to the world whose answer is an ``A``."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[Self, A, A]:
+        return (yield self)
+
+
+@dataclass(frozen=True, slots=True)
+class Get(Effect[A]):
+    """One object. ``is_cached`` allows the cache to answer; ``is_optional`` makes a missing object None, no error."""
+
+    kind: Kind
+    key: Key
+    is_cached: bool = True
+    is_optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class List(Effect[A]):
+    """The objects of a kind that all given conditions select, in order of their keys."""
+
+    kind: Kind
+    namespace: str = ""
+    """Empty for all namespaces."""
+    labels: str = ""
+    """A label selector, in Kubernetes' syntax."""
+    index: tuple[str, str] | None = None
+    """Name of a declared index, and the value that an object's index values must contain; the cache answers it."""
+    is_cached: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Create(Effect[A]):
+    """A new object; the answer is the object as stored."""
+
+    object: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Update(Effect[A]):
+    """An object as a whole; ``Conflict`` when it carries a resourceVersion that is not the stored one."""
+
+    object: Any
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Patch(Effect[A]):
+    """Some fields of an object; the answer is the object as stored."""
+
+    kind: Kind
+    key: Key
+    body: JsonObject | list[JsonObject]
+    type: PatchType = "merge"
+    subresource: str = ""
+    field_manager: str = ""
+    """Whose fields these are; the controller's name where it is empty."""
+    is_forced: bool = False
+    """With ``apply``: take over fields that others own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delete(Effect[None]):
+    """An object's deletion; ``Conflict`` when a precondition does not hold, ``NotFound`` when it is gone."""
+
+    kind: Kind
+    key: Key
+    uid: str = ""
+    resource_version: str = ""
+    propagation: Propagation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Now(Effect[datetime]):
+    """The time, in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recall(Effect[A]):
+    """A clone of what is remembered for a key, or None; operations deferred for it have run first, in order."""
+
+    key: Key
+    slot: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Remember(Effect[None]):
+    """Keep a clone of a state for a key, in this process's memory only: a crash forgets it."""
+
+    key: Key
+    state: Any
+    identity: Hashable = None
+    """The outside entity that the state is about: a second key. None when there is none (yet)."""
+    slot: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Forget(Effect[None]):
+    """Drop what is remembered for a key, and the operations deferred for it."""
+
+    key: Key
+    slot: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Defer(Effect[bool]):
+    """Queue an operation on a remembered state for the next ``Recall``; False when nothing is remembered."""
+
+    key: Key
+    operation: Callable[[Any], Any]
+    slot: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Emit(Effect[None]):
+    """A Kubernetes Event about an object; it is written in the background and may be dropped under load."""
+
+    object: Resource
+    type: EventKind
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Effect[A]):
+    """One call of an outside system that the controller declared."""
+
+    protocol: type
+    method: str
+    args: tuple[Any, ...] = ()
+    kwargs: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def keywords(self) -> Mapping[str, Any]:
+        """The keyword arguments."""
+        return dict(self.kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class Start(Effect[None]):
+    """Background work, to begin when a slot is free; it talks to a context of its own."""
+
+    work: Callable[..., Awaitable[None]]
+    key: Key
+    args: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule(Effect[None]):
+    """Another reconcile of a key, soon; many calls in a short time make one reconcile."""
+
+    key: Key

@@ -1,0 +1,50 @@
+"""Structured logs: a constant message and fields, on top of the standard library's logging."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_RESERVED = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
+
+
+class FieldLogger:
+    """``log.info("reconciled", took_ms=3)``: the fields become attributes of the log record.
+
+    A field whose name logging itself uses gets an underscore appended.
+    """
+
+    __slots__ = ("_fields", "_logger")
+
+    def __init__(self, name: str, fields: Mapping[str, Any] | None = None) -> None:
+        self._logger = logging.getLogger(name)
+        self._fields = dict(fields or {})
+
+    def bind(self, **fields: Any) -> FieldLogger:
+        """A logger that adds these fields to every line."""
+        return FieldLogger(self._logger.name, {**self._fields, **fields})
+
+    def debug(self, message: str, **fields: Any) -> None:
+        """For those who look closely."""
+        self._write(logging.DEBUG, message, fields)
+
+    def info(self, message: str, **fields: Any) -> None:
+        """What happened."""
+        self._write(logging.INFO, message, fields)
+
+    def warning(self, message: str, **fields: Any) -> None:
+        """What may need someone's attention."""
+        self._write(logging.WARNING, message, fields)
+
+    def error(self, message: str, error: BaseException | None = None, **fields: Any) -> None:
+        """What failed; with its traceback when the error is given."""
+        self._write(logging.ERROR, message, fields, error)
+
+    def _write(self, level: int, message: str, fields: Mapping[str, Any], error: BaseException | None = None) -> None:
+        if self._logger.isEnabledFor(level):
+            merged = {**self._fields, **fields}
+            extra = {f"{name}_" if name in _RESERVED else name: value for name, value in merged.items()}
+            self._logger.log(level, message, extra=extra, exc_info=error)

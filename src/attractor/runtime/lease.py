@@ -1,0 +1,259 @@
+"""Leader election on a Lease: at most one of several processes leads at a time.
+
+The algorithm is client-go's. A candidate takes a Lease that is free, released, or that it has seen unchanged for the
+whole lease duration by its own clock (clocks of different machines are never compared). The leader renews it, and stops
+leading when it could not for ``renew_deadline_s``, which is shorter than the lease, so that its rivals wait longer than
+it works. Every write of the Lease carries its resourceVersion: of two candidates, one gets ``Conflict``.
+
+``Candidate`` is the core: a Lease and the time in, the Lease to write out. ``LeaderElector`` drives it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from attractor.objects.builtin.coordination_v1 import Lease, LeaseSpec
+from attractor.objects.errors import AlreadyExists, ApiError, Conflict, NotFound
+from attractor.objects.gvk import Key
+from attractor.objects.resource import MicroTime, ObjectMeta
+from attractor.runtime.fieldlogger import FieldLogger
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from attractor.client import Client
+
+
+class LeadershipLost(Exception):
+    """The Lease could not be renewed in time; this process must not act any more."""
+
+
+@dataclass(frozen=True)
+class Election:
+    """Which Lease, and how fast."""
+
+    name: str
+    namespace: str
+    identity: str
+    """Must be different in each process."""
+    duration_s: float = 15.0
+    renew_deadline_s: float = 10.0
+    retry_period_s: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not self.duration_s > self.renew_deadline_s > self.retry_period_s > 0:
+            raise ValueError(
+                f"election {self.name!r}: duration ({self.duration_s} s) must exceed the renew deadline "
+                f"({self.renew_deadline_s} s), and that the retry period ({self.retry_period_s} s)"
+            )
+
+
+@dataclass
+class Candidate:
+    """One process's view of the Lease. ``now_s`` is this process's monotonic clock throughout."""
+
+    election: Election
+    _version: str = ""
+    """resourceVersion of the Lease as last seen."""
+    _seen_s: float = 0.0
+    """When it was first seen at that version."""
+    _holder: str = field(default="")
+
+    def observe(self, lease: Lease | None, now_s: float) -> None:
+        """Look at the stored Lease (None when there is none)."""
+        version = "" if lease is None else lease.metadata.resource_version
+        if version != self._version or lease is None:
+            self._version, self._seen_s = version, now_s
+        self._holder = "" if lease is None else lease.spec.holder_identity or ""
+
+    @property
+    def holder(self) -> str:
+        """Who led when the Lease was last seen; empty for nobody."""
+        return self._holder
+
+    def free_in_s(self, lease: Lease | None, now_s: float) -> float:
+        """How long until this process may take the Lease; 0 for now."""
+        if lease is None or not self._holder or self._holder == self.election.identity:
+            return 0.0
+        duration = max(float(lease.spec.lease_duration_seconds or 0), self.election.duration_s)
+        return max(0.0, self._seen_s + duration - now_s)
+
+    def claim(self, lease: Lease | None, wall: datetime) -> Lease:
+        """The Lease as it must be stored for this process to lead."""
+        stamp = MicroTime.of(wall)
+        me = self.election.identity
+        spec = LeaseSpec(
+            holder_identity=me,
+            lease_duration_seconds=max(1, round(self.election.duration_s)),
+            acquire_time=stamp,
+            renew_time=stamp,
+            lease_transitions=0,
+        )
+        if lease is None:
+            return Lease(metadata=ObjectMeta(name=self.election.name, namespace=self.election.namespace), spec=spec)
+        claimed, before = lease.deep_copy(), lease.spec
+        if before.holder_identity == me:
+            spec.acquire_time = before.acquire_time
+            spec.lease_transitions = before.lease_transitions
+        else:
+            spec.lease_transitions = (before.lease_transitions or 0) + 1
+        claimed.spec = spec
+        return claimed
+
+    def released(self, lease: Lease, wall: datetime) -> Lease:
+        """The Lease as it must be stored for others to take it at once."""
+        given_up = lease.deep_copy()
+        given_up.spec.holder_identity = None
+        given_up.spec.lease_duration_seconds = 1
+        given_up.spec.renew_time = MicroTime.of(wall)
+        return given_up
+
+
+class LeaderElector:
+    """``async with elector.leading(stop=...)`` waits for the Lease, keeps it inside, and releases it at the end."""
+
+    def __init__(self, client: Client, election: Election, *, now: Callable[[], datetime] | None = None) -> None:
+        self._client = client
+        self._now = now or _wall_clock
+        self.election = election
+        self._candidate = Candidate(election)
+        self._lease: Lease | None = None
+        self._key = Key(election.namespace, election.name)
+        self._log = FieldLogger("attractor.runtime.lease", {"lease": str(self._key), "identity": election.identity})
+        self._led_until_s = 0.0
+        """Until when this process may act, by its own clock; 0 while it does not lead."""
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process may act now. A process that stood still past its deadline may not, before any timer."""
+        return self._led_until_s > 0 and _now_s() < self._led_until_s
+
+    @property
+    def holder(self) -> str:
+        """Who leads, as far as this process knows."""
+        return self._candidate.holder
+
+    @asynccontextmanager
+    async def leading(self, lost: Callable[[], None]) -> AsyncIterator[None]:
+        """Wait until this process leads; inside, keep it so. ``lost`` is called, once, the moment it no longer is."""
+        self._renewed_at(await self._acquire())
+        self._log.info("leading")
+        try:
+            async with asyncio.TaskGroup() as group:
+                keeping = group.create_task(self._keep(lost))
+                try:
+                    yield
+                finally:
+                    keeping.cancel()
+        finally:
+            was_leader, self._led_until_s = self.is_leader, 0.0
+            if was_leader:
+                await self._release()
+
+    def _renewed_at(self, began_s: float) -> None:
+        self._led_until_s = began_s + self.election.renew_deadline_s
+
+    async def _acquire(self) -> float:
+        """Wait until the Lease is ours; answers when the write that made it so began."""
+        while True:
+            began = _now_s()
+            wait_s = self.election.retry_period_s
+            try:
+                free_in = await self._look()
+                if free_in <= 0:
+                    await self._claim()
+                    return began
+                wait_s = free_in
+            except (Conflict, AlreadyExists, NotFound):
+                wait_s = 0.05  # somebody moved at the same moment: look who
+            except ApiError as error:
+                self._log.warning("cannot reach the lease", error=error.message)
+            await self._wait_for_change(wait_s)
+
+    async def _look(self) -> float:
+        try:
+            self._lease = await self._client.get(Lease, self._key)
+        except NotFound:
+            self._lease = None
+        self._candidate.observe(self._lease, _now_s())
+        return self._candidate.free_in_s(self._lease, _now_s())
+
+    async def _claim(self) -> None:
+        claimed = self._candidate.claim(self._lease, self._now())
+        if self._lease is None:
+            self._lease = await self._client.create(claimed)
+        else:
+            self._lease = await self._client.update(claimed)
+        self._candidate.observe(self._lease, _now_s())
+
+    async def _wait_for_change(self, at_most_s: float) -> None:
+        """Until the Lease changes, or the time is over; a watch that cannot be had is no reason to wait less."""
+        version = "" if self._lease is None else self._lease.metadata.resource_version
+        deadline = _now_s() + at_most_s
+        try:
+            async with asyncio.timeout_at(deadline):
+                watch = self._client.watch(
+                    Lease, self._key.namespace, resource_version=version,
+                    field_selector=f"metadata.name={self._key.name}", bookmarks=False,
+                )  # fmt: skip
+                async with watch as events:
+                    async for _ in events:
+                        return
+        except TimeoutError:
+            return
+        except ApiError:
+            await asyncio.sleep(min(self.election.retry_period_s, max(0.0, deadline - _now_s())))
+
+    async def _keep(self, lost: Callable[[], None]) -> None:
+        """Renew until cancelled; when the deadline passes, leadership is over."""
+        while True:
+            await asyncio.sleep(self.election.retry_period_s)
+            try:
+                async with asyncio.timeout_at(self._led_until_s):
+                    self._renewed_at(await self._renew())
+            except (TimeoutError, LeadershipLost) as error:
+                self._led_until_s = 0.0
+                self._log.error("no longer leading", reason=str(error) or "the lease could not be renewed in time")
+                lost()
+                return
+
+    async def _renew(self) -> float:
+        """Try until it works; answers when the write that worked began."""
+        while True:
+            began = _now_s()
+            try:
+                await self._claim()
+            except (Conflict, NotFound, AlreadyExists):
+                await self._look_again()
+                continue
+            except ApiError as error:
+                self._log.warning("cannot renew the lease", error=error.message)
+            else:
+                return began
+            await asyncio.sleep(self.election.retry_period_s)
+
+    async def _look_again(self) -> None:
+        await self._look()
+        if self._candidate.holder not in {"", self.election.identity}:
+            raise LeadershipLost(f"{self._candidate.holder} took the lease")
+
+    async def _release(self) -> None:
+        assert self._lease is not None
+        try:
+            async with asyncio.timeout(self.election.retry_period_s):
+                await self._client.update(self._candidate.released(self._lease, self._now()))
+            self._log.info("released")
+        except (ApiError, TimeoutError) as error:
+            self._log.warning("could not release the lease; it expires by itself", error=str(error))
+
+
+def _wall_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,270 @@
+"""``Manager``: controllers that live together, with one client, one cache and one leader.
+
+    manager = Manager(client, [pairs], health=("0.0.0.0", 8081))
+    await manager.run()                  # until stop(), or until leadership is lost
+
+Start, in this order: health endpoints, Events, caches (and wait until they are synced), leadership, controllers. A
+standby is warm: its caches are synced before it leads. Stop, in reverse: controllers finish what they are doing (up to
+``grace_s``), the Lease is released, caches stop, addresses are given up. When leadership is lost nothing is finished:
+everything that could write is cancelled at once, and ``run`` raises ``LeadershipLost``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from attractor.cache import Cache
+from attractor.runtime.controller import BuilderError
+from attractor.runtime.events import EventRecorder
+from attractor.runtime.fieldlogger import FieldLogger
+from attractor.runtime.healthserver import HealthServer
+from attractor.runtime.lease import LeaderElector, LeadershipLost
+from attractor.runtime.measuredtransport import MeasuredTransport
+from attractor.runtime.metrics import Metrics
+from attractor.runtime.performer import Memory, Performer
+from attractor.runtime.running import RunningController
+from attractor.runtime.tracing import configured_tracer
+from attractor.runtime.views import Views
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+    from typing import Any
+
+    from attractor.client import Client
+    from attractor.runtime.controller import Controller
+    from attractor.runtime.lease import Election
+    from attractor.runtime.tracing import Tracer
+
+GRACE_S = 30.0
+EVENTS_S = 2.0
+"""How long stopping waits for Events to be written."""
+
+
+def wall_clock() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+class Manager:
+    """Runs controllers against one cluster. Use it once."""
+
+    def __init__(
+        self,
+        client: Client,
+        controllers: Iterable[Controller],
+        *,
+        namespace: str = "",
+        externals: Mapping[Any, object] | None = None,
+        election: Election | None = None,
+        health: tuple[str, int] | None = None,
+        workers: int | None = None,
+        grace_s: float = GRACE_S,
+        now: Callable[[], datetime] = wall_clock,
+        tracer: Tracer | None = None,
+    ) -> None:
+        """``namespace`` limits what is watched; ``externals`` provides outside systems, by protocol class."""
+        declared = tuple(controllers)
+        self._externals = dict(externals or {})
+        _check(declared, self._externals)
+        self.metrics = Metrics()
+        self.client = client
+        client.transport = MeasuredTransport(client.transport, self.metrics)
+        self.cache = Cache(client, namespace=namespace)
+        self._recorder = EventRecorder(client, self.metrics, now, instance=election.identity if election else "")
+        self._elector = LeaderElector(client, election, now=now) if election is not None else None
+        self._health = HealthServer(
+            self.metrics, {"ping": lambda: ""}, {"manager": self._wrong, "caches": self._unsynced}
+        )
+        self._health_address = health
+        self._grace_s = grace_s
+        self._now = now
+        self._log = FieldLogger("attractor.runtime.manager")
+        self._stopping = asyncio.Event()
+        self._state = "not started"
+        self._changed = asyncio.Event()
+        self._leading: asyncio.Task[None] | None = None
+        tracer = tracer or configured_tracer()
+        self.controllers = [
+            self._attached(RunningController(one, self.metrics, workers=workers, tracer=tracer)) for one in declared
+        ]
+        if self._elector is not None:
+            elector = self._elector
+            self.metrics.leader.compute(elector.election.name, by=lambda: float(elector.is_leader))
+
+    def _attached(self, running: RunningController) -> RunningController:
+        declared = running.declared
+        views = Views(declared, self.cache)
+        for kind, informer in views.informers.items():
+            informer.add_handler(running.handler(kind, views.keys_by_index(declared.for_.kind)))
+        gate = self._elector if declared.needs_leader else None
+        running.attach(
+            Performer(
+                declared.name,
+                client=self.client,
+                views=views,
+                recorder=self._recorder,
+                externals=self._externals,
+                now=self._now,
+                start=running.background.start,
+                schedule=running.scheduled.call,
+                may_write=(lambda: True) if gate is None else (lambda: gate.is_leader),
+            )
+        )
+        return running
+
+    def memory(self, controller: Controller) -> Memory:
+        """A controller's volatile memory, for handlers of outside events: find by identity, defer an operation."""
+        return next(one.performer.memory for one in self.controllers if one.declared is controller)
+
+    @property
+    def health_port(self) -> int:
+        """The port of the health endpoints."""
+        return self._health.port
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process may write; always, where there is no election."""
+        return self._elector is None or self._elector.is_leader
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the controllers run."""
+        return self._state == "running"
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether caches follow the server, and this process runs its controllers or stands by."""
+        return not self._wrong() and not self._unsynced()
+
+    def _wrong(self) -> str:
+        return "" if self._state in {"running", "standing by"} else self._state
+
+    def _unsynced(self) -> str:
+        return "; ".join(f"{one.kind}: {one.why or 'not synced'}" for one in self.cache.health() if one.why)
+
+    def stop(self) -> None:
+        """Ask ``run`` to end in good order."""
+        self._stopping.set()
+
+    async def wait_running(self) -> None:
+        """Wait until the controllers run; raises ``RuntimeError`` when the manager ended before."""
+        while not self.is_running:
+            if self._state == "stopped":
+                raise RuntimeError("the manager was stopped before its controllers ran")
+            await self._changed.wait()
+            self._changed.clear()
+
+    def _become(self, state: str) -> None:
+        self._state = state
+        self._changed.set()
+        self._log.info("manager", state=state)
+
+    async def run(self) -> None:
+        """Run until ``stop``; raises ``LeadershipLost``, or what made a part fail."""
+        async with asyncio.TaskGroup() as group:
+            life = group.create_task(self._live())
+            stopped = group.create_task(self._stopping.wait())
+            await asyncio.wait({life, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if self._state not in {"running", "stopping"}:
+                life.cancel()  # it waits for caches or for the Lease: there is nothing to finish
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({life})
+            stopped.cancel()
+        self._become("stopped")
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Manager]:
+        """Run inside the ``async with``, from when the controllers run; stop in good order on leaving."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.run())
+            await self.wait_running()
+            try:
+                yield self
+            finally:
+                self.stop()
+
+    async def _live(self) -> None:
+        async with AsyncExitStack() as stack:
+            if self._health_address is not None:
+                await self._health.start(*self._health_address)
+                stack.push_async_callback(self._health.aclose)
+            recording = await stack.enter_async_context(_alongside(self._recorder.run()))
+            stack.push_async_callback(self._finish_events, recording)
+            await stack.enter_async_context(_alongside(self.cache.run()))
+            self._become("syncing caches")
+            await self.cache.wait_synced()
+            if self._elector is None:
+                await self._run_controllers(self.controllers)
+                return
+            early = [one for one in self.controllers if not one.declared.needs_leader]
+            await stack.enter_async_context(_alongside(self._run_all(early)))
+            self._become("standing by")
+            await self._lead([one for one in self.controllers if one.declared.needs_leader])
+            for one in early:
+                one.stop()
+
+    async def _finish_events(self, recording: asyncio.Task[None]) -> None:
+        """Write the Events that wait, if that is quick."""
+        self._recorder.close()
+        await asyncio.wait({recording}, timeout=EVENTS_S)
+
+    async def _lead(self, controllers: list[RunningController]) -> None:
+        assert self._elector is not None
+        lost = asyncio.Event()
+
+        def lose() -> None:
+            lost.set()
+            if self._leading is not None:
+                self._leading.cancel()
+
+        async with self._elector.leading(lose), _alongside(self._run_controllers(controllers)) as self._leading:
+            await asyncio.wait({self._leading})
+        if lost.is_set():
+            raise LeadershipLost(f"lease {self._elector.election.name!r} was lost; start again to stand by")
+
+    async def _run_controllers(self, controllers: list[RunningController]) -> None:
+        """Until ``stop``; what is running then may finish within the grace time."""
+        async with _alongside(self._run_all(controllers)) as running:
+            self._become("running")
+            await self._stopping.wait()
+            self._become("stopping")
+            for one in controllers:
+                one.stop()
+            _, late = await asyncio.wait({running}, timeout=self._grace_s)
+            if late:
+                self._log.warning("reconciles did not finish in time and are cancelled", grace_s=self._grace_s)
+
+    async def _run_all(self, controllers: list[RunningController]) -> None:
+        async with asyncio.TaskGroup() as group:
+            for one in controllers:
+                group.create_task(one.run())
+
+
+@asynccontextmanager
+async def _alongside(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
+    """Run something while the block lasts; its failure ends the block."""
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(work)
+        try:
+            yield task
+        finally:
+            task.cancel()
+
+
+def _check(controllers: tuple[Controller, ...], externals: Mapping[Any, object]) -> None:
+    if not controllers:
+        raise BuilderError("the manager has no controllers; give it at least one, as in Manager(client, [pairs])")
+    names = [one.name for one in controllers]
+    for name in names:
+        if names.count(name) > 1:
+            raise BuilderError(f"two controllers are called {name!r}; give one of them another name with `name=`")
+    for one in controllers:
+        for protocol in one.externals:
+            if protocol not in externals:
+                raise BuilderError(
+                    f"controller {one.name!r} needs the outside system {protocol.__name__}; "
+                    f"give the manager externals={{{protocol.__name__}: ...}}"
+                )

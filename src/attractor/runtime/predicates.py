@@ -1,0 +1,97 @@
+"""Predicates: which changes are worth a reconcile.
+
+    For(ConfigPair, when=generation_changed | annotations_changed)
+
+A predicate sees an object before and after. The ready-made ones let creations and deletions pass, since both sides
+cannot be compared there. Combine them with ``&``, ``|`` and ``~``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from attractor.objects.resource import ObjectMeta
+
+
+class Change:
+    """An object before and after; ``old`` is None when it was created, ``new`` when it was deleted."""
+
+    __slots__ = ("_new", "_old")
+
+    def __init__(self, old: Any, new: Any) -> None:
+        self._old = old
+        self._new = new
+
+    @property
+    def old(self) -> Any:
+        """The object before; None when it is new."""
+        return self._old
+
+    @property
+    def new(self) -> Any:
+        """The object now; None when it is gone."""
+        return self._new
+
+    @property
+    def object(self) -> Any:
+        """The object as it is now, or as it last was."""
+        return self.old if self.new is None else self.new
+
+
+class Predicate:
+    """Decides whether a change is worth a reconcile."""
+
+    __slots__ = ("_decide", "_text")
+
+    def __init__(self, decide: Callable[[Change], bool], text: str = "") -> None:
+        self._decide = decide
+        self._text = text or getattr(decide, "__name__", "predicate")
+
+    def __call__(self, change: Change) -> bool:
+        """Whether the change is worth it."""
+        return self._decide(change)
+
+    def __and__(self, other: Predicate) -> Predicate:
+        return Predicate(lambda change: self(change) and other(change), f"({self._text} and {other._text})")
+
+    def __or__(self, other: Predicate) -> Predicate:
+        return Predicate(lambda change: self(change) or other(change), f"({self._text} or {other._text})")
+
+    def __invert__(self) -> Predicate:
+        return Predicate(lambda change: not self(change), f"not {self._text}")
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def changed(part: Callable[[ObjectMeta], Any], text: str) -> Predicate:
+    """A predicate on one part of the metadata: true where it differs, and for creations and deletions."""
+
+    def decide(change: Change) -> bool:
+        if change.old is None or change.new is None:
+            return True
+        return bool(part(change.old.metadata) != part(change.new.metadata))
+
+    return Predicate(decide, text)
+
+
+always = Predicate(lambda change: True, "always")  # noqa: ARG005
+resource_version_changed = changed(lambda meta: meta.resource_version, "resourceVersion changed")
+generation_changed = changed(lambda meta: (meta.generation, meta.deletion_timestamp), "generation changed")
+"""The spec changed, or deletion was asked for: for kinds whose generation the server counts."""
+labels_changed = changed(lambda meta: meta.labels, "labels changed")
+annotations_changed = changed(lambda meta: meta.annotations, "annotations changed")
+created = Predicate(lambda change: change.old is None, "created")
+deleted = Predicate(lambda change: change.new is None, "deleted")
+
+
+def labels_match(**labels: str) -> Predicate:
+    """Objects that have these labels, before or after the change."""
+
+    def has(obj: Any) -> bool:
+        return obj is not None and all(obj.metadata.labels.get(name) == value for name, value in labels.items())
+
+    return Predicate(lambda change: has(change.old) or has(change.new), f"labels match {labels}")

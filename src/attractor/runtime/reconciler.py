@@ -1,0 +1,124 @@
+"""``Reconciler``: a base for controllers that hold their objects with a finalizer and write one thing at a time.
+
+    class Pairs(Reconciler[ConfigPair]):
+        kind = ConfigPair
+
+        async def sync(self, ctx, obj):
+            obj.status.ready = True          # a copy in hand; the base writes what changed
+
+        async def clean_up(self, ctx, obj):
+            ...
+
+Guarantees: the finalizer is stored before ``sync`` first runs, and removed only after ``clean_up`` answered None; each
+run writes the object at most once, the status before everything else, and only if it is still the one that was read;
+a conflict is no error: the object comes again after 100 ms to 5 s, and is read past the cache until a write succeeds;
+an object that is gone needs nothing more.
+
+Assumptions: ``sync`` and ``clean_up`` may run again after any crash or conflict, so what they do outside is idempotent
+or remembered (``ctx.remember``). Errors other than Conflict and NotFound of the final write are the caller's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+from attractor.objects.errors import Conflict, NotFound
+from attractor.objects.resource import Resource
+from attractor.runtime.result import Result
+from attractor.runtime.toolkit.finalizers import add_finalizer, finalizer_name, has_finalizer, remove_finalizer
+
+if TYPE_CHECKING:
+    from attractor.objects.gvk import Key
+    from attractor.runtime.context import Context
+
+R = TypeVar("R", bound=Resource)
+
+FIRST_CONFLICT_S = 0.1
+MAX_CONFLICT_S = 5.0
+MORE_TO_WRITE_S = 0.001
+
+
+@dataclass(frozen=True)
+class Conflicts:
+    """How many writes of an object in a row lost against others; kept in memory until one succeeds."""
+
+    count: int
+
+    @property
+    def delay_s(self) -> float:
+        """How long to wait before the next try."""
+        return min(FIRST_CONFLICT_S * 2.0 ** min(self.count - 1, 16), MAX_CONFLICT_S)
+
+
+class Reconciler(Generic[R]):
+    """Reads the object, lets ``sync`` or ``clean_up`` change a copy, and saves it; see the module."""
+
+    kind: ClassVar[type[Resource]]
+    finalizer: ClassVar[str | None] = ""
+    """Its name; empty for the usual one of the kind, None for a controller with nothing to clean up."""
+
+    async def sync(self, ctx: Context, obj: R) -> Result | None:
+        """Bring the world a step closer to the spec; change ``obj`` to say what should be stored."""
+        raise NotImplementedError(f"{type(self).__name__} must define `async def sync(self, ctx, obj)`")
+
+    async def clean_up(self, ctx: Context, obj: R) -> Result | None:
+        """Undo what ``sync`` did outside the API; None when all is clean, a ``Result`` when it takes longer."""
+        return None
+
+    async def reconcile(self, ctx: Context, key: Key) -> Result | None:
+        """One run for one object."""
+        conflicts = await ctx.recall(Conflicts)
+        obj = await ctx.find(self.kind, key, cached=conflicts is None)
+        if obj is None:
+            if conflicts is not None:
+                await ctx.forget(Conflicts)
+            return None
+        changed = obj.deep_copy()
+        result = await self._change(ctx, changed)  # type: ignore[arg-type]  # of this reconciler's kind
+        return await self.save(ctx, obj, changed, result)  # type: ignore[arg-type]
+
+    async def _change(self, ctx: Context, obj: R) -> Result | None:
+        name = finalizer_name(type(obj)) if self.finalizer == "" else self.finalizer
+        if obj.metadata.is_deleting:
+            if name is None or not has_finalizer(obj, name):
+                return None
+            result = await self.clean_up(ctx, obj)
+            if result is None:
+                remove_finalizer(obj, name)
+            return result
+        if name is not None and add_finalizer(obj, name):
+            return None
+        return await self.sync(ctx, obj)
+
+    async def save(self, ctx: Context, original: R, changed: R, result: Result | None = None) -> Result | None:
+        """Write what changed, at most one thing; answers when to come again. See the module for conflicts."""
+        statuses = getattr(original, "status", None), getattr(changed, "status", None)
+        separate = "status" in type(original).resource_info.subresources
+        is_status = separate and statuses[0] != statuses[1]
+        rest = changed
+        if is_status:
+            rest = changed.deep_copy()
+            rest.status = statuses[0]  # type: ignore[attr-defined]  # kinds with a status subresource have the field
+        is_rest = rest != original
+        if not is_status and not is_rest:
+            await self._settle(ctx, original)
+            return result
+        try:
+            await ctx.merge(original, changed, subresource="status" if is_status else "")
+        except Conflict:
+            known = await ctx.recall(Conflicts)
+            conflicts = Conflicts(1 if known is None else known.count + 1)
+            await ctx.remember(conflicts)
+            return Result(requeue_after_s=conflicts.delay_s)
+        except NotFound:
+            await self._settle(ctx, original)
+            return None
+        await self._settle(ctx, original)
+        if is_status and is_rest:
+            return Result(requeue_after_s=MORE_TO_WRITE_S)
+        return result
+
+    async def _settle(self, ctx: Context, original: R) -> None:
+        if await ctx.recall(Conflicts) is not None:
+            await ctx.forget(Conflicts)

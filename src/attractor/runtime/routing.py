@@ -1,0 +1,109 @@
+"""From a change of an object to the keys that must be reconciled: pure functions over a controller's declaration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from attractor.objects.gvk import GroupVersion, Key
+from attractor.runtime.predicates import Change, always
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from attractor.cache.handlers import InformerEvent
+    from attractor.client import EncodedObject
+    from attractor.objects.resource import Resource
+    from attractor.runtime.controller import Controller, Owns, Watches
+    from attractor.runtime.predicates import Predicate
+
+
+class _Reference(msgspec.Struct, rename={"api_version": "apiVersion"}):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    controller: bool | None = None
+
+
+class _Meta(msgspec.Struct, rename={"owner_references": "ownerReferences"}):
+    owner_references: list[_Reference] | None = None
+
+
+class _Owned(msgspec.Struct):
+    metadata: _Meta
+
+
+_decode_owned = msgspec.json.Decoder(_Owned).decode
+
+
+class LazyChange(Change):
+    """A change whose objects are decoded only when a predicate looks at them."""
+
+    __slots__ = ("_event",)
+
+    def __init__(self, event: InformerEvent[Any]) -> None:
+        super().__init__(None, None)
+        self._event = event
+
+    @property
+    def old(self) -> Any:
+        """The object before; None when it is new."""
+        return self._event.object if self._event.type == "delete" else self._event.old
+
+    @property
+    def new(self) -> Any:
+        """The object now; None when it is gone."""
+        return None if self._event.type == "delete" else self._event.object
+
+
+def passes(when: Predicate, event: InformerEvent[Any]) -> bool:
+    """Whether a change is worth a reconcile."""
+    return when is always or when(LazyChange(event))
+
+
+def owner_keys(owned: Owns, owner: type[Resource], event: InformerEvent[Any]) -> set[Key]:
+    """The owners of a changed child, before and after the change."""
+    states = [event.encoded] if event.type != "update" else [event.change.old, event.encoded]  # type: ignore[union-attr]
+    return {key for state in states for key in _owners(state, owner, owned.every_owner)}
+
+
+def _owners(child: EncodedObject, owner: type[Resource], every_owner: bool) -> Iterable[Key]:
+    namespace = child.key.namespace if owner.resource_info.namespaced else ""
+    for reference in _decode_owned(child.json).metadata.owner_references or ():
+        if reference.kind != owner.gvk.kind or GroupVersion.parse(reference.api_version).group != owner.gvk.group:
+            continue
+        if every_owner or reference.controller:
+            yield Key(namespace, reference.name)
+
+
+def watched_keys(
+    watched: Watches, event: InformerEvent[Any], keys_by_index: Callable[[str, str], Iterable[Key]]
+) -> set[Key]:
+    """What a changed object of another kind concerns; ``keys_by_index`` looks the reconciled kind's index up."""
+    if watched.index:
+        return set(keys_by_index(watched.index, str(event.key)))
+    assert watched.to_keys is not None
+    found = set(watched.to_keys(event.object))
+    if event.old is not None:
+        found |= set(watched.to_keys(event.old))
+    return found
+
+
+def keys_for(
+    declared: Controller,
+    kind: type[Resource],
+    event: InformerEvent[Any],
+    keys_by_index: Callable[[str, str], Iterable[Key]],
+) -> set[Key]:
+    """Every key that a change of an object of a kind makes a controller reconcile."""
+    found: set[Key] = set()
+    if declared.for_.kind is kind and passes(declared.for_.when, event):
+        found.add(event.key)
+    for owned in declared.owns:
+        if owned.kind is kind and passes(owned.when, event):
+            found |= owner_keys(owned, declared.for_.kind, event)
+    for watched in declared.watches:
+        if watched.kind is kind and passes(watched.when, event):
+            found |= watched_keys(watched, event, keys_by_index)
+    return found

@@ -1,0 +1,188 @@
+"""``RunningController``: a declaration at work. Queue, workers, sources, background work.
+
+Guarantees: one object is never reconciled twice at once; a change that comes while its object is being reconciled
+leads to one more run; a reconcile that fails, hangs or raises hurts no other object, and comes again with backoff;
+``stop`` lets reconciles that run finish, and drops what only waits (the next start sees everything anew).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from attractor.objects.errors import Conflict
+from attractor.runtime.context import Context
+from attractor.runtime.driver import drive
+from attractor.runtime.fieldlogger import FieldLogger
+from attractor.runtime.meteredqueue import INITIAL_PRIORITY, MeteredQueue
+from attractor.runtime.result import Result, TerminalError
+from attractor.runtime.routing import keys_for
+from attractor.runtime.toolkit.background import BackgroundWork
+from attractor.runtime.toolkit.debounce import DebouncedCalls
+from attractor.runtime.tracing import span
+from attractor.workqueue import QueueShutDown
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, Callable, Iterable
+
+    from attractor.cache.handlers import InformerEvent
+    from attractor.objects.gvk import Key
+    from attractor.objects.resource import Resource
+    from attractor.runtime.controller import Controller
+    from attractor.runtime.metrics import Metrics
+    from attractor.runtime.performer import Performer
+    from attractor.runtime.tracing import Tracer
+
+
+class ReconcileTimeout(Exception):
+    """A reconcile took longer than its controller allows."""
+
+
+class RunningController:
+    """One controller in one process; its owner runs ``run()`` in a task group and calls ``stop()``."""
+
+    def __init__(
+        self, declared: Controller, metrics: Metrics, *, workers: int | None = None, tracer: Tracer | None = None
+    ) -> None:
+        self.declared = declared
+        self._metrics = metrics
+        self._workers = workers or declared.workers
+        self._tracer = tracer
+        limiter = declared.limiter() if declared.limiter is not None else None
+        self.queue = MeteredQueue(declared.name, metrics, limiter)
+        self.background = BackgroundWork(declared.name, limit=declared.background_limit)
+        self.scheduled: DebouncedCalls[Key] = DebouncedCalls(self.queue.add)
+        self._is_stopping = False
+        self._performer: Performer | None = None
+        self._log = FieldLogger(f"attractor.controller.{declared.name}", {"controller": declared.name})
+        for result in ("success", "error", "requeue", "requeue_after"):
+            metrics.reconciles.add(declared.name, result, by=0)
+        metrics.errors.add(declared.name, by=0)
+        metrics.workers.set(declared.name, to=self._workers)
+        metrics.active_workers.set(declared.name, to=0)
+
+    @property
+    def performer(self) -> Performer:
+        """Who answers the effects."""
+        assert self._performer is not None, "the controller is not attached to a manager"
+        return self._performer
+
+    def attach(self, performer: Performer) -> None:
+        """Say who answers the effects; once, before ``run``."""
+        self._performer = performer
+
+    def handler(
+        self, kind: type[Resource], keys_by_index: Callable[[str, str], Iterable[Key]]
+    ) -> Callable[[InformerEvent[Any]], None]:
+        """What to call with every change of a kind."""
+
+        def handle(event: InformerEvent[Any]) -> None:
+            try:
+                keys = keys_for(self.declared, kind, event, keys_by_index)
+            except Exception as error:  # a predicate's or map function's failure must not end everybody's informer
+                self._log.error("cannot tell what a change concerns", error, kind=kind.__name__, key=str(event.key))
+                return
+            priority = INITIAL_PRIORITY if event.is_initial else 0
+            for key in keys:
+                self.queue.add(key, priority=priority)
+
+        return handle
+
+    async def run(self) -> None:
+        """Reconcile until ``stop`` was called and what was running is finished."""
+        async with asyncio.TaskGroup() as group:
+            helpers = [group.create_task(self.background.run())]
+            helpers += [group.create_task(self._follow(source)) for source in self.declared.sources]
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(self._workers):
+                    workers.create_task(self._work())
+            for helper in helpers:
+                helper.cancel()
+        self.scheduled.close()
+
+    def stop(self) -> None:
+        """Begin nothing new."""
+        self._is_stopping = True
+        self.scheduled.close()
+        self.queue.shut_down()
+
+    async def _follow(self, source: AsyncIterable[Key]) -> None:
+        async for key in source:
+            self.queue.add(key)
+
+    async def _work(self) -> None:
+        name = self.declared.name
+        while True:
+            try:
+                key, priority = await self.queue.get_with_priority()
+            except QueueShutDown:
+                return
+            self._metrics.active_workers.add(name)
+            try:
+                if not self._is_stopping:
+                    await self._reconcile(key, priority)
+            finally:
+                self._metrics.active_workers.add(name, by=-1)
+                self.queue.done(key)
+
+    async def _reconcile(self, key: Key, priority: int) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self.scheduled.drop(key)
+        try:
+            result = await self._run_once(key)
+        except TerminalError as error:
+            self._metrics.terminal_errors.add(self.declared.name)
+            self._failed(key, error)
+            self.queue.forget(key)
+        except Exception as error:  # one object's failure must not end the worker of all others
+            self._failed(key, error)
+            self.queue.add_rate_limited(key, priority=priority)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            self._failed(key, RuntimeError("the reconcile cancelled itself"))
+            self.queue.add_rate_limited(key, priority=priority)
+        else:
+            self._succeeded(key, result, priority)
+        self._metrics.reconcile_time.observe(self.declared.name, value=loop.time() - began)
+
+    async def _run_once(self, key: Key) -> Result | None:
+        declared = self.declared
+        attributes = {"controller": declared.name, "namespace": key.namespace, "name": key.name}
+        with span(self._tracer, f"reconcile {declared.name}", attributes):
+            running = drive(declared.reconcile(Context(declared.name, key), key), self.performer.perform)
+            if declared.timeout_s is None:
+                return await running
+            try:
+                async with asyncio.timeout(declared.timeout_s) as limit:
+                    return await running
+            except TimeoutError as error:
+                if not limit.expired():
+                    raise
+                self._metrics.timeouts.add(declared.name)
+                raise ReconcileTimeout(
+                    f"no end within {declared.timeout_s:g} s; do long work in the background with `ctx.start`"
+                ) from error
+
+    def _succeeded(self, key: Key, result: Result | None, priority: int) -> None:
+        name = self.declared.name
+        if result is not None and result.requeue_after_s > 0:
+            self.queue.forget(key)
+            self.queue.add_after(key, result.requeue_after_s, priority=priority)
+            self._metrics.reconciles.add(name, "requeue_after")
+        elif result is not None and result.requeue:
+            self.queue.add_rate_limited(key, priority=priority)
+            self._metrics.reconciles.add(name, "requeue")
+        else:
+            self.queue.forget(key)
+            self._metrics.reconciles.add(name, "success")
+
+    def _failed(self, key: Key, error: Exception) -> None:
+        self._metrics.reconciles.add(self.declared.name, "error")
+        self._metrics.errors.add(self.declared.name)
+        if isinstance(error, Conflict):
+            self._log.info("reconcile lost against another writer, trying again", key=str(key), error=error.message)
+        else:
+            self._log.error("reconcile failed", error, key=str(key), failures=self.queue.failures(key) + 1)

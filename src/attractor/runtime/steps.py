@@ -1,0 +1,106 @@
+"""A coroutine stepped by hand: one effect out, one answer in, no event loop.
+
+    steps = Steps(reconcile(Context("pairs", key), key))
+    assert steps.effect == Get(ConfigPair, key, is_optional=True)
+    steps.answer(pair)
+    ...
+    assert steps.is_done and steps.result is None
+
+The checker drives reconciles this way. Anything awaited that is no effect is refused, with file and line.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from attractor.runtime.effects import Effect
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+T = TypeVar("T")
+
+
+class ForeignAwait(TypeError):
+    """A coroutine awaited something that is no effect; the text names the line and the way out."""
+
+
+class Steps(Generic[T]):
+    """A suspended coroutine: either ``effect`` waits for its one answer, or the coroutine ``is_done``.
+
+    What the coroutine raises comes out of the call that made it go on.
+    """
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        self.coroutine = coroutine
+        self._effect: Effect[Any] | None = None
+        self._result: T | None = None
+        self.is_done = False
+        self._go_on(None, None)
+
+    @property
+    def effect(self) -> Effect[Any]:
+        """What the coroutine asks for now."""
+        if self._effect is None:
+            raise RuntimeError("the coroutine has ended and asks for nothing more; look at `result`")
+        return self._effect
+
+    @property
+    def result(self) -> T | None:
+        """What the coroutine returned."""
+        if not self.is_done:
+            raise RuntimeError(f"the coroutine has not ended: it waits for an answer to {self._effect!r}")
+        return self._result
+
+    def answer(self, value: Any = None) -> None:
+        """Give the effect its answer, and go on to the next one or to the end."""
+        self._check_waiting()
+        self._go_on(value, None)
+
+    def fail(self, error: BaseException) -> None:
+        """Raise an error where the effect is awaited, and go on to the next effect or to the end."""
+        self._check_waiting()
+        self._go_on(None, error)
+
+    def close(self) -> None:
+        """Give the coroutine up; only its synchronous clean-up runs."""
+        self._effect = None
+        self.is_done = True
+        self.coroutine.close()
+
+    def _check_waiting(self) -> None:
+        if self.is_done:
+            raise RuntimeError("the coroutine has ended; there is nothing to answer")
+
+    def _go_on(self, value: Any, error: BaseException | None) -> None:
+        self._effect = None
+        try:
+            yielded = self.coroutine.send(value) if error is None else self.coroutine.throw(error)
+        except StopIteration as stop:
+            self.is_done = True
+            self._result = stop.value
+            return
+        except BaseException:
+            self.is_done = True
+            raise
+        if not isinstance(yielded, Effect):
+            where = awaiting_line(self.coroutine)
+            self.close()
+            raise ForeignAwait(
+                f"{where} awaits {type(yielded).__name__}, which is no effect; ask the context instead, "
+                "and declare outside systems with `externals` so that `ctx.external(...)` reaches them"
+            )
+        self._effect = yielded
+
+
+def awaiting_line(coroutine: Any) -> str:
+    """File and line of the innermost Python frame at which a suspended coroutine waits."""
+    frame = None
+    while coroutine is not None:
+        inner = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)
+        if inner is None:
+            break
+        if frame is None or not inner.f_code.co_filename.startswith("<"):
+            frame = inner
+        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
+    return "a finished coroutine" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"

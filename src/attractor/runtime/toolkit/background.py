@@ -1,0 +1,65 @@
+"""``BackgroundWork``: work that takes too long for a reconcile, a limited number at a time.
+
+Contract: ``start`` never blocks; work begins in the order of ``start``; at most ``limit`` run at once; work that raises
+is logged and hurts nobody else; ``run`` ends, once cancelled, only after all running work has been cancelled, and what
+had not begun never begins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING
+
+from attractor.runtime.fieldlogger import FieldLogger
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+LIMIT = 6
+
+
+class BackgroundWork:
+    """A queue of work whose owner runs ``run()`` in a task group."""
+
+    def __init__(self, name: str = "background", *, limit: int = LIMIT) -> None:
+        if limit < 1:
+            raise ValueError(f"background work {name!r} has a limit of {limit}, so none would ever run; use 1 or more")
+        self._limit = limit
+        self._log = FieldLogger("attractor.runtime.background", {"queue": name})
+        self._waiting: deque[Callable[[], Awaitable[None]]] = deque()
+        self._running = 0
+        self._changed = asyncio.Event()
+
+    @property
+    def running(self) -> int:
+        """How many run now; never more than the limit."""
+        return self._running
+
+    def __len__(self) -> int:
+        """How many wait to begin."""
+        return len(self._waiting)
+
+    def start(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Queue work; it begins when a slot is free."""
+        self._waiting.append(work)
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Run work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                while self._waiting and self._running < self._limit:
+                    self._running += 1
+                    group.create_task(self._one(self._waiting.popleft()))
+
+    async def _one(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except Exception as error:
+            self._log.error("background work failed", error)
+        finally:
+            self._running -= 1
+            self._changed.set()

@@ -1,0 +1,84 @@
+"""``Channel``: an unbounded queue between one part and another that can be closed.
+
+Contract: ``send`` never blocks and keeps order; after ``close`` the receiver gets what was sent before, then the end;
+sending on a closed channel raises ``ChannelClosed``. Use it where the sender must not wait and the number of items is
+bounded by something else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class ChannelClosed(Exception):
+    """Nothing more can be sent, or nothing more will come."""
+
+
+class Channel(Generic[T]):
+    """Items from senders to receivers; each item reaches one receiver. Iterate with ``async for``."""
+
+    def __init__(self) -> None:
+        self._items: deque[T] = deque()
+        self._waiters: deque[asyncio.Future[None]] = deque()
+        self.is_closed = False
+
+    def __len__(self) -> int:
+        """How many items wait for a receiver."""
+        return len(self._items)
+
+    def send(self, item: T) -> None:
+        """Put an item at the end; raises ``ChannelClosed``."""
+        if self.is_closed:
+            raise ChannelClosed("the channel is closed; nothing can be sent on it")
+        self._items.append(item)
+        self._wake_one()
+
+    def close(self) -> None:
+        """Let receivers have what was sent, then the end; safe to call twice."""
+        self.is_closed = True
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def clear(self) -> None:
+        """Drop what waits."""
+        self._items.clear()
+
+    async def receive(self) -> T:
+        """The next item; raises ``ChannelClosed`` when there will be none."""
+        while not self._items:
+            if self.is_closed:
+                raise ChannelClosed("the channel is closed and empty")
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            try:
+                await waiter
+            except BaseException:
+                # A receiver that is cancelled just as it was woken passes the wake-up on, or an item would be stuck.
+                if waiter.done() and not waiter.cancelled() and self._items:
+                    self._wake_one()
+                raise
+            finally:
+                if waiter in self._waiters:
+                    self._waiters.remove(waiter)
+        return self._items.popleft()
+
+    def __aiter__(self) -> Channel[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        try:
+            return await self.receive()
+        except ChannelClosed:
+            raise StopAsyncIteration from None
+
+    def _wake_one(self) -> None:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return

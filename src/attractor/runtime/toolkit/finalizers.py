@@ -1,0 +1,43 @@
+"""Finalizers: hold an object's deletion until what belongs to it outside the API is cleaned up.
+
+Expected flow: the first reconcile adds the finalizer and does nothing else; while the object lives, reconciles work as
+usual; once its deletion was asked for, a reconcile cleans up, and only then removes the finalizer.
+
+Assumption: the clean-up may run more than once (a crash may come between it and the removal), so it must be idempotent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from attractor.objects.resource import Resource
+
+
+def finalizer_name(kind: type[Resource]) -> str:
+    """The usual name of a kind's finalizer: ``<group>/<kind>-reconciler``."""
+    gvk = kind.gvk
+    return f"{gvk.group or 'attractor.dev'}/{gvk.kind.lower()}-reconciler"
+
+
+def has_finalizer(obj: Resource, name: str) -> bool:
+    """Whether the finalizer holds this object."""
+    return name in obj.metadata.finalizers
+
+
+def add_finalizer(obj: Resource, name: str) -> bool:
+    """Add a finalizer to a copy in hand; answers whether it was missing. Raises ``ValueError`` while it is deleted."""
+    if has_finalizer(obj, name):
+        return False
+    if obj.metadata.is_deleting:
+        raise ValueError(f"{type(obj).__name__} {obj.key} is being deleted; no finalizer can be added any more")
+    obj.metadata.finalizers = [*obj.metadata.finalizers, name]
+    return True
+
+
+def remove_finalizer(obj: Resource, name: str) -> bool:
+    """Remove a finalizer from a copy in hand; answers whether it was there. Others stay, in their order."""
+    if not has_finalizer(obj, name):
+        return False
+    obj.metadata.finalizers = [other for other in obj.metadata.finalizers if other != name]
+    return True

@@ -1,0 +1,58 @@
+"""Retrying with exponential backoff, until it works, time is up, or the error is permanent.
+
+Contract: the waits are ``first_s``, twice that, and so on up to ``max_s``; no attempt begins after ``total_s``; a
+``Permanent`` error ends the retrying at once, and its cause is raised. Joined errors are permanent when one of them is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+T = TypeVar("T")
+
+
+class Permanent(Exception):
+    """Trying again is of no use; raised ``from`` the error that says why."""
+
+
+def is_permanent(error: BaseException) -> bool:
+    """Whether an error, or one of those that it joins, is permanent."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(is_permanent(inner) for inner in error.exceptions)
+    return isinstance(error, Permanent)
+
+
+@dataclass(frozen=True)
+class Retrying:
+    """When to try again."""
+
+    first_s: float = 0.2
+    max_s: float = 10.0
+    total_s: float = 120.0
+
+    def delay_s(self, attempt: int, elapsed_s: float) -> float | None:
+        """How long to wait after the ``attempt``-th failure (from 1); None when time is up."""
+        delay = min(self.first_s * 2.0 ** min(attempt - 1, 64), self.max_s)
+        return delay if elapsed_s + delay <= self.total_s else None
+
+
+async def retry(action: Callable[[], Awaitable[T]], policy: Retrying | None = None) -> T:
+    """The action's result; raises its last error when time is up, and what caused a ``Permanent`` one at once."""
+    loop = asyncio.get_running_loop()
+    began, attempt, policy = loop.time(), 0, policy or Retrying()
+    while True:
+        attempt += 1
+        try:
+            return await action()
+        except Exception as error:
+            if is_permanent(error):
+                raise error.__cause__ or error from None
+            delay = policy.delay_s(attempt, loop.time() - began)
+            if delay is None:
+                raise
+        await asyncio.sleep(delay)

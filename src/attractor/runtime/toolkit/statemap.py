@@ -1,0 +1,160 @@
+"""``ObjectStateMap``: what a controller remembers about its objects, and about the outside entities behind them.
+
+A state is found by two keys: the object's name, and the identity of the outside entity (a process id with its start
+time, a container id). The contract:
+
+- **Clones out.** What is borrowed is the caller's own; changing it changes nothing here.
+- **Explicit updates in.** Only ``store``, ``update``, ``change_identity`` and ``delete`` change the map, and only the
+  reconcile of that object calls them.
+- **Deferred operations.** Anyone else queues an operation; the reconcile runs them first, in the order of queueing.
+- **No dangling identity.** An identity leads to a state exactly while that state has it.
+- **No ghosts.** Deleting a state drops its operations, so none reaches a successor of the same name.
+
+Worked example: ``store(a, s, "pid1")``; a watcher of processes sees pid1 exit, finds ``a`` by identity and calls
+``defer(a, mark_exited)``; the reconcile of ``a`` calls ``run_deferred(a)`` and borrows a state that says "exited".
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+
+    from attractor.objects.gvk import Key
+
+S = TypeVar("S")
+
+
+class IdentityTaken(ValueError):
+    """Two objects claim one outside entity; the text names both."""
+
+
+class _Entry(NamedTuple, Generic[S]):
+    state: S
+    identity: Hashable
+
+
+class ObjectStateMap(Generic[S]):
+    """States by object and by outside identity; see the module for the contract."""
+
+    def __init__(self, clone: Callable[[S], S] = copy.deepcopy) -> None:
+        self._clone = clone
+        self._entries: dict[Key, _Entry[S]] = {}
+        self._owners: dict[Hashable, Key] = {}
+        """Whose state has an identity; None is no identity."""
+        self._deferred: dict[Key, list[Callable[[S], S | None]]] = {}
+
+    def check_invariants(self) -> None:
+        """What holds between any two calls."""
+        held = {entry.identity: key for key, entry in self._entries.items() if entry.identity is not None}
+        assert held == self._owners, "an identity dangles, or leads to another state"
+        assert set(self._deferred) <= set(self._entries), "an operation waits for a state that is gone"
+        assert all(self._deferred.values()), "an empty queue of operations is kept"
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[tuple[Key, S]]:
+        """Every object with a clone of its state, as of the call."""
+        return iter([(key, self._clone(entry.state)) for key, entry in self._entries.items()])
+
+    def borrow(self, key: Key) -> S | None:
+        """A clone of an object's state."""
+        entry = self._entries.get(key)
+        return None if entry is None else self._clone(entry.state)
+
+    def borrow_by_identity(self, identity: Hashable) -> tuple[Key, S] | None:
+        """The object that an outside entity belongs to, and a clone of its state."""
+        key = self._owners.get(identity)
+        return None if key is None else (key, self._clone(self._entries[key].state))
+
+    def identity(self, key: Key) -> Hashable:
+        """The outside entity of an object; None when it has none."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry.identity
+
+    def store(self, key: Key, state: S, identity: Hashable = None) -> None:
+        """Keep a clone of a state, whatever was there; raises ``IdentityTaken``."""
+        owner = self._owners.get(identity) if identity is not None else None
+        if owner is not None and owner != key:
+            raise IdentityTaken(f"{identity!r} belongs to {owner} already and cannot be {key}'s too")
+        before = self._entries.get(key)
+        if before is not None and before.identity is not None:
+            del self._owners[before.identity]
+        self._entries[key] = _Entry(self._clone(state), identity)
+        if identity is not None:
+            self._owners[identity] = key
+
+    def update(self, key: Key, identity: Hashable, state: S) -> bool:
+        """Replace a state that has this identity; False when there is none, it has another, or nothing changed."""
+        entry = self._entries.get(key)
+        if entry is None or entry.identity != identity or entry.state == state:
+            return False
+        self._entries[key] = _Entry(self._clone(state), identity)
+        return True
+
+    def change_identity(self, key: Key, before: Hashable, after: Hashable, state: S) -> bool:
+        """Replace a state and its identity in one step; False when it is missing or has another identity."""
+        entry = self._entries.get(key)
+        if entry is None or entry.identity != before:
+            return False
+        self.store(key, state, after)
+        return True
+
+    def delete(self, key: Key) -> bool:
+        """Drop a state, its identity and its queued operations; False when there is none."""
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return False
+        self._owners.pop(entry.identity, None)
+        self._deferred.pop(key, None)
+        return True
+
+    def delete_by_identity(self, identity: Hashable) -> bool:
+        """Drop the state that has this identity; False when there is none."""
+        key = self._owners.get(identity)
+        return key is not None and self.delete(key)
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._entries.clear()
+        self._owners.clear()
+        self._deferred.clear()
+
+    def defer(self, key: Key, operation: Callable[[S], S | None]) -> bool:
+        """Queue an operation for the next reconcile of an object; False when it has no state.
+
+        The operation gets the state and changes it, or returns another one to be kept instead.
+        """
+        if key not in self._entries:
+            return False
+        self._deferred.setdefault(key, []).append(operation)
+        return True
+
+    def run_deferred(self, key: Key) -> int:
+        """Run what was queued for an object until now, in order; answers how many ran.
+
+        An operation that raises leaves no trace in the state, and the others run all the same; then the errors are
+        raised, as an ``ExceptionGroup``. What an operation queues runs next time.
+        """
+        errors: list[Exception] = []
+        queued = self._deferred.pop(key, [])
+        for operation in queued:
+            entry = self._entries.get(key)
+            if entry is None:
+                break
+            state = self._clone(entry.state)
+            try:
+                returned = operation(state)
+            except Exception as error:
+                errors.append(error)
+                continue
+            self._entries[key] = entry._replace(state=state if returned is None else returned)
+        if errors:
+            raise ExceptionGroup(f"deferred operations failed for {key}", errors)
+        return len(queued)

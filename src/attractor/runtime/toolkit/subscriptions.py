@@ -1,0 +1,91 @@
+"""``Topic``: publish to whoever subscribed, without ever waiting for them.
+
+Contract: ``publish`` never blocks, whatever subscribers do; each subscriber gets everything published while it was
+subscribed, in order; cancelling drops what it had not received yet and ends its iteration, also from another task;
+``on_first`` runs before the first subscriber gets anything, ``on_last`` after the last one is gone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from attractor.runtime.toolkit.channel import Channel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Self
+
+T = TypeVar("T")
+
+
+class Subscription(Generic[T]):
+    """One subscriber's items; ``async for item in subscription``. Leaving ``with`` cancels it."""
+
+    def __init__(self, topic: Topic[T]) -> None:
+        self._topic = topic
+        self._channel: Channel[T] = Channel()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it gets nothing more."""
+        return self._channel.is_closed
+
+    def deliver(self, item: T) -> None:
+        """Keep an item for the subscriber; a cancelled one drops it."""
+        if not self._channel.is_closed:
+            self._channel.send(item)
+
+    def cancel(self) -> None:
+        """Get nothing more, and drop what was not received; safe to call twice and from anywhere."""
+        if not self._channel.is_closed:
+            self._channel.clear()
+            self._channel.close()
+            self._topic.remove(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.cancel()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> T:
+        return await self._channel.__anext__()
+
+
+class Topic(Generic[T]):
+    """Subscribers of one stream of items."""
+
+    def __init__(self, on_first: Callable[[], None] | None = None, on_last: Callable[[], None] | None = None) -> None:
+        self._on_first = on_first
+        self._on_last = on_last
+        self._subscriptions: list[Subscription[T]] = []
+
+    def __len__(self) -> int:
+        """How many subscribe."""
+        return len(self._subscriptions)
+
+    def subscribe(self) -> Subscription[T]:
+        """Begin to receive."""
+        subscription: Subscription[T] = Subscription(self)
+        if not self._subscriptions and self._on_first is not None:
+            self._on_first()
+        self._subscriptions.append(subscription)
+        return subscription
+
+    def publish(self, item: T) -> None:
+        """Give an item to everyone who subscribes now."""
+        for subscription in tuple(self._subscriptions):
+            subscription.deliver(item)
+
+    def remove(self, subscription: Subscription[T]) -> None:
+        """A subscription was cancelled; ``Subscription.cancel`` calls this."""
+        if subscription in self._subscriptions:
+            self._subscriptions.remove(subscription)
+            if not self._subscriptions and self._on_last is not None:
+                self._on_last()

@@ -1,0 +1,78 @@
+"""``Views``: the cached kinds of one controller, in the shared cache.
+
+A kind that the controller declares (``for_``, ``owns``, ``watches``, ``indexes``) is read from the cache; any other is
+read from the server, so that nothing is watched, and no right to watch is needed, that was not declared.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from attractor.cache import Scope
+from attractor.objects.resource import Resource
+from attractor.runtime.fieldlogger import FieldLogger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from attractor.cache import Cache, Informer
+    from attractor.objects.gvk import Key
+    from attractor.runtime.controller import Controller, Index
+
+R = TypeVar("R", bound=Resource)
+
+
+class Views:
+    """Reads for one controller. Index names are its own: another controller's index of the same name is another."""
+
+    def __init__(self, declared: Controller, cache: Cache) -> None:
+        self._name = declared.name
+        self._informers: dict[Any, Informer[Any]] = {
+            # A cache of one namespace still sees all of what lives in none.
+            kind: cache.informer(kind, None if kind.resource_info.namespaced else Scope())
+            for kind in declared.kinds
+        }
+        self._log = FieldLogger(f"attractor.controller.{declared.name}", {"controller": declared.name})
+        for index in declared.indexes:
+            self._informers[index.kind].add_index(self._own(index.name), self._safe(index))
+
+    def _own(self, index: str) -> str:
+        return f"{self._name}/{index}"
+
+    def _safe(self, index: Index) -> Callable[[Any], Iterable[str]]:
+        """An index function whose failure on one object leaves that object out, and everybody's informer alive."""
+
+        def values(obj: Any) -> list[str]:
+            try:
+                return list(index.values(obj))
+            except Exception as error:  # user code on arbitrary objects
+                self._log.error("cannot index an object", error, index=index.name, key=str(obj.key))
+                return []
+
+        return values
+
+    @property
+    def informers(self) -> dict[type[Resource], Informer[Any]]:
+        """The informer of each declared kind."""
+        return self._informers
+
+    def follows(self, kind: Any) -> bool:
+        """Whether this kind is cached."""
+        return kind in self._informers
+
+    async def get(self, kind: type[R], key: Key) -> R:
+        """One object, never older than this process's last write of it; raises ``NotFound``."""
+        found: R = await self._informers[kind].get(key)
+        return found
+
+    async def list(
+        self, kind: type[R], namespace: str = "", *, labels: str = "", index: tuple[str, str] | None = None
+    ) -> list[R]:
+        """The selected objects, in order of their keys."""
+        named = None if index is None else (self._own(index[0]), index[1])
+        return await self._informers[kind].list(namespace, label_selector=labels, index=named)
+
+    def keys_by_index(self, kind: type[Resource]) -> Callable[[str, str], Iterable[Key]]:
+        """A function from an index and a value to the keys that have it, as far as the watch has told."""
+        seen = self._informers[kind].core.seen
+        return lambda name, value: seen.keys(self._own(name), value)

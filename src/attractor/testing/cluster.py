@@ -1,0 +1,94 @@
+"""``ClusterUnderTest``: an embedded cluster with a client that logs, fails on demand, and runs controllers."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from attractor.client import Client
+from attractor.embedded import EmbeddedCluster
+from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
+from attractor.objects.errors import AlreadyExists
+from attractor.runtime.manager import Manager, wall_clock
+from attractor.testing.faults import Faults, FaultyTransport
+from attractor.testing.requestlog import RequestLog
+from attractor.testing.virtualtime import VirtualSource
+from attractor.testing.waiting import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from types import TracebackType
+    from typing import Self
+
+    from attractor.objects.resource import Resource
+    from attractor.runtime.controller import Controller
+    from attractor.testing.virtualtime import VirtualTime
+
+
+class ClusterUnderTest:
+    """A whole cluster in the test's process.
+
+    ``client`` is the test's own hand and is never disturbed. Controllers get clients of their own, whose requests are
+    in ``requests`` and whom ``faults`` strike.
+    """
+
+    def __init__(self, clock: VirtualTime | None = None) -> None:
+        self._clock = clock
+        self._embedded = EmbeddedCluster(source=None if clock is None else VirtualSource(clock))
+        self._stack = AsyncExitStack()
+        self.faults = Faults()
+        self.requests = RequestLog()
+        self._client: Client | None = None
+
+    @property
+    def embedded(self) -> EmbeddedCluster:
+        """The cluster itself: its store, its server, ``listen()``."""
+        return self._embedded
+
+    @property
+    def client(self) -> Client:
+        """The test's own client, with every right."""
+        assert self._client is not None, "the cluster is not running: use `async with`"
+        return self._client
+
+    async def __aenter__(self) -> Self:
+        await self._stack.enter_async_context(self._embedded)
+        self._client = await self._stack.enter_async_context(self._embedded.client(field_manager="test"))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    def controller_client(self, name: str = "", faults: Faults | None = None) -> Client:
+        """A client whose requests are logged under a name, and whom faults strike (this cluster's, unless given)."""
+        inner = self._embedded.transport()
+        return Client(FaultyTransport(inner, faults or self.faults, self.requests, client=name))
+
+    async def install(self, *kinds: type[Resource]) -> None:
+        """Create the CustomResourceDefinitions of kinds, and wait until they are served."""
+        for kind in kinds:
+            try:
+                await self.client.create(CustomResourceDefinition.from_dict(kind.crd()))
+            except AlreadyExists:
+                continue
+        for kind in kinds:
+            await eventually(lambda kind=kind: self._is_served(kind))  # type: ignore[misc]
+
+    async def _is_served(self, kind: type[Resource]) -> bool:
+        await self.client.list(kind, limit=1)
+        return True
+
+    def manager(self, *controllers: Controller, client: Client | None = None, **options: Any) -> Manager:
+        """A manager of controllers, on this cluster and its clock."""
+        now = wall_clock if self._clock is None else self._clock.now
+        return Manager(client or self.controller_client(), controllers, **{"now": now, **options})
+
+    @asynccontextmanager
+    async def running(self, *controllers: Controller, **options: Any) -> AsyncIterator[Manager]:
+        """Run controllers inside the ``async with``; custom kinds that they reconcile are installed first."""
+        custom = [one.for_.kind for one in controllers if not one.for_.kind.resource_info.definition]
+        await self.install(*custom)
+        async with self.manager(*controllers, **options).running() as manager:
+            yield manager

@@ -1,0 +1,66 @@
+"""A declaration that cannot work is refused when it is made, and the error names the fix."""
+
+from typing import Any, Protocol
+
+import pytest
+
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.objects.gvk import Key
+from attractor.objects.resource import Resource
+from attractor.runtime import BuilderError, Context, Index, Manager, Result, Watches, controller
+from attractor.testing import ClusterUnderTest
+from tests.runtime.things import Thing
+
+
+async def reconcile(ctx: Context, key: Key) -> Result | None:
+    return None
+
+
+class Outside(Protocol):
+    async def call(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({}, "does not say what it reconciles; declare it with `for_=`"),
+        ({"for_": Thing, "name": "My Pairs"}, "no DNS label: use lower-case letters"),
+        ({"for_": Resource}, "needs the class of a kind, a subclass of Resource with a version"),
+        ({"for_": "Thing"}, "needs the class of a kind"),
+        ({"for_": Thing, "workers": 0}, "would never run; use 1 or more"),
+        ({"for_": Thing, "timeout_s": 0}, "use a positive one or None"),
+        ({"for_": Thing, "owns": [ConfigMap, ConfigMap]}, "owns ConfigMap twice; declare it once"),
+        ({"for_": Thing, "watches": [Watches(ConfigMap)]}, "needs either `to_keys`, a function from an object"),
+        ({"for_": Thing, "watches": [Watches(ConfigMap, index="uses")]}, r"declare it with indexes=\[Index\(Thing"),
+        (
+            {"for_": Thing, "watches": [Watches(ConfigMap, index="x")], "indexes": [Index(ConfigMap, "x", list)]},
+            "names no index of Thing",
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_its_fix(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(BuilderError, match=text):
+        controller(reconcile, **options)
+
+
+def test_a_function_that_is_not_async_or_takes_other_arguments_is_refused() -> None:
+    wrong: Any = lambda ctx, key: None  # noqa: E731
+    with pytest.raises(BuilderError, match="not `async`"):
+        controller(wrong, name="x", for_=Thing)
+
+    async def other(ctx: Context) -> None:
+        return None
+
+    with pytest.raises(BuilderError, match="must take a context and a key"):
+        controller(other, for_=Thing)  # type: ignore[arg-type]
+
+
+async def test_a_manager_refuses_none_two_of_a_name_and_missing_outside_systems(cluster: ClusterUnderTest) -> None:
+    client = cluster.controller_client()
+    with pytest.raises(BuilderError, match="has no controllers; give it at least one"):
+        Manager(client, [])
+    first = controller(reconcile, for_=Thing)
+    with pytest.raises(BuilderError, match="two controllers are called 'reconcile'; give one of them another name"):
+        Manager(client, [first, controller(reconcile, for_=ConfigMap)])
+    with pytest.raises(BuilderError, match="needs the outside system Outside; give the manager externals"):
+        Manager(client, [controller(reconcile, for_=Thing, externals=[Outside])])

@@ -1,0 +1,292 @@
+"""The small parts of the toolkit, each against its contract."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from attractor.objects.builtin.core_v1 import ConfigMap, Pod
+from attractor.objects.resource import Condition, ObjectMeta
+from attractor.runtime.toolkit.background import BackgroundWork
+from attractor.runtime.toolkit.channel import Channel, ChannelClosed
+from attractor.runtime.toolkit.children import data_hash, hashed_name, split_children
+from attractor.runtime.toolkit.conditions import find_condition, is_true, remove_condition, set_condition
+from attractor.runtime.toolkit.debounce import Debounce, DebouncedCalls
+from attractor.runtime.toolkit.finalizers import add_finalizer, remove_finalizer
+from attractor.runtime.toolkit.owners import AlreadyOwned, add_owner, is_controlled_by, is_owned_by, set_controller
+from attractor.runtime.toolkit.retry import Permanent, Retrying, is_permanent, retry
+from attractor.runtime.toolkit.subscriptions import Topic
+from attractor.testing import VirtualTime
+from tests.runtime.things import passing
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def config_map(name: str = "a", uid: str = "") -> ConfigMap:
+    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default", uid=uid))
+
+
+class DebounceMachine(RuleBasedStateMachine):
+    """Against the definition: due at the latest call plus the delay, or the first call plus the limit."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.core: Debounce[str] = Debounce(delay_s=5, max_delay_s=12)
+        self.calls: dict[str, list[float]] = {}
+        self.now = 0.0
+
+    @rule(key=st.sampled_from("ab"))
+    def call(self, key: str) -> None:
+        self.core.call(key, self.now)
+        self.calls.setdefault(key, []).append(self.now)
+
+    @rule(seconds=st.integers(0, 7))
+    def wait(self, seconds: int) -> None:
+        self.now += seconds
+        due = {key for key, at in self.calls.items() if min(at[-1] + 5, at[0] + 12) <= self.now}
+        assert set(self.core.take_due(self.now)) == due
+        for key in due:
+            del self.calls[key]
+
+    @rule(key=st.sampled_from("ab"))
+    def drop(self, key: str) -> None:
+        self.core.drop(key)
+        self.calls.pop(key, None)
+
+    @invariant()
+    def next_is_known(self) -> None:
+        self.core.check_invariants()
+        expected = min((min(at[-1] + 5, at[0] + 12) for at in self.calls.values()), default=None)
+        assert self.core.next_due_s == expected
+
+
+TestDebounce = DebounceMachine.TestCase
+
+
+async def test_a_burst_of_calls_makes_one_and_a_steady_stream_one_every_limit(virtual_time: VirtualTime) -> None:
+    fired: list[float] = []
+    calls: DebouncedCalls[str] = DebouncedCalls(lambda _: fired.append(virtual_time.time()), delay_s=0.5, max_delay_s=5)
+    began = virtual_time.time()
+    for _ in range(120):
+        calls.call("a")
+        async with asyncio.timeout(1):
+            await passing(0.1)
+    calls.close()
+    assert [round(at - began, 3) for at in fired] == [5.0, 10.0]
+
+
+async def test_background_work_keeps_its_limit_and_order_and_survives_failures(virtual_time: VirtualTime) -> None:
+    work = BackgroundWork(limit=2)
+    began: list[int] = []
+    most = 0
+
+    def job(number: int) -> None:
+        async def run() -> None:
+            nonlocal most
+            began.append(number)
+            most = max(most, work.running)
+            await passing(1)
+            if number == 1:
+                raise ValueError("one of them fails")
+
+        work.start(run)
+
+    for number in range(6):
+        job(number)
+    running = asyncio.create_task(work.run())
+    await passing(10)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert (began, most, work.running, len(work)) == ([0, 1, 2, 3, 4, 5], 2, 0, 0)
+
+
+def test_background_work_without_slots_is_refused() -> None:
+    with pytest.raises(ValueError, match="none would ever run"):
+        BackgroundWork(limit=0)
+
+
+@given(st.integers(1, 30), st.floats(0, 200))
+def test_waits_double_up_to_the_limit_and_end_with_the_time(attempt: int, elapsed: float) -> None:
+    delay = Retrying(0.2, 10, 120).delay_s(attempt, elapsed)
+    wanted = min(0.2 * 2 ** (attempt - 1), 10)
+    assert delay == (wanted if elapsed + wanted <= 120 else None)
+
+
+async def test_retry_goes_on_until_it_works(virtual_time: VirtualTime) -> None:
+    attempts = 0
+
+    async def third_time_lucky() -> str:
+        nonlocal attempts
+        attempts += 1
+        if attempts < 3:
+            raise OSError("not yet")
+        return "done"
+
+    began = virtual_time.time()
+    assert await retry(third_time_lucky) == "done"
+    assert virtual_time.time() - began == pytest.approx(0.6)
+
+
+async def test_retry_ends_at_once_for_a_permanent_error_and_raises_its_cause() -> None:
+    attempts = 0
+
+    async def hopeless() -> None:
+        nonlocal attempts
+        attempts += 1
+        raise Permanent from PermissionError("never")
+
+    with pytest.raises(PermissionError):
+        await retry(hopeless)
+    assert attempts == 1
+
+
+async def test_retry_raises_the_last_error_when_time_is_up(virtual_time: VirtualTime) -> None:
+    async def never() -> None:
+        raise OSError("still not")
+
+    with pytest.raises(OSError, match="still not"):
+        await retry(never, Retrying(1, 10, 20))
+    assert virtual_time.time() > 0
+
+
+def test_joined_errors_are_permanent_when_one_is() -> None:
+    assert is_permanent(ExceptionGroup("both", [OSError(), ExceptionGroup("inner", [Permanent()])]))
+    assert not is_permanent(ExceptionGroup("both", [OSError(), ValueError()]))
+
+
+async def test_a_channel_loses_nothing_and_keeps_order_with_many_senders() -> None:
+    channel: Channel[tuple[int, int]] = Channel()
+
+    async def sender(number: int) -> None:
+        for count in range(200):
+            channel.send((number, count))
+            if count % 7 == 0:
+                await asyncio.sleep(0)
+
+    async def receiver() -> list[tuple[int, int]]:
+        return [item async for item in channel]
+
+    receiving = asyncio.create_task(receiver())
+    async with asyncio.TaskGroup() as group:
+        for number in range(5):
+            group.create_task(sender(number))
+    channel.close()
+    received = await receiving
+    assert len(received) == 1000
+    for number in range(5):
+        assert [count for who, count in received if who == number] == list(range(200))
+    with pytest.raises(ChannelClosed):
+        channel.send((0, 0))
+
+
+async def test_a_receiver_that_is_cancelled_when_woken_passes_the_item_on() -> None:
+    channel: Channel[int] = Channel()
+    first, second = asyncio.create_task(channel.receive()), asyncio.create_task(channel.receive())
+    await asyncio.sleep(0)
+    channel.send(7)
+    first.cancel()
+    assert await second == 7
+
+
+async def test_a_topic_never_waits_for_its_subscribers_and_cancelling_drops_the_rest() -> None:
+    log: list[str] = []
+    topic: Topic[int] = Topic(lambda: log.append("first"), lambda: log.append("last"))
+    slow, fast = topic.subscribe(), topic.subscribe()
+    for number in range(1000):
+        topic.publish(number)
+    slow.cancel()
+    topic.publish(1000)
+    assert [item async for item in slow] == []
+    received = []
+    async for item in fast:
+        received.append(item)
+        if item == 1000:
+            fast.cancel()
+    assert received == list(range(1001))
+    assert log == ["first", "last"]
+    with topic.subscribe():
+        assert len(topic) == 1
+    assert len(topic) == 0
+
+
+def test_finalizers_are_added_once_and_others_keep_their_order() -> None:
+    obj = config_map()
+    obj.metadata.finalizers = ["x", "y"]
+    assert add_finalizer(obj, "mine")
+    assert not add_finalizer(obj, "mine")
+    assert remove_finalizer(obj, "x")
+    assert not remove_finalizer(obj, "x")
+    assert obj.metadata.finalizers == ["y", "mine"]
+    obj.metadata.deletion_timestamp = NOW
+    with pytest.raises(ValueError, match="is being deleted"):
+        add_finalizer(obj, "late")
+
+
+def test_an_object_has_at_most_one_controller() -> None:
+    owner, other, child = config_map("o", "u1"), config_map("p", "u2"), config_map("c")
+    assert set_controller(owner, child)
+    assert not set_controller(owner, child)
+    with pytest.raises(AlreadyOwned, match=r"ConfigMap default/c is controlled by ConfigMap o already"):
+        set_controller(other, child)
+    assert add_owner(other, child)
+    assert not add_owner(other, child)
+    assert is_controlled_by(child, owner)
+    assert not is_controlled_by(child, other)
+    assert is_owned_by(child, other)
+    assert [ref.controller for ref in child.metadata.owner_references] == [True, None]
+
+
+def test_an_owner_of_another_namespace_is_refused() -> None:
+    child = ConfigMap(metadata=ObjectMeta(name="c", namespace="elsewhere"))
+    with pytest.raises(ValueError, match="same namespace"):
+        set_controller(config_map("o", "u1"), child)
+
+
+JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda x: st.lists(x, max_size=3))
+
+
+@given(st.dictionaries(st.text(max_size=5), JSON, max_size=5), st.randoms())
+def test_equal_data_has_equal_hashes_whatever_the_order(data: dict[str, object], random: object) -> None:
+    items = list(data.items())
+    random.shuffle(items)  # type: ignore[attr-defined]
+    assert data_hash(dict(items)) == data_hash(data)
+
+
+@given(st.text("abc-", min_size=1, max_size=80), st.integers(), st.none() | st.integers(0, 99))
+def test_names_of_children_fit_and_tell_parents_apart(parent: str, data: int, number: int | None) -> None:
+    name = hashed_name(parent, data, number)
+    assert len(name) <= 63
+    assert name != hashed_name(f"{parent}b", data, number)
+    assert name != hashed_name(parent, data + 1, number)
+
+
+def test_children_are_current_or_stale_by_name() -> None:
+    names = [hashed_name("web", {"image": "b"}, n) for n in range(2)]
+    children = [config_map(names[0]), config_map(hashed_name("web", {"image": "a"}, 0))]
+    current, stale = split_children(children, names)
+    assert ([c.metadata.name for c in current], len(stale)) == ([names[0]], 1)
+
+
+def test_a_conditions_time_moves_only_with_its_status() -> None:
+    conditions: list[Condition] = []
+    later = NOW + timedelta(seconds=60)
+    assert set_condition(conditions, "Ready", False, reason="Starting", now=NOW, generation=1)
+    assert not set_condition(conditions, "Ready", False, reason="Starting", now=later, generation=1)
+    assert set_condition(conditions, "Ready", "False", reason="Waiting", now=later, generation=2)
+    ready = find_condition(conditions, "Ready")
+    assert ready is not None
+    assert ready.last_transition_time == NOW
+    assert set_condition(conditions, "Ready", True, reason="Up", now=later, generation=2)
+    assert is_true(conditions, "Ready", generation=2)
+    assert not is_true(conditions, "Ready", generation=3)
+    assert remove_condition(conditions, "Ready")
+    assert not remove_condition(conditions, "Ready")
+
+
+def test_a_pod_is_hashable_data_too() -> None:
+    pod = Pod(metadata=ObjectMeta(name="p"))
+    assert data_hash(pod) == data_hash(pod.deep_copy())
