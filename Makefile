@@ -25,6 +25,7 @@ check: setup ## Quick gate: format, lint, types, import contracts, tidy, fast te
 	.venv/bin/ruff format --check -q
 	.venv/bin/ruff check -q
 	.venv/bin/mypy
+	.venv/bin/pyright
 	.venv/bin/lint-imports
 	$(PY) -m pytest -q -n 2 -m "not slow and not nightly" tests
 

@@ -173,7 +173,10 @@ def main() -> None:
         model, size, kind = row
         rival = jar if options.rivals == "all" or row in RIVALS.get(options.rivals, set()) else None
         rows.append(measure(model, size, liveness=kind == "liveness", jar=rival, with_python=size <= 4))
-        print(f"{model} {size} {kind} done", file=sys.stderr)
+        shown = {
+            name: each["seconds"] for name, each in rows[-1].items() if isinstance(each, dict) and "seconds" in each
+        }
+        print(f"{model} {size} {kind}: {shown}", file=sys.stderr)
     host = {"python": sys.version.split()[0], "cpus": os.cpu_count(), "load": [round(n, 1) for n in os.getloadavg()]}
     print(json.dumps({**host, "rows": rows, "aims": aims(rows)}, indent=2))
 

@@ -63,6 +63,15 @@ async def test_connections_are_kept_from_call_to_call(api: AdmissionApi) -> None
     assert (len(hook.requests), hook.connections) == (3, 1)
 
 
+async def test_a_webhook_that_hangs_up_between_calls_is_called_anew(api: AdmissionApi) -> None:
+    async with webhook(allow) as hook:
+        hook.hangs_up = True
+        await api.register("Validating", hook)
+        for name in "abc":
+            await api.create(CONFIGMAPS, name)
+    assert (len(hook.requests), hook.connections) == (3, 3)
+
+
 @pytest.mark.parametrize(
     ("status", "code", "reason", "message"),
     [
@@ -247,3 +256,18 @@ async def test_a_write_that_others_overtake_is_admitted_again_for_what_it_has_be
     assert final.body["data"] == {"x": "0", "y": "1", "z": "1"}
     assert slow.requests[-1]["object"]["data"] == final.body["data"]
     assert len(slow.requests) == 3
+
+
+async def test_a_change_of_scale_is_shown_as_a_scale_and_may_be_limited(api: AdmissionApi) -> None:
+    await api.define_widgets()
+    await api.create(WIDGETS, "w", spec={"size": 1})
+    rule = {"operations": ["UPDATE"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/scale"]}
+    async with webhook(patching({"op": "replace", "path": "/spec/replicas", "value": 3})) as hook:
+        await api.register("Mutating", hook, rules=[rule])
+        scaled = await api.merge(f"{WIDGETS}/w/scale", {"spec": {"replicas": 9}})
+    (request,) = hook.requests
+    assert request["kind"] == {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+    assert (request["resource"]["resource"], request["subResource"]) == ("widgets", "scale")
+    assert (request["object"]["spec"], request["oldObject"]["spec"]) == ({"replicas": 9}, {"replicas": 1})
+    assert scaled.body["spec"] == {"replicas": 3}
+    assert (await api.get(f"{WIDGETS}/w")).body["spec"]["size"] == 3

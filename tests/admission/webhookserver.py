@@ -68,17 +68,23 @@ class Webhook:
         self.requests: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.connections = 0
+        self.open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self.port = 0
         self.code = 200
         self.is_silent = False
         """Whether it takes requests and never answers."""
         self.wrong_uid = False
+        self.hangs_up = False
+        """Whether it closes the connection after each answer, without saying so."""
 
     def client_config(self, path: str = "/") -> dict[str, Any]:
         return {"url": f"https://127.0.0.1:{self.port}{path}", "caBundle": authority()[0]}
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self.open[task] = writer
         try:
             while (head := await reader.readuntil(b"\r\n\r\n")) is not None:
                 lines = head.decode().split("\r\n")
@@ -92,10 +98,12 @@ class Webhook:
                 body = self._answer(review)
                 writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%b" % (self.code, len(body), body))
                 await writer.drain()
+                if self.hangs_up:
+                    return
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
-            writer.transport.abort()
+            writer.close()
 
     def _answer(self, review: dict[str, Any]) -> bytes:
         uid = "another" if self.wrong_uid else review["request"]["uid"]
@@ -112,6 +120,10 @@ async def webhook(respond: Respond) -> AsyncIterator[Webhook]:
         yield hook
     finally:
         server.close()
+        for writer in hook.open.values():
+            writer.transport.abort()
+        if hook.open:
+            await asyncio.wait(hook.open)
 
 
 def allow(request: dict[str, Any]) -> dict[str, Any]:

@@ -24,3 +24,11 @@ async def test_apply_that_changes_a_value_is_a_write_with_a_new_time(api: Api) -
     again = await api.apply(f"{CONFIGMAPS}/a?fieldManager=m", {**config(), "data": {"x": "2"}})
     assert again.version != first.version
     assert again.metadata["managedFields"][0]["time"] != first.metadata["managedFields"][0]["time"]
+
+
+async def test_a_version_that_is_no_text_is_refused_with_its_type(api: Api) -> None:
+    await api.create(CONFIGMAPS, "a")
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "resourceVersion": 7}}
+    refused = await api.apply(f"{CONFIGMAPS}/a?fieldManager=m", body)
+    assert "failed to create typed patch object" in refused.body["message"]
+    assert ".metadata.resourceVersion: expected string" in refused.body["message"]

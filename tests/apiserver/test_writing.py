@@ -175,3 +175,42 @@ async def test_store_that_cannot_write_answers_so_and_reads_go_on(
     monkeypatch.setattr(api.server.store, "commit", fail)
     assert (await api("POST", CONFIGMAPS, {"metadata": {"name": "b"}})).code == code
     assert (await api.get(CONFIGMAPS)).names == ["a"]
+
+
+@pytest.mark.parametrize("metadata", [-1, "x", [], True])
+async def test_a_patch_that_makes_metadata_something_else_is_refused(api: Api, metadata: object) -> None:
+    await api.create(CONFIGMAPS, "a")
+    refused = await api.merge(f"{CONFIGMAPS}/a", {"metadata": metadata})
+    assert (refused.code, refused.body["reason"]) == (422, "Invalid")
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"spec": 1},
+        {"spec": {"replicas": "1"}},
+        {"spec": {"replicas": 2**40}},
+        {"metadata": []},
+        {"metadata": {"uid": 1}},
+    ],
+)
+async def test_a_scale_of_another_shape_is_refused(api: Api, patch: object) -> None:
+    await api.define_widgets()
+    await api.create(WIDGETS, "w", spec={"size": 1})
+    refused = await api.merge(f"{WIDGETS}/w/scale", patch)
+    assert (refused.code, refused.body["reason"]) == (400, "BadRequest")
+    assert (await api.get(f"{WIDGETS}/w")).body["spec"]["size"] == 1
+
+
+@pytest.mark.parametrize("size", [2**64, 1e20, 2**63])
+async def test_a_number_beyond_64_bits_is_refused_and_named(api: Api, size: float) -> None:
+    await api.define_widgets()
+    refused = await api("POST", WIDGETS, {"metadata": {"name": "w"}, "spec": {"size": size}})
+    assert (refused.code, refused.body["reason"]) == (422, "Invalid")
+
+
+async def test_a_patch_that_says_another_version_in_no_version_s_shape_is_refused(api: Api) -> None:
+    await api.create(CONFIGMAPS, "a")
+    refused = await api.merge(f"{CONFIGMAPS}/a", {"apiVersion": "a/b/c"})
+    assert (refused.code, refused.body["reason"]) == (422, "Invalid")
+    assert "unexpected GroupVersion string: a/b/c" in refused.body["message"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.check.naive import Naive
 
 from attractor.check import (
     Map,
@@ -23,6 +22,7 @@ from attractor.check import (
     var,
 )
 from attractor.check.splitting import conjuncts
+from tests.check.naive import Naive
 
 ENGINES = ["python", "native"]
 

@@ -95,8 +95,9 @@ def test_a_watch_streams_changes_and_resumes_where_it_ended(official: client.Api
     core.patch_namespaced_config_map("a", namespace, {"data": {"x": "1"}})
     core.delete_namespaced_config_map("b", namespace)
     stream = watch.Watch()
+    options = {"resource_version": since, "label_selector": "set=one", "timeout_seconds": 20}
     seen = []
-    for event in stream.stream(core.list_namespaced_config_map, namespace, resource_version=since, timeout_seconds=20):
+    for event in stream.stream(core.list_namespaced_config_map, namespace, **options):
         assert isinstance(event["object"], client.V1ConfigMap)
         seen.append((event["type"], event["object"].metadata.name))
         if len(seen) == 3:
@@ -155,8 +156,8 @@ def test_the_dynamic_client_discovers_applies_and_watches(official: client.ApiCl
     body = {"apiVersion": f"{GROUP}/{VERSION}", "kind": "Gadget", "metadata": {"name": "g"}, "spec": {"size": 1}}
     applied = gadgets.server_side_apply(body=body, namespace=namespace, name="g", field_manager="me")
     assert applied.metadata.managedFields[0].manager == "me"
+    body["spec"] = {"size": 2}
     with pytest.raises(ApiException) as conflict:
-        body["spec"] = {"size": 2}
         gadgets.server_side_apply(body=body, namespace=namespace, name="g", field_manager="you")
     assert conflict.value.status == 409
     forced = gadgets.server_side_apply(

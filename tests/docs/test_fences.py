@@ -45,3 +45,12 @@ LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
 def test_links_on_the_page_lead_somewhere(page: Path) -> None:
     broken = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
     assert not broken, f"{page.name} links to what is not there: {broken}"
+
+
+def test_index_lists_every_page() -> None:
+    index = (ROOT / "docs/README.md").read_text()
+    pages = [page for page in PAGES if page.parent.name in {"tutorial", "how-to", "explanation", "reference"}]
+    missing = [
+        str(page.relative_to(ROOT / "docs")) for page in pages if str(page.relative_to(ROOT / "docs")) not in index
+    ]
+    assert not missing, f"docs/README.md does not mention {missing}"

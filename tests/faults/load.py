@@ -49,10 +49,10 @@ async def conversation(server: Serving) -> AsyncIterator[Wire]:
 
 
 class State(NamedTuple):
-    """An object as its writer knows it; ``count`` is in two places of it, so that half a write would show."""
+    """An object as its writer knows it; ``number`` is in two places of it, so that half a write would show."""
 
     version: str
-    count: int
+    number: int
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Ledger:
         """Compare with what is there; then what is there is known."""
         for name, known in self.known.items():
             actual = found.get(name)
-            if name in self.doubtful and (actual.count if actual else None) == self.doubtful[name]:
+            if name in self.doubtful and (actual.number if actual else None) == self.doubtful[name]:
                 continue
             assert actual == known, f"{name} was acknowledged as {known} but is {actual}"
         unknown = {name for name in found if name not in self.known and name not in self.doubtful}

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from attractor.httpd.connection import Peer
+from attractor.httpd.connection import Connection, Peer
 from attractor.httpd.limits import DEFAULT_LIMITS
+from attractor.httpd.listener import Listener
 from attractor.httpd.metrics import Metrics
 from attractor.httpd.parser import HttpRequest
 from attractor.httpd.reply import Reply
@@ -50,6 +51,34 @@ async def test_more_pipelined_requests_than_are_read_ahead_are_all_answered() ->
         wire.send(b"".join(b"GET /%d HTTP/1.1\r\nHost: t\r\n\r\n" % number for number in range(500)))
         for number in range(500):
             assert (await wire.answer()).json["path"] == f"/{number}"
+
+
+async def test_large_pipelined_bodies_are_not_read_ahead_without_bound() -> None:
+    may_end, heard = asyncio.Event(), []
+
+    async def handler(request: HttpRequest, peer: Peer) -> Reply:
+        heard.append(len(request.body))
+        await may_end.wait()
+        return Reply(200)
+
+    limits = replace(DEFAULT_LIMITS, body_bytes=100_000)
+    async with listening(handler, limits) as listener, connected(listener.port) as wire:
+        (one,) = await first_connection(listener)
+        wire.send(
+            b"".join(b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 90000\r\n\r\n" + b"x" * 90_000 for _ in range(100))
+        )
+        await eventually(lambda: one._reads_paused)
+        waiting = sum(len(request.body) for request in one._parser.requests)
+        assert waiting < 20 * limits.body_bytes
+        may_end.set()
+        for _ in range(100):
+            assert (await wire.answer()).code == 200
+    assert heard == [90_000] * 100
+
+
+async def first_connection(listener: Listener) -> set[Connection]:
+    await eventually(lambda: listener.connections == 1)
+    return listener._shared.connections
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])

@@ -4,6 +4,7 @@ specification beside it holds, completely explored. ``docs/explanation/track-rec
 from __future__ import annotations
 
 import importlib
+import json
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from attractor.check import Spec, Verdict, check
 from attractor.check.engines import EngineName
+from attractor.cli.main import main
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "track-record.md"
 SPECS = "attractor.check.specs"
@@ -52,7 +54,7 @@ class Bug:
         """What shows it again."""
         words = ["attractor", "check", f"{SPECS}.{self.spec}"]
         words += [word for name, value in self.constants.items() for word in ("--const", f"{name}={value}")]
-        return shlex.join(words if self.claim == "deadlock" else [*words, "--property", self.claim])
+        return shlex.join([*words, "--property", self.claim])
 
 
 def load(path: str) -> type[Spec]:
@@ -242,15 +244,16 @@ def identity(bug: Bug) -> str:
     return "-".join([bug.spec.rsplit(":", 1)[1], *bug.constants, bug.claim])
 
 
-def judged(spec: Spec, name: str, engine: EngineName = "native") -> Verdict:
-    """The verdict on one property; deadlock is always judged."""
-    return check(spec, engine=engine, properties=() if name == "deadlock" else (name,))
+def judged(spec: Spec, name: str, engine: EngineName = "native", *, stop_at_first: bool = False) -> Verdict:
+    """The verdict on one property; deadlock is judged only where it is the one."""
+    names = () if name == "deadlock" else (name,)
+    return check(spec, engine=engine, properties=names, deadlock=not names, stop_at_first=stop_at_first)
 
 
 @pytest.mark.parametrize("engine", ["native", "python"])
 @pytest.mark.parametrize("bug", BUGS, ids=identity)
 def test_the_seeded_bug_is_found_by_a_short_trace(bug: Bug, engine: EngineName) -> None:
-    trace = judged(bug.seeded(), bug.claim, engine).assert_violated(bug.claim)
+    trace = judged(bug.seeded(), bug.claim, engine, stop_at_first=True).assert_violated(bug.claim)
     assert (len(trace), trace.loop) == (bug.steps, bug.loop), trace.text()
 
 
@@ -266,6 +269,17 @@ def test_there_are_at_least_twenty_five_bugs_of_many_kinds_in_every_specificatio
     assert len({(bug.spec, bug.claim, tuple(bug.constants)) for bug in BUGS}) == len(BUGS) >= 25
     assert len({bug.kind for bug in BUGS}) >= 15
     assert {bug.sound for bug in BUGS} >= {WQ, CLOCK, CLUSTER, APP, UPGRADE, COMMIT, PETERSON, TABLE, IRSA}
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=identity)
+def test_the_command_shows_the_bug_again(
+    bug: Bug, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*shlex.split(bug.command)[1:], "--json"]) == 1
+    printed = json.loads(capsys.readouterr().out)
+    (claim,) = [each for each in printed["properties"] if each["name"] == bug.claim]
+    assert (claim["verdict"], len(claim["trace"]["steps"])) == ("violated", bug.steps)
 
 
 def row(bug: Bug) -> str:

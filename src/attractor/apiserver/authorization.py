@@ -51,6 +51,7 @@ class Authorizer(Protocol):
 
     def decide(self, user: User, attributes: Attributes, snapshot: Snapshot) -> Decision:
         """Whether the user may do it, as of the snapshot."""
+        ...
 
 
 class AnonymousRead:

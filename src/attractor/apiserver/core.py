@@ -175,7 +175,8 @@ class _Reader:
     """Reads the options and the body that a verb has."""
 
     def __init__(self, request: Request, target: Target, kind: Kind, verb: Verb) -> None:
-        self.request, self.target, self.kind, self.verb = request, target, kind, verb
+        self.request, self.target, self.kind = request, target, kind
+        self.verb: Verb = verb
 
     def operation(self) -> Operation:
         """The whole operation."""
@@ -201,8 +202,8 @@ class _Reader:
 
     def _patch(self) -> Operation:
         said = bodies.media_type(self.request.content_type)
-        accepted = [one for one in _PATCH_TYPES if one != STRATEGIC_PATCH or not self.kind.is_custom]
-        patch_type = next((one for one in accepted if one == said), None)
+        accepted: list[PatchType] = [one for one in _PATCH_TYPES if one != STRATEGIC_PATCH or not self.kind.is_custom]
+        patch_type: PatchType | None = next((one for one in accepted if one == said), None)
         if patch_type is None:
             raise bodies.unsupported(accepted)
         write = options.write_options(self.request.query, "PatchOptions", is_apply=patch_type == APPLY_PATCH)

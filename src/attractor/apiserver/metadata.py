@@ -159,3 +159,11 @@ def deduplicate_owners(metadata: JsonObject) -> list[str]:
         f".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
         f"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
     ]
+
+
+def set_managed_fields(metadata: JsonObject, entries: list[JsonObject]) -> None:
+    """Write the owners of fields into metadata; no owners, no field."""
+    if entries:
+        metadata["managedFields"] = entries
+    else:
+        metadata.pop("managedFields", None)

@@ -122,6 +122,7 @@ class Outside(Protocol):
 
     async def answer(self, questions: Sequence[Question]) -> Sequence[Answer]:
         """The answers, in order; what cannot be answered is an ``Answer`` with a failure, never an exception."""
+        ...
 
 
 class NobodyOutside:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.apiserver.authorization import Attributes
 from attractor.apiserver.decoding import decode_object
+from attractor.apiserver.metadata import set_managed_fields
 from attractor.apiserver.operation import User
 from attractor.apiserver.response import JsonBody, Response
-from attractor.apiserver.verbs.create import set_managed_fields
 from attractor.objects.errors import BadRequest, Invalid
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind
@@ -161,9 +161,8 @@ def _local_access(obj: JsonObject, call: Call, reviewer: Reviewer) -> JsonObject
 
 def _decided(obj: JsonObject, user: User, call: Call, reviewer: Reviewer) -> JsonObject:
     decision = reviewer.authorizer.decide(user, _attributes(obj["spec"]), call.txn.snapshot)
-    obj["status"] = {"allowed": decision.allowed}
-    if decision.reason:
-        obj["status"]["reason"] = decision.reason
+    reason = {"reason": decision.reason} if decision.reason else {}
+    obj["status"] = {"allowed": decision.allowed, **reason}
     return obj
 
 

@@ -24,18 +24,23 @@ class Source(Protocol):
 
     def now(self) -> str:
         """The time, as ``metav1.Time`` writes it."""
+        ...
 
     def now_micro(self) -> str:
         """The time, as ``metav1.MicroTime`` writes it."""
+        ...
 
     def uid(self) -> str:
         """A fresh uid."""
+        ...
 
     def suffix(self) -> str:
         """Five characters that make a generated name unlikely to be taken."""
+        ...
 
     def draw(self, below: int) -> int:
         """A number from 0 up to but not including ``below``, for allocations."""
+        ...
 
 
 class Transaction:
@@ -58,6 +63,7 @@ class Transaction:
         self.puts: dict[str, bytes] = {}
         self.deletes: set[str] = set()
         self._now: str | None = None
+        self._has_any: dict[str, bool] = {}
 
     @property
     def now(self) -> str:
@@ -102,6 +108,13 @@ class Transaction:
     def range(self, prefix: str, *, after: str = "", limit: int = 0) -> Sequence[Entry]:
         """Entries under a prefix, as of the snapshot; not compared."""
         return self.snapshot.range(prefix, after=after, limit=limit)
+
+    def has_any(self, prefix: str) -> bool:
+        """Whether the snapshot has anything under a prefix; looked up once, however often it is asked."""
+        found = self._has_any.get(prefix)
+        if found is None:
+            found = self._has_any[prefix] = bool(self.snapshot.range(prefix, limit=1))
+        return found
 
     def put(self, key: str, value: bytes) -> None:
         """Write a value."""

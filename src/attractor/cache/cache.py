@@ -199,10 +199,10 @@ class Cache:
             else:
                 informer.core.unsure(written.key)
 
-    def deleting(self, info: ResourceInfo, key: Key) -> None:
-        """This process is about to delete an object."""
+    def sending(self, info: ResourceInfo, key: Key) -> None:
+        """This process is about to write an object."""
         for informer, _ in self._views(info, key):
-            informer.core.deleting(key)
+            informer.core.sending(key)
 
     def deleted(self, info: ResourceInfo, key: Key, uid: str) -> None:
         """The server removed an object on behalf of this process."""
@@ -210,10 +210,10 @@ class Cache:
             informer.core.deleted(key, uid)
             informer.wake()
 
-    def delete_ended(self, info: ResourceInfo, key: Key) -> None:
-        """The delete is over."""
+    def settled(self, info: ResourceInfo, key: Key) -> None:
+        """The write is over."""
         for informer, _ in self._views(info, key):
-            informer.core.delete_ended(key)
+            informer.core.settled(key)
 
     def unsure(self, info: ResourceInfo, key: Key) -> None:
         """What the server has is not known, or known to be something else."""

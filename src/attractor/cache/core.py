@@ -58,6 +58,7 @@ class Wrote(NamedTuple):
     """This process wrote the object; None when it then no longer is in this view's scope."""
 
     object: EncodedObject | None
+    uid: str
     version: str
     order: int
     """When the write was acknowledged, counted in this view's own steps."""
@@ -78,6 +79,18 @@ class Unsure(NamedTuple):
 
 
 Floor: TypeAlias = Wrote | Removed | Unsure
+
+
+class InFlight(NamedTuple):
+    """Own writes of one object that are under way, and what the server told of it meanwhile."""
+
+    sent: int = 1
+    overlapped: bool = False
+    """Whether there were two at once: then their answers do not tell which one came last."""
+    ended: frozenset[str] = frozenset()
+    """The uids whose end was told."""
+    was_listed: bool = False
+    """Whether the collection was listed."""
 
 
 class ViewState(NamedTuple):
@@ -114,8 +127,8 @@ class ViewCore:
         self._reached = reached
         self._floors: dict[Key, Floor] = {}
         """Own writes that the watch has not caught up with."""
-        self._deleting: dict[Key, tuple[int, frozenset[str]]] = {}
-        """How many deletes are under way, and the uids whose end was told meanwhile."""
+        self._in_flight: dict[Key, InFlight] = {}
+        """Own writes that were sent and are not answered."""
         self._staged: dict[Key, EncodedObject] | None = None
         """The initial state while it is coming in pieces."""
         self._order = 0
@@ -169,6 +182,7 @@ class ViewCore:
             changes.append(Added(obj, is_initial=not self.is_synced) if old is None else Updated(old, obj))
         self.version = version
         self.is_synced = True
+        self._in_flight = {key: flight._replace(was_listed=True) for key, flight in self._in_flight.items()}
         # A list that was asked for after a write was acknowledged shows it, whatever the versions say.
         self._settle(lambda key, floor: floor.order <= begun or self._is_shown_by_list(key, floor))
         return changes
@@ -182,9 +196,9 @@ class ViewCore:
     def observe(self, event_type: EventType, obj: EncodedObject) -> Change | None:
         """One event of the watch; None when it says nothing new."""
         change = self._changed(event_type, obj)
-        if event_type == "DELETED" and obj.key in self._deleting:
-            count, ended = self._deleting[obj.key]
-            self._deleting[obj.key] = (count, ended | {obj.uid})
+        flight = self._in_flight.get(obj.key)
+        if event_type == "DELETED" and flight is not None:
+            self._in_flight[obj.key] = flight._replace(ended=flight.ended | {obj.uid})
         self.advance(obj.resource_version)
         floor = self._floors.get(obj.key)
         is_end = event_type == "DELETED" and isinstance(floor, Removed) and floor.uid == obj.uid
@@ -226,40 +240,50 @@ class ViewCore:
 
     # What this process does.
 
+    def sending(self, key: Key) -> None:
+        """A write is about to be sent; ``settled`` follows in any case."""
+        flight = self._in_flight.get(key)
+        self._in_flight[key] = InFlight() if flight is None else flight._replace(sent=flight.sent + 1, overlapped=True)
+
+    def settled(self, key: Key) -> None:
+        """The write was answered or failed; what came of it was told before."""
+        flight = self._in_flight.pop(key, None)
+        if flight is not None and flight.sent > 1:
+            self._in_flight[key] = flight._replace(sent=flight.sent - 1)
+
     def wrote(self, obj: EncodedObject, *, in_scope: bool = True) -> None:
         """A write was acknowledged; the answer is the object as stored, and may have left this view's scope with it."""
         self._order += 1
-        seen, floor = self.seen.get(obj.key), self._floors.get(obj.key)
-        is_seen = (
-            seen is not None and seen.uid == obj.uid and self._reached(seen.resource_version, obj.resource_version)
-        )
-        is_older = isinstance(floor, Wrote) and self._reached(floor.version, obj.resource_version)
-        if is_older:
-            return
-        made = Wrote(obj if in_scope else None, obj.resource_version, self._order)
+        made = Wrote(obj if in_scope else None, obj.uid, obj.resource_version, self._order)
+        floor, seen = self._floors.get(obj.key), self.seen.get(obj.key)
+        is_same = seen is not None and seen.uid == obj.uid
+        is_seen = is_same and seen is not None and self._reached(seen.resource_version, obj.resource_version)
+        match floor:
+            case Wrote() if self._reached(floor.version, obj.resource_version):
+                return
+            case Removed() if floor.uid == obj.uid:
+                return
+            case Wrote():
+                pass
+            case _ if self._in_flight.get(obj.key, InFlight()).overlapped:
+                self.unsure(obj.key)
+                return
         if is_seen or self._is_told(made):
             self._floors.pop(obj.key, None)
         else:
             self._floors[obj.key] = made
 
-    def deleting(self, key: Key) -> None:
-        """A delete is about to be sent; ``delete_ended`` follows in any case."""
-        count, ended = self._deleting.get(key, (0, frozenset()))
-        self._deleting[key] = (count + 1, ended)
-
-    def delete_ended(self, key: Key) -> None:
-        """The delete was answered or failed; what came of it was told before."""
-        count, ended = self._deleting.pop(key)
-        if count > 1:
-            self._deleting[key] = (count - 1, ended)
-
     def deleted(self, key: Key, uid: str) -> None:
         """A delete was acknowledged and the object is gone; an empty uid where the answer did not say which one."""
-        _, ended = self._deleting.get(key, (0, frozenset()))
-        if not uid:
+        floor, flight = self._floors.get(key), self._in_flight.get(key, InFlight())
+        seen = self.seen.get(key)
+        is_same = isinstance(floor, Wrote | Removed) and floor.uid == uid
+        is_missed = flight.was_listed and (seen is None or seen.uid != uid)
+        if uid in flight.ended:
+            if is_same:
+                del self._floors[key]
+        elif not uid or is_missed or (flight.overlapped and not is_same):
             self.unsure(key)
-        elif uid in ended:
-            self._floors.pop(key, None)
         else:
             self._remove(key, uid)
 
@@ -340,5 +364,5 @@ class ViewCore:
             self.seen.put(obj)
         self._floors = dict(state.floors)
         self._order = max((floor.order for floor in self._floors.values()), default=0)
-        self._deleting, self._staged = {}, None
+        self._in_flight, self._staged = {}, None
         self.version, self.is_synced = state.version, state.is_synced

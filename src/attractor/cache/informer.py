@@ -44,6 +44,7 @@ from attractor.cache.reflector import (
     Watching,
 )
 from attractor.cache.scope import Scope, labels_of
+from attractor.client.codec import collecting_later
 from attractor.client.errors import AnswerLost
 from attractor.client.events import Bookmark, WatchEvent
 from attractor.client.kinds import Encoded, EncodedObject, MetadataOnly, name_of
@@ -208,7 +209,9 @@ class Informer(Generic[T]):
         self, namespace: str = "", *, label_selector: object = None, index: tuple[str, str] | None = None
     ) -> list[T]:
         """The objects in the order of their keys, chosen by namespace, labels and one index value."""
-        return [self.decode(obj) for obj in await self.select(namespace, label_selector=label_selector, index=index)]
+        found = await self.select(namespace, label_selector=label_selector, index=index)
+        with collecting_later():
+            return [self.decode(obj) for obj in found]
 
     async def keys(self, namespace: str = "", *, index: tuple[str, str] | None = None) -> Sequence[Key]:
         """The same, without decoding anything."""

@@ -29,6 +29,7 @@ class Checkable(Protocol):
 
     def compile(self) -> Model:
         """The model to explore."""
+        ...
 
 
 def check(
@@ -98,7 +99,7 @@ def simulate(
     settings = Settings(properties=frozenset(wanted), deadlock=deadlock, on_progress=on_progress)
     started = time.monotonic()
     walk = Simulation(model, settings, runs=runs, depth=depth, seed=seed).run()
-    return Judgement(repr(spec), model, wanted, settings, "python").verdict(walk, "simulation", started)
+    return Judgement(repr(spec), model, wanted, settings, "python").verdict(walk, "simulation", started)  # pyright: ignore[reportArgumentType]
 
 
 def selected(model: Model, names: Iterable[str] | None) -> list[int]:
@@ -120,7 +121,7 @@ class Judgement:
         self.model = model
         self.wanted = wanted
         self.settings = settings
-        self.engine = engine
+        self.engine: EngineName = engine
         self.warnings: list[str] = []
 
     def verdict(self, exploration: Exploration, engine: str, started: float) -> Verdict:
@@ -240,6 +241,7 @@ class Promise:
         self.exploration = exploration
         self.runs = runs
         self.tracer = Tracer(exploration, title)
+        self._masks: dict[int, bytearray] = {}
 
     def verdict(self) -> PropertyVerdict:
         """Holds if no case is broken."""
@@ -258,7 +260,7 @@ class Promise:
 
     def query(self, case: Case) -> Query:
         """What a run that breaks the promise looks like."""
-        promise = self.exploration.mask(case.operands[-1])
+        promise = self._mask(case.operands[-1])
         missing = inverted(promise)
         everywhere = bytearray(b"\1" * len(promise))
         match self.claim.kind:
@@ -269,9 +271,14 @@ class Promise:
             case "eventually_always":
                 return Query(everywhere, everywhere, (missing,))
             case _:
-                premise = self.exploration.mask(case.operands[0])
+                premise = self._mask(case.operands[0])
                 pending = both(premise, missing)
                 return Query(pending if case.henceforth else missing, pending)
+
+    def _mask(self, predicate: int) -> bytearray:
+        if predicate not in self._masks:
+            self._masks[predicate] = self.exploration.mask(predicate)
+        return self._masks[predicate]
 
     def _initially(self, size: int) -> bytearray:
         mask = bytearray(size)
@@ -283,7 +290,7 @@ class Promise:
         """For ``until``: the shortest run that gives up the one before it has the other."""
         if self.claim.kind != "until":
             return None
-        hold, promise = (self.exploration.mask(operand) for operand in case.operands)
+        hold, promise = (self._mask(operand) for operand in case.operands)
         missing = inverted(promise)
         query = Query(missing, both(missing, self._initially(len(missing))))
         path = self.runs.shortest(query, both(missing, inverted(hold)))
@@ -300,7 +307,7 @@ class Promise:
     def _vacuous(self, case: Case) -> str | None:
         if self.claim.kind != "leads_to":
             return None
-        premise, promise = (self.exploration.mask(operand) for operand in case.operands)
+        premise, promise = (self._mask(operand) for operand in case.operands)
         if case.henceforth:
             premise = both(premise, self.runs.fair_from(premise))
             if not any(premise):

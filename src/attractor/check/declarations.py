@@ -95,7 +95,7 @@ class FieldsVariable(Variable):
 
     def declare(self, spec: Spec, model: Model) -> Any:
         """Add a slot for each field."""
-        record = self.initial(spec) if callable(self.initial) else self.initial
+        record: Any = self.initial(spec) if callable(self.initial) else self.initial
         refs = {
             each.name: model.add_slot(f"{self.name}.{each.name}", getattr(record, each.name))
             for each in dataclasses.fields(record)

@@ -15,6 +15,7 @@ try:
     HAS_KERNEL = True
 except ImportError:
     HAS_KERNEL = False
+    NativeFairGraph = NativeSearch = None  # type: ignore[assignment,misc]
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,15 +35,19 @@ class Runs(Protocol):
 
     def find(self, query: Query) -> Lasso | None:
         """A fair run that answers the query; None if there is none."""
+        ...
 
     def fair_from(self, allowed: bytearray) -> bytearray:
         """The states from which some fair run stays among ``allowed``."""
+        ...
 
     def shortest(self, query: Query, goal: bytearray) -> tuple[int, ...] | None:
         """The shortest run that goes from a start through allowed states to ``goal``."""
+        ...
 
     def ever_enabled(self) -> set[int]:
         """The fairness conditions that are enabled anywhere."""
+        ...
 
 
 def explore(
@@ -74,7 +79,7 @@ def explore(
         return DepthFirst(model, settings).run(), "python"
     if engine == "python" or not HAS_KERNEL:
         return Search(model, settings).run(), "python"
-    search = NativeSearch(model, settings)
+    search = NativeSearch(model, settings)  # pyright: ignore[reportOptionalCall]
     if resume:
         search.resume(resume)
     search.run()
@@ -85,6 +90,6 @@ def explore(
 
 def runs_of(exploration: Exploration) -> Runs:
     """The explored graph with the model's fairness, ready for queries."""
-    if HAS_KERNEL and isinstance(exploration, NativeSearch):
-        return NativeFairGraph(exploration)
+    if HAS_KERNEL and isinstance(exploration, NativeSearch):  # pyright: ignore[reportArgumentType]
+        return NativeFairGraph(exploration)  # pyright: ignore[reportOptionalCall, reportArgumentType]
     return FairGraph(exploration.graph(), exploration.initial(), exploration.model.fairness)

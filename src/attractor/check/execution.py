@@ -46,7 +46,7 @@ class Token:  # noqa: PLW1641 - hashing is one of the ways to look
     """A parameter whose identity the routine must not look at, so that one execution speaks for every instance."""
 
     __slots__ = ("number",)
-    __class__ = property(_lose)  # isinstance() must not see through a token
+    __class__ = property(_lose)  # pyright: ignore  # isinstance() must not see through a token
 
     def __init__(self, number: int) -> None:
         self.number = number

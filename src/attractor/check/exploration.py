@@ -110,24 +110,32 @@ class Exploration(Protocol):
 
     def key(self, state: State) -> State:
         """The state under which ``state`` is known: itself, or its representative if keys are interchangeable."""
+        ...
 
     def state(self, index: int) -> State:
         """The state with that index, in the order of discovery."""
+        ...
 
     def parent(self, index: int) -> int | None:
         """The state from which it was first reached; None for an initial state."""
+        ...
 
     def table_bytes(self) -> int:
         """The memory that the states take, with their predecessors and the index over them."""
+        ...
 
     def initial(self) -> list[int]:
         """The indices of the initial states."""
+        ...
 
     def successors(self, index: int) -> list[tuple[int, State]]:
         """The remembered steps out of a state: (action instance, state)."""
+        ...
 
     def graph(self) -> Graph:
         """Every step between explored states."""
+        ...
 
     def mask(self, predicate: int) -> bytearray:
         """For each state, one byte: whether the predicate is true there."""
+        ...

@@ -76,6 +76,8 @@ class Follower:
         for node in ast.walk(definition):
             if isinstance(node, ast.Name) and node.id == names[0]:
                 self._use(node, parents, bound)
+            elif isinstance(node, ast.Name) and node.id == "super":
+                self._use_super(function, node, parents, bound)
 
     def _use(self, node: ast.Name, parents: dict[ast.AST, ast.AST], bound: dict[str, Any]) -> None:
         attribute = parents[node]
@@ -91,8 +93,25 @@ class Follower:
         else:
             self._use_method(attribute, parents[attribute], bound)
 
+    def _use_super(
+        self, function: Callable[..., Any], node: ast.Name, parents: dict[ast.AST, ast.AST], bound: dict[str, Any]
+    ) -> None:
+        call = parents[node]
+        attribute = parents[call]
+        if not isinstance(call, ast.Call) or call.args or not isinstance(attribute, ast.Attribute):
+            raise Untraceable
+        owner = inspect.getclosurevars(function).nonlocals.get("__class__")
+        line = type(self.spec).__mro__
+        if owner not in line:
+            raise Untraceable
+        above = (vars(each).get(attribute.attr) for each in line[line.index(owner) + 1 :])
+        self._follow_member(next(filter(None, above), None), attribute, parents[attribute], bound)
+
     def _use_method(self, attribute: ast.Attribute, parent: ast.AST, bound: dict[str, Any]) -> None:
         member = inspect.getattr_static(type(self.spec), attribute.attr, None)
+        self._follow_member(member, attribute, parent, bound)
+
+    def _follow_member(self, member: Any, attribute: ast.Attribute, parent: ast.AST, bound: dict[str, Any]) -> None:
         if isinstance(member, words.Predicate | words.Action):
             member = member.function
         if isinstance(member, property) and member.fget is not None:

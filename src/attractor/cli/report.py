@@ -37,7 +37,12 @@ def lines(verdict: Verdict, paint: Paint, traces: Mapping[str, Path], *, coverag
         yield from _violation(each, paint, traces.get(each.name), shown)
     if verdict.bound and not verdict.violations():
         yield ""
-        yield f"{paint('inconclusive:', 'yellow', 'bold')} stopped at {verdict.bound}; what lies beyond was not seen"
+        yield f"{paint('inconclusive:', 'yellow', 'bold')} {_stopped(verdict.bound)}"
+
+
+def _stopped(bound: str) -> str:
+    where = bound if bound.startswith("interrupted") else f"stopped at {bound}"
+    return f"{where}; what lies beyond was not seen"
 
 
 def _table(verdict: Verdict, paint: Paint) -> Iterator[str]:
@@ -62,7 +67,7 @@ def _warnings(verdict: Verdict, paint: Paint) -> Iterator[str]:
     vacuous = [f"`{each.name}` says little: {each.vacuous}" for each in verdict.properties if each.vacuous]
     found = [*vacuous, *verdict.warnings]
     if verdict.bound and verdict.violations():
-        found.append(f"stopped at {verdict.bound}; what lies beyond was not seen")
+        found.append(_stopped(verdict.bound))
     if found or verdict.advice:
         yield ""
     yield from (f"{paint('warning:', 'yellow', 'bold')} {each}" for each in found)

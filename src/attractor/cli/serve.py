@@ -78,6 +78,13 @@ def register(commands: Any) -> None:
         metavar="DIR",
         help="where generated certificates are kept (default: $XDG_STATE_HOME/attractor)",
     )
+    parser.add_argument(
+        "--service-address",
+        action="append",
+        default=[],
+        metavar="NAMESPACE/NAME=HOST:PORT",
+        help="where webhooks behind a Service are reached, for cluster IPs are not routed; may be repeated",
+    )
     _add_security(parser)
     parser.add_argument(
         "--crds", type=Path, metavar="DIR", help="create or update the CustomResourceDefinitions in DIR"
@@ -142,6 +149,7 @@ class Settings:
     anonymous_read: bool
     crds: Path | None
     controllers: tuple[str, ...]
+    service_addresses: Mapping[tuple[str, str], tuple[str, int]]
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Settings:
@@ -175,6 +183,7 @@ class Settings:
             anonymous_read=args.anonymous_read,
             crds=args.crds,
             controllers=controllers,
+            service_addresses=dict(map(parse_service_address, args.service_address)),
         )
 
 
@@ -189,6 +198,23 @@ def parse_address(text: str) -> tuple[str, int]:
     if not colon or not port.isdigit() or int(port) > 65535:
         raise ServeError(f"--listen {text!r} is not an address", f"write HOST:PORT, such as {DEFAULT_LISTEN}")
     return host or "127.0.0.1", int(port)
+
+
+def parse_service_address(text: str) -> tuple[tuple[str, str], tuple[str, int]]:
+    """``NAMESPACE/NAME=HOST:PORT``; raises ``ServeError``.
+
+    >>> parse_service_address("default/hook=127.0.0.1:9443")
+    (('default', 'hook'), ('127.0.0.1', 9443))
+    """
+    service, _, address = text.partition("=")
+    namespace, _, name = service.partition("/")
+    host, _, port = address.rpartition(":")
+    if not (namespace and name and host and port.isdigit() and int(port) <= 65535):
+        raise ServeError(
+            f"--service-address {text!r} is not understood",
+            "write NAMESPACE/NAME=HOST:PORT, such as default/hook=127.0.0.1:9443",
+        )
+    return (namespace, name), (host.removeprefix("[").removesuffix("]"), int(port))
 
 
 def _state_dir() -> Path:
@@ -250,6 +276,7 @@ async def serving(settings: Settings) -> AsyncIterator[EmbeddedCluster]:
         controllers=settings.controllers,
         authenticator=Authenticator({**settings.tokens, token: ADMIN}),
         anonymous_read=settings.anonymous_read,
+        service_addresses=settings.service_addresses,
         root_ca=ca.decode("ascii") if ca else "",
     )
     async with contextlib.AsyncExitStack() as stack:

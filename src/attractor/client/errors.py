@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from attractor.objects.errors import ApiError, ServiceUnavailable, Timeout
+from attractor.objects.errors import ApiError, InsufficientStorage, ServiceUnavailable, Timeout
 
 
 class ServerUnreachable(ServiceUnavailable):
@@ -34,5 +34,5 @@ class ConfigError(Exception):
 
 
 def outcome_is_known(error: ApiError) -> bool:
-    """Whether a write that failed with this error certainly did not happen."""
-    return not isinstance(error, GarbledAnswer) and (not isinstance(error, Timeout) or bool(error.details))
+    """Whether a write that failed with this error certainly did not happen; a server's own failure does not say."""
+    return error.code < 500 or isinstance(error, ServerUnreachable | InsufficientStorage)

@@ -198,7 +198,10 @@ def _credentials(user: _Entry, cluster: _Entry, ca: bytes | None) -> Credentials
         raise ConfigError(f"{user.file}: auth-provider is no longer supported by Kubernetes; use an exec plugin")
     plugin = user.value.get("exec")
     if plugin:
-        return ExecPlugin(_exec_config(user.file, plugin, cluster, ca))
+        try:
+            return ExecPlugin(_exec_config(user.file, plugin, cluster, ca))
+        except ConfigError as error:
+            raise ConfigError(f"{user.file}: {error}") from error
     pair = _pair(user)
     token_file = user.path("tokenFile")
     if token_file is not None:
@@ -229,13 +232,13 @@ def _exec_config(file: Path, plugin: Any, cluster: _Entry, ca: bytes | None) -> 
     entry = _Entry(plugin, file)
     command = entry.text("command")
     if not command:
-        raise ConfigError(f"{file}: an exec plugin has no command")
+        raise ConfigError("an exec plugin has no command")
     if "/" in command:
         command = str(file.parent / command)
     try:
         environment = {item["name"]: item["value"] for item in plugin.get("env") or ()}
     except (KeyError, TypeError) as error:
-        raise ConfigError(f"{file}: the exec plugin's env should be a list of names and values") from error
+        raise ConfigError("the exec plugin's env should be a list of names and values") from error
     return ExecConfig(
         command=command,
         args=tuple(map(str, plugin.get("args") or ())),

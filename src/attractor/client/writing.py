@@ -47,19 +47,23 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 
 class WriteObserver(Protocol):
-    """Is told what this process wrote, before the writer goes on. Dry runs are not told."""
+    """Is told what this process writes, before the writer goes on. Dry runs are not told.
+
+    ``sending`` comes before a write of a known name, ``settled`` after it in any case, and between them what came of
+    it: ``wrote``, ``deleted``, ``unsure``, or nothing when the server refused and our view of the object may be right.
+    """
+
+    def sending(self, info: ResourceInfo, key: Key) -> None:
+        """A write is about to be sent."""
+
+    def settled(self, info: ResourceInfo, key: Key) -> None:
+        """The write was answered, or failed."""
 
     def wrote(self, info: ResourceInfo, written: EncodedObject) -> None:
         """The server stored this object."""
 
-    def deleting(self, info: ResourceInfo, key: Key) -> None:
-        """A delete is about to be sent; ``delete_ended`` follows in any case."""
-
     def deleted(self, info: ResourceInfo, key: Key, uid: str) -> None:
         """The server removed the object; ``uid`` is empty where the answer did not say."""
-
-    def delete_ended(self, info: ResourceInfo, key: Key) -> None:
-        """The delete was answered or failed; what came of it was told before."""
 
     def unsure(self, info: ResourceInfo, key: Key) -> None:
         """The object's state is not what it was thought to be, or no longer known: read it from the server."""
@@ -70,8 +74,12 @@ class _Deletion(msgspec.Struct, rename="camel"):
     deletion_grace_period_seconds: int | None = None
     finalizers: list[str] | None = None
 
+    @property
+    def is_held(self) -> bool:
+        return bool(self.finalizers or self.deletion_grace_period_seconds)
 
-class _Deleted(msgspec.Struct):
+
+class _Answer(msgspec.Struct):
     kind: str = ""
     metadata: _Deletion | None = None
 
@@ -290,7 +298,7 @@ class Writing(Requester):
             mapped, at = await self.mapping.find(kind), Key(*key)
         body = _delete_options(uid, resource_version, propagation, grace_period_s, dry_run)
         request = ClientRequest("DELETE", object_path(mapped, at), body=orjson.dumps(body))
-        with self._telling_failures(mapped.info, at, is_told=not dry_run), self._telling_deletion(mapped.info, at):
+        with self._telling(mapped.info, at, is_told=not dry_run):
             answer = (await self.request(request)).body
             if self.observer is not None and not dry_run:
                 self._tell_deleted(mapped.info, at, uid, answer)
@@ -345,55 +353,55 @@ class Writing(Requester):
     async def _write(
         self, mapped: Mapped, key: Key, request: ClientRequest, *, is_told: bool = True, subresource: str = ""
     ) -> bytes:
-        with self._telling_failures(mapped.info, key, is_told=is_told):
+        with self._telling(mapped.info, key, is_told=is_told):
             answer = (await self.request(request)).body
             if self.observer is not None and is_told:
                 if subresource in {"", "status", "finalize"}:
-                    self.observer.wrote(mapped.info, encoded(answer))
+                    self._tell_written(mapped.info, answer)
                 else:
                     self.observer.unsure(mapped.info, key)
         return answer
 
     @contextmanager
-    def _telling_failures(self, info: ResourceInfo, key: Key, *, is_told: bool) -> Iterator[None]:
-        """A failure that shows our view to be old, or leaves the outcome open, is told to the observer."""
+    def _telling(self, info: ResourceInfo, key: Key, *, is_told: bool) -> Iterator[None]:
+        """Tell the observer that a write begins and ends, and of failures that put our view of the object in doubt."""
+        observer = self.observer if is_told and key.name else None
+        if observer is None:
+            yield
+            return
+        observer.sending(info, key)
         try:
             yield
         except ApiError as error:
-            is_news = isinstance(error, Conflict | AlreadyExists | NotFound) or not outcome_is_known(error)
-            if is_news and is_told and key.name and self.observer is not None:
-                self.observer.unsure(info, key)
+            if isinstance(error, Conflict | AlreadyExists | NotFound) or not outcome_is_known(error):
+                observer.unsure(info, key)
             raise
         except BaseException:
-            if is_told and key.name and self.observer is not None:
-                self.observer.unsure(info, key)
+            observer.unsure(info, key)
             raise
-
-    @contextmanager
-    def _telling_deletion(self, info: ResourceInfo, key: Key) -> Iterator[None]:
-        """A delete is under way."""
-        observer = self.observer
-        if observer is not None:
-            observer.deleting(info, key)
-        try:
-            yield
         finally:
-            if observer is not None:
-                observer.delete_ended(info, key)
+            observer.settled(info, key)
+
+    def _tell_written(self, info: ResourceInfo, answer: bytes) -> None:
+        """Removing the last finalizer of an object that is to be deleted removes the object."""
+        assert self.observer is not None
+        meta, obj = msgspec.json.decode(answer, type=_Answer).metadata, encoded(answer)
+        if meta is not None and meta.deletion_timestamp and not meta.is_held:
+            self.observer.deleted(info, obj.key, obj.uid)
+        else:
+            self.observer.wrote(info, obj)
 
     def _tell_deleted(self, info: ResourceInfo, key: Key, uid: str, answer: bytes) -> None:
-        """An object that is still held by finalizers or a grace period was written, not removed."""
+        """An object that finalizers or a grace period still hold was written, not removed."""
         assert self.observer is not None
-        told = msgspec.json.decode(answer, type=_Deleted)
+        told = msgspec.json.decode(answer, type=_Answer)
         if told.kind == "Status" or told.metadata is None:
             uid = uid or str((parsed(answer).get("details") or {}).get("uid") or "")
             self.observer.deleted(info, key, uid)
-            return
-        meta, obj = told.metadata, encoded(answer)
-        if meta.deletion_timestamp and (meta.finalizers or meta.deletion_grace_period_seconds):
-            self.observer.wrote(info, obj)
+        elif told.metadata.deletion_timestamp and told.metadata.is_held:
+            self.observer.wrote(info, encoded(answer))
         else:
-            self.observer.deleted(info, key, obj.uid)
+            self.observer.deleted(info, key, encoded(answer).uid)
 
 
 def _json(obj: Resource | JsonObject) -> JsonObject:

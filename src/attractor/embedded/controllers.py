@@ -13,12 +13,17 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from attractor.apiserver.aggregation import PREFIX as ROLES
 from attractor.apiserver.aggregation import plan_aggregation
+from attractor.apiserver.authorization import AUTHENTICATED, MASTERS
 from attractor.apiserver.custom import registry as custom_registry
+from attractor.apiserver.disruption import BUDGETS, plan_budgets
 from attractor.apiserver.expiry import plan_events, plan_leases
 from attractor.apiserver.garbage import plan_garbage
 from attractor.apiserver.namespacecontent import ROOT_CA, plan_root_ca, plan_service_accounts
+from attractor.apiserver.operation import User
 from attractor.apiserver.registry import builtin_kind, served_builtin
 from attractor.apiserver.termination import plan_definitions, plan_namespaces
 from attractor.objects.errors import ApiError, Conflict, NotFound
@@ -146,6 +151,11 @@ _ALL = (
         lambda snapshot, facts: plan_root_ca(snapshot, facts.root_ca),
     ),
     Controller("role-aggregation", _under(ROLES), lambda snapshot, _: plan_aggregation(snapshot)),
+    Controller(
+        "disruption",
+        _under("core/pods/", BUDGETS, "apps/", "core/replicationcontrollers/"),
+        lambda snapshot, facts: plan_budgets(snapshot, facts.now),
+    ),
     Controller("events", _never, lambda snapshot, facts: plan_events(snapshot, facts.now), EXPIRY_PERIOD_S),
     Controller("leases", _never, lambda snapshot, facts: plan_leases(snapshot, facts.now), EXPIRY_PERIOD_S),
 )
@@ -231,8 +241,9 @@ class Controllers:
                 await asyncio.sleep(RETRY_S)
 
     async def _perform(self, controller: Controller, op: Operation) -> None:
+        user = User(f"system:controller:{controller.name}", groups=(MASTERS, AUTHENTICATED))
         try:
-            await self._server.perform(op)
+            await self._server.perform(msgspec.structs.replace(op, user=user))
         except (Conflict, NotFound):
             return  # somebody was faster; the next plan sees what they did
         except ApiError as error:

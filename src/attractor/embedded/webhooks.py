@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from typing import TYPE_CHECKING, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import orjson
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 HTTPS_PORT = 443
+_PATH_CHARACTERS = "/%:@!$&'()*+,;=~-._"
 
 
 class UnknownService(Exception):
@@ -35,6 +36,7 @@ class Resolver(Protocol):
 
     def __call__(self, service: Service) -> tuple[str, int]:
         """Host and port; raises ``UnknownService``."""
+        ...
 
 
 class _Refused(Exception):
@@ -100,7 +102,7 @@ def _url(question: Question) -> tuple[str, str]:
     else:
         parts = urlsplit(endpoint.url)
         base, path, query = f"{parts.scheme}://{parts.netloc}", parts.path or "/", parts.query
-    path = path if path.startswith("/") else f"/{path}"
+    path = quote(path if path.startswith("/") else f"/{path}", safe=_PATH_CHARACTERS)
     timeout = f"timeout={question.timeout_s:g}s"
     path = f"{path}?{query}&{timeout}" if query else f"{path}?{timeout}"
     return base + path, path

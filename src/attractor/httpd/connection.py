@@ -17,6 +17,7 @@ import asyncio
 import itertools
 import logging
 import secrets
+import socket
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("attractor.httpd")
 
 MAX_AUDIT_ID_BYTES = 64
+KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 60, 15, 4
 
 
 class Peer(NamedTuple):
@@ -52,9 +54,11 @@ class Observer(Protocol):
 
     def answered(self, method: str, code: int, took_s: float) -> None:
         """A request was answered, or its stream has begun."""
+        ...
 
     def disconnected(self, why: str) -> None:
         """A client was disconnected for a reason of the server's."""
+        ...
 
 
 class Shared:
@@ -118,6 +122,7 @@ class Connection(asyncio.Protocol):
         self._transport = transport
         self._since = self._loop.time()
         transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes)
+        keep_alive(transport.get_extra_info("socket"))
         tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         address = transport.get_extra_info("peername")
         self._peer = Peer(
@@ -153,10 +158,17 @@ class Connection(asyncio.Protocol):
         parser.feed(data)
         if self._current is None:
             self._advance()
-        if parser.requests and len(parser.requests) >= self._limits.pipelined and self._transport is not None:
+        if parser.requests and self._is_far_ahead() and self._transport is not None:
             self._reads_paused = True
             self._transport.pause_reading()
         self._note_phase()
+
+    def _is_far_ahead(self) -> bool:
+        """Whether the requests that wait are as many, or as large, as may be read ahead."""
+        waiting = self._parser.requests
+        if len(waiting) >= self._limits.pipelined:
+            return True
+        return sum(len(request.body) for request in waiting) >= self._limits.body_bytes
 
     def pause_writing(self) -> None:
         """The client does not keep up."""
@@ -284,7 +296,7 @@ class Connection(asyncio.Protocol):
         if is_done:
             self._send(request, value)
         else:
-            self._wait(rest_of(coroutine, value))
+            self._wait(rest_of(coroutine, value))  # pyright: ignore[reportArgumentType]
 
     def _wait(self, coroutine: Coroutine[Any, Any, Reply]) -> None:
         self._task = self._loop.create_task(coroutine)
@@ -382,6 +394,17 @@ class Connection(asyncio.Protocol):
     def _close(self) -> None:
         if self._transport is not None:
             self._transport.close()
+
+
+def keep_alive(connection: socket.socket | None) -> None:
+    """Notice within two minutes that a silent client's machine is gone; a quiet watch would never find out."""
+    if connection is None or connection.family not in {socket.AF_INET, socket.AF_INET6}:
+        return
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_KEEPIDLE"):  # Linux; elsewhere the system's own times hold
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_IDLE_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVE_PROBES)
 
 
 def refusal_reply(code: int, message: str) -> Reply:

@@ -20,6 +20,7 @@ class PodLogs(Protocol):
 
     def open(self, log: LogBody) -> AsyncIterator[bytes] | None:
         """The pieces of a log, as ``log.options`` asks for; None when this pod is somebody else's."""
+        ...
 
 
 class _LogStream(TaskStream):

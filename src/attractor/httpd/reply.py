@@ -20,6 +20,13 @@ JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
 
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
+
+
+def _status_line(code: int) -> bytes:
+    """The first line of an answer; a webhook may refuse with a code that has no phrase."""
+    return _STATUS_LINES.get(code) or b"HTTP/1.1 %d Refused\r\n" % code
+
+
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
 _GZIP_LEVEL = 1
@@ -32,12 +39,15 @@ class StreamWriter(Protocol):
     @property
     def is_paused(self) -> bool:
         """Whether the client reads so slowly that nothing more should be written now."""
+        ...
 
     def write(self, data: bytes, framed: bytes) -> None:
         """Send a piece, given plain and as a chunk; whoever sends one piece to many clients frames it once."""
+        ...
 
     def end(self) -> None:
         """The answer is complete; the connection is free for the next request."""
+        ...
 
 
 class Stream(Protocol):
@@ -45,15 +55,19 @@ class Stream(Protocol):
 
     def start(self, writer: StreamWriter) -> None:
         """The head is sent; pieces may be written from now on."""
+        ...
 
     def resumed(self) -> None:
         """The writer was paused and is no longer."""
+        ...
 
     def finish(self) -> None:
         """The server stops: end the stream in good order, now."""
+        ...
 
     def lost(self) -> None:
         """The client is gone."""
+        ...
 
 
 @dataclass(slots=True)
@@ -124,7 +138,7 @@ def accepts_gzip(accepts: bytes) -> bool:
 def _first_lines(code: int, content_type: str, *, says_caching: bool) -> bytes:
     """What most answers of a code and a type have in common."""
     caching = b"" if says_caching else b"Cache-Control: no-cache, private\r\n"
-    return b"%b%bContent-Type: %b\r\n" % (_STATUS_LINES[code], caching, content_type.encode("latin-1"))
+    return b"%b%bContent-Type: %b\r\n" % (_status_line(code), caching, content_type.encode("latin-1"))
 
 
 def encode_head(reply: Reply, *, audit_id: str, date: bytes, keep_alive: bool, version: str) -> bytes:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -109,4 +110,7 @@ class FieldError(NamedTuple):
 
 def _shown(value: Any) -> str:
     """A value as Go prints it in such an error: JSON for composites, quoted text, ``null`` for nothing."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except TypeError:  # an integer of more than 64 bits, which Go prints for floats below 1e21
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

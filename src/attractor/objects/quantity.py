@@ -45,7 +45,7 @@ class Quantity:
 
     def __init__(self, nanos: int, format: Format = "DecimalSI", text: str | None = None) -> None:  # noqa: A002
         self.nanos = nanos
-        self.format = format
+        self.format: Format = format
         self.text = _canonical(nanos, format) if text is None else text
 
     @classmethod

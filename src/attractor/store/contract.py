@@ -103,15 +103,19 @@ class Snapshot(Protocol):
     @property
     def revision(self) -> int:
         """The revision that this snapshot shows."""
+        ...
 
     def get(self, key: str) -> Entry | None:
         """The entry of a key."""
+        ...
 
     def range(self, prefix: str, *, after: str = "", limit: int = 0) -> Sequence[Entry]:
         """Entries whose key starts with ``prefix`` and is greater than ``after``, in key order; 0 means no limit."""
+        ...
 
     def count(self, prefix: str, *, after: str = "") -> int:
         """How many entries such a range has; takes about as long as a ``get``, however many."""
+        ...
 
 
 class Watch(Protocol):
@@ -123,12 +127,15 @@ class Watch(Protocol):
 
         This is the progress mark: a watch that resumes after it misses nothing.
         """
+        ...
 
     def __aiter__(self) -> AsyncIterator[Batch]:
         """The watch itself."""
+        ...
 
     async def __anext__(self) -> Batch:
         """The next batch, never empty."""
+        ...
 
 
 class Store(Protocol):
@@ -137,19 +144,24 @@ class Store(Protocol):
     @property
     def revision(self) -> int:
         """The newest revision that this process knows to be durable."""
+        ...
 
     @property
     def compacted(self) -> int:
         """Revisions below this one are no longer kept."""
+        ...
 
     async def snapshot(self) -> Snapshot:
         """Linearizable: shows every write that anyone had acknowledged before the call."""
+        ...
 
     def snapshot_nowait(self) -> Snapshot:
         """What this process knows now; on a shared engine it may lag behind other processes."""
+        ...
 
     def snapshot_at(self, revision: int) -> Snapshot:
         """Exactly that revision; raises ``Compacted`` or ``FutureRevision``."""
+        ...
 
     async def commit(
         self, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
@@ -162,6 +174,7 @@ class Store(Protocol):
 
         A caller that is cancelled does not take its write back: it may still happen.
         """
+        ...
 
     def watch(self, prefix: str, *, after: int) -> AbstractAsyncContextManager[Watch]:
         """All events after that revision under a prefix, in order, in batches that never split a revision.
@@ -169,12 +182,14 @@ class Store(Protocol):
         Entering raises ``Compacted`` or ``FutureRevision``. A watcher that falls too far behind gets ``Compacted``
         later; it never slows others down. Leaving the context ends the watch at once.
         """
+        ...
 
     def events_after(self, prefix: str, after: int, *, limit: int = 0) -> Batch:
         """What a watcher at that revision has to read now, without waiting; the batch may be empty.
 
         With a limit it stops at the first whole revision that reaches it. Raises as entering ``watch`` does.
         """
+        ...
 
     def subscribe(self, prefix: str, heard: Callable[[int], None]) -> Callable[[], None]:
         """Call ``heard`` whenever there is something new under a prefix; the answer ends the subscription.
@@ -182,9 +197,12 @@ class Store(Protocol):
         ``heard`` gets the first new revision that matters, once for all transactions that became durable together; 0
         means that the history broke off, so that ``events_after`` will raise ``Compacted``. It must not block or raise.
         """
+        ...
 
     async def compact(self, revision: int) -> None:
         """Forget history below that revision; the newest state is always kept. Compacting less than before is no-op."""
+        ...
 
     async def aclose(self) -> None:
         """Finish running writes, end watches, and let go of files and connections."""
+        ...

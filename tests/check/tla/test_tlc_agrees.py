@@ -25,8 +25,8 @@ SPECS: list[Spec] = [
     TwoPhaseCommit(managers=3),
     TransactionCommit(managers=3),
     Peterson(),
-    Philosophers(philosophers=3),
-    Philosophers(philosophers=4, left_handed=0),
+    Philosophers(seats=3),
+    Philosophers(seats=4, polite=False),
     WorkQueue(keys=2, workers=2),
     EveryConstruct(),
 ]
@@ -66,8 +66,8 @@ def test_tlc_finds_the_same_deadlock(tmp_path: Path) -> None:
         (Irsa(workers=1), "terminates"),
         (Irsa(workers=2), "terminates"),
         (Peterson(), "no_starvation"),
-        (Philosophers(philosophers=3), "nobody_starves"),
-        (WeaklyServed(philosophers=3), "nobody_starves"),
+        (Philosophers(seats=3), "none_starves"),
+        (WeaklyServed(seats=3), "none_starves"),
         (WorkQueue(keys=2, workers=2), "no_lost_wake_up"),
     ],
     ids=str,
@@ -80,7 +80,7 @@ def test_tlc_gives_the_same_verdict_on_whole_runs(spec: Spec, name: str, tmp_pat
 
 
 def test_tlc_accepts_other_constants_in_the_configuration(tmp_path: Path) -> None:
-    module, safety, _ = written(Philosophers(philosophers=3), tmp_path)
-    safety.write_text(safety.read_text().replace("philosophers = 3", "philosophers = 4"))
+    module, safety, _ = written(Philosophers(seats=3), tmp_path)
+    safety.write_text(safety.read_text().replace("seats = 3", "seats = 4"))
     answer = tlc.run(module, safety)
-    assert answer.distinct == check(Philosophers(philosophers=4)).distinct
+    assert answer.distinct == check(Philosophers(seats=4)).distinct

@@ -248,3 +248,11 @@ def test_values_nested_deeper_than_pythons_stack_are_judged(opening: str) -> Non
     assert [error.path for error in schema.validate({**obj, "tags": []})] == ["n"]
     assert [error.path for error in schema.validate(obj)][:2] == ["n", "tags[1]"]
     assert schema.validate(obj, dict(obj)) == []
+
+
+@pytest.mark.parametrize("odd", [{"required": ["size", "size"]}, {"minProperties": -1}, {"enum": [{"size": 1}] * 2}])
+def test_a_schema_that_json_schema_forbids_but_kubernetes_takes_still_decides(odd: dict[str, Any]) -> None:
+    schema = Schema({"type": "object", **odd})
+    accepts = compile_acceptance(schema)
+    assert explain(schema, {"size": 1}) == []
+    assert not accepts("no object")

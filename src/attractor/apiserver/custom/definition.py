@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin.validation.cluster import validate_client
+from attractor.apiserver.builtin.validation.webhookclient import validate_client
 from attractor.apiserver.strategy import Decoded, Strategy
 from attractor.objects import names
 from attractor.objects.field import FieldError

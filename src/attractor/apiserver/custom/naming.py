@@ -40,7 +40,7 @@ def _status(definition: JsonObject, others: list[JsonObject], now: str) -> JsonO
     status = dict(definition.get("status") or {})
     wanted = definition["spec"]["names"]
     accepted, conflicts = _accepted_names(wanted, dict(status.get("acceptedNames") or {}), others)
-    conditions = list(status.get("conditions") or ())
+    conditions: list[dict[str, Any]] = list(status.get("conditions") or ())
     if conflicts:
         reason, message = conflicts[0]
         _set(conditions, "NamesAccepted", "False", reason, message, now)

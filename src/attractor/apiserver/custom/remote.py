@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from attractor.apiserver.outside import Endpoint, Question
+from attractor.objects import names
 from attractor.objects.errors import ApiError
 
 if TYPE_CHECKING:
@@ -108,6 +109,18 @@ def _converted(answer: Answer, objects: list[JsonObject]) -> list[Any]:
     return converted
 
 
+def _texts(before: JsonObject, field: str, given: Any) -> dict[str, str]:
+    """Labels or annotations that came back, if they are that."""
+    at = f"metadata.{field}"
+    is_texts = isinstance(given, dict) and all(isinstance(value, str) for value in given.values())
+    if not is_texts:
+        raise _failed(before, f"invalid converted object: {at} must be a map of strings")
+    wrong = names.validate_labels(given, at) if field == "labels" else names.validate_annotations(given, at)
+    if wrong:
+        raise _failed(before, f"invalid converted object: {wrong[0]}")
+    return dict(given)
+
+
 def _checked(before: JsonObject, after: Any, target: GroupVersionKind) -> JsonObject:
     """A converted object, if it is the same one in the version that was asked for."""
     if not isinstance(after, dict) or not isinstance(after.get("metadata"), dict):
@@ -122,6 +135,6 @@ def _checked(before: JsonObject, after: Any, target: GroupVersionKind) -> JsonOb
     metadata = {name: value for name, value in before["metadata"].items() if name not in {"labels", "annotations"}}
     for name in ("labels", "annotations"):
         if after["metadata"].get(name):
-            metadata[name] = after["metadata"][name]
+            metadata[name] = _texts(before, name, after["metadata"][name])
     rest = {name: value for name, value in after.items() if name not in {"kind", "apiVersion", "metadata"}}
     return {"kind": target.kind, "apiVersion": target.api_version, "metadata": metadata, **rest}

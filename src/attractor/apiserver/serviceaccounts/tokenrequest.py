@@ -10,7 +10,7 @@ from attractor.apiserver.response import JsonBody, Response
 from attractor.apiserver.routing import method_not_allowed, no_such_resource
 from attractor.apiserver.serviceaccounts.claims import API_AUDIENCES, Bound, claims_for
 from attractor.apiserver.serviceaccounts.tokenkeys import STORE_KEY, token_key
-from attractor.apiserver.verbs.subkinds import read_body
+from attractor.apiserver.verbs.subkinds import admit, read_body
 from attractor.objects.errors import BadRequest, Conflict, Invalid, NotFound
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupResource, GroupVersionKind
@@ -33,17 +33,10 @@ def token_request(call: Call) -> Response:
         raise method_not_allowed()
     request, warnings = read_body(call, TOKEN_REQUEST)
     account = call.kind.decode(call.existing().value)
-    spec = request["spec"]
-    lifetime_s = DEFAULT_LIFETIME_S if spec.get("expirationSeconds") is None else spec["expirationSeconds"]
-    _check_lifetime(lifetime_s)
-    spec = {
-        "audiences": spec.get("audiences") or list(API_AUDIENCES),
-        "expirationSeconds": lifetime_s,
-        "boundObjectRef": spec.get("boundObjectRef"),
-    }
-    request["spec"] = spec
-    call.admit(request, None)
-    call.admit_finally(request, None)
+    request["spec"] = _defaulted(request["spec"])
+    admit(call, request)
+    spec = _defaulted(request["spec"])
+    _check_lifetime(spec["expirationSeconds"])
     key = call.txn.get(STORE_KEY)
     if key is None:
         raise no_such_resource()  # a server without a signing key does not issue tokens
@@ -53,7 +46,7 @@ def token_request(call: Call) -> Response:
         _bound(call, account, spec["boundObjectRef"]),
         spec["audiences"],
         now_s=now_s,
-        lifetime_s=lifetime_s,
+        lifetime_s=spec["expirationSeconds"],
         token_id=call.txn.source.uid(),
     )
     metadata = account["metadata"]
@@ -64,10 +57,20 @@ def token_request(call: Call) -> Response:
         "spec": spec,
         "status": {
             "token": token_key(key.value).sign(claims),
-            "expirationTimestamp": format_time(now_s + lifetime_s),
+            "expirationTimestamp": format_time(claims["exp"]),
         },
     }
     return Response(201, JsonBody(answer), tuple(warnings))
+
+
+def _defaulted(spec: JsonObject) -> JsonObject:
+    """What is asked for, with what was left out filled in."""
+    lifetime_s = spec.get("expirationSeconds")
+    return {
+        "audiences": spec.get("audiences") or list(API_AUDIENCES),
+        "expirationSeconds": DEFAULT_LIFETIME_S if lifetime_s is None else lifetime_s,
+        "boundObjectRef": spec.get("boundObjectRef"),
+    }
 
 
 def _check_lifetime(lifetime_s: int) -> None:

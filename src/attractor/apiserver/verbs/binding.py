@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attractor.apiserver.registry import builtin_kind
 from attractor.apiserver.response import JsonBody, Response
 from attractor.apiserver.routing import method_not_allowed
-from attractor.apiserver.verbs.subkinds import read_body
+from attractor.apiserver.verbs.subkinds import admit, read_body
 from attractor.objects.errors import Conflict, Invalid, NotFound
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupResource, GroupVersionKind
@@ -28,9 +28,8 @@ def bind(call: Call) -> Response:
         raise method_not_allowed()
     binding, warnings = read_body(call, BINDING)
     name = binding["metadata"].get("name") or ""
+    admit(call, binding)
     _check_target(name, binding.get("target") or {})
-    call.admit(binding, None)
-    call.admit_finally(binding, None)
     pods = builtin_kind("", "v1", "pods")
     assert pods is not None, "pods are built in"
     entry = txn.get(pods.key(op.namespace, name))

@@ -35,7 +35,7 @@ def create_object(
     if managed is None:
         reset = kind.strategy.reset_fields("")
         managed = kind.fields.on_update(None, obj, manager=op.manager, now=txn.now, reset=reset)
-    set_managed_fields(metadata, managed)
+    rules.set_managed_fields(metadata, managed)
     call.admit(obj, None)
     warnings += rules.deduplicate_owners(metadata)
     rules.check_place(kind, metadata, op.namespace, op.name)
@@ -63,11 +63,3 @@ def create_object(
         txn.put(key, value)
     body = ObjectBody(kind.served(value), UNWRITTEN if op.write.dry_run else None)
     return Response(201, body, tuple(warnings))
-
-
-def set_managed_fields(metadata: JsonObject, entries: list[JsonObject]) -> None:
-    """Write the owners of fields into metadata; no owners, no field."""
-    if entries:
-        metadata["managedFields"] = entries
-    else:
-        metadata.pop("managedFields", None)

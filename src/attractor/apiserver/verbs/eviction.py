@@ -1,7 +1,8 @@
 """``pods/eviction``: a delete that respects PodDisruptionBudgets.
 
-The budget is what its status says: whoever counts healthy pods (a disruption controller, a test) writes
-``disruptionsAllowed``, and an eviction takes one from it in the same transaction that deletes the pod.
+The budget is what its status says: whoever counts healthy pods (the planner in ``disruption``, or somebody else when
+that controller is off) writes ``disruptionsAllowed``, and an eviction takes one from it in the same transaction that
+deletes the pod.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.verbs.binding import CREATED
 from attractor.apiserver.verbs.call import Call
 from attractor.apiserver.verbs.delete import delete
-from attractor.apiserver.verbs.subkinds import read_body
+from attractor.apiserver.verbs.subkinds import admit, read_body
 from attractor.objects.errors import Forbidden, InternalError, TooManyRequests
 from attractor.objects.gvk import GroupResource, GroupVersionKind
 from attractor.objects.labels import LabelSelector
@@ -41,8 +42,7 @@ def evict(call: Call) -> Response:
         raise method_not_allowed()
     eviction, warnings = read_body(call, EVICTION)
     pod = call.kind.decode(call.existing().value)
-    call.admit(eviction, None)
-    call.admit_finally(eviction, None)
+    admit(call, eviction)
     said = options.delete_options({}, eviction.get("deleteOptions"))
     if op.write.dry_run:
         said = msgspec.structs.replace(said, dry_run=True)

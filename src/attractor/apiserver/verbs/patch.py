@@ -94,7 +94,11 @@ def _decode_as_said(kind: Kind, patched: JsonObject) -> Decoded:
     """Decode the document as the kind it says it is, which must be the one that was patched."""
     if (patched["kind"] == kind.gvk.kind and patched["apiVersion"] == kind.gvk.api_version) or kind.is_custom:
         return kind.strategy.decode(patched)
-    info = builtin.find_kind(GroupVersionKind.of(str(patched["apiVersion"]), str(patched["kind"])))
+    try:
+        said = GroupVersionKind.of(str(patched["apiVersion"]), str(patched["kind"]))
+    except ValueError as error:
+        raise DecodeError(str(error)) from None
+    info = builtin.find_kind(said)
     if info is None:
         raise DecodeError(not_registered(patched))
     strategy_for(info).decode(patched)
@@ -106,7 +110,8 @@ def _bad_patch(kind: Kind, patched: Any, why: str) -> Invalid:
     shown = patched
     if isinstance(patched, dict):
         shown = {name: _in_go_order(patched[name], kind.schema.child(name)) for name in sorted(patched)}
-        shown["metadata"] = in_order(shown.get("metadata") or {})
+        metadata = shown.get("metadata") or {}
+        shown["metadata"] = in_order(metadata) if isinstance(metadata, dict) else metadata
     text = orjson.dumps(shown).decode()
     return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", text, why)])
 
@@ -140,7 +145,9 @@ def apply(call: Call) -> Response:
         said = applied["metadata"]["uid"]
         why = f"uid mismatch: the provided object specified uid {said}, and no existing object was found"
         raise Conflict.of(kind.group_resource, op.name, why)
-    version = applied["metadata"].pop("resourceVersion", "")
+    version = ""
+    if isinstance(applied["metadata"].get("resourceVersion"), str | None):  # anything else is refused with its type
+        version = applied["metadata"].pop("resourceVersion", None) or ""
     merged, managed = kind.fields.on_apply(
         live,
         applied,

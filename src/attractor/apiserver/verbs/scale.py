@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 SCALE = GroupKind("autoscaling", "Scale")
+_INT32 = 2**31 - 1
 _METADATA = ("name", "namespace", "uid", "creationTimestamp")
 
 
@@ -72,15 +73,28 @@ def scale_of(kind: Kind, obj: JsonObject, version: str) -> JsonObject:
 def _wanted_scale(wanted: Any, name: str) -> tuple[int, JsonObject]:
     if not isinstance(wanted, dict):
         raise BadRequest("the object provided is not a Scale")
-    replicas = (wanted.get("spec") or {}).get("replicas") or 0
-    if not isinstance(replicas, int):
-        raise BadRequest(
-            "Scale cannot be handled: json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas of type int32"
-        )
+    spec, metadata = _part(wanted, "spec", "ScaleSpec"), _part(wanted, "metadata", "ObjectMeta")
+    replicas = spec.get("replicas") or 0
+    if not isinstance(replicas, int) or isinstance(replicas, bool) or abs(replicas) > _INT32:
+        raise _no_scale("ScaleSpec.spec.replicas", "int32")
+    for text in ("uid", "resourceVersion"):
+        if not isinstance(metadata.get(text), str | None):
+            raise _no_scale(f"ObjectMeta.metadata.{text}", "string")
     if replicas < 0:
         error = FieldError.invalid("spec.replicas", replicas, "must be greater than or equal to 0")
         raise Invalid.of(SCALE, name, [error])
-    return replicas, {**(wanted.get("metadata") or {})}
+    return replicas, {**metadata}
+
+
+def _part(wanted: JsonObject, name: str, go_type: str) -> JsonObject:
+    part = wanted.get(name)
+    if not isinstance(part, dict | None):
+        raise _no_scale(f"Scale.{name}", f"v1.{go_type}")
+    return part or {}
+
+
+def _no_scale(field: str, go_type: str) -> BadRequest:
+    return BadRequest(f"Scale cannot be handled: json: cannot unmarshal into Go struct field {field} of type {go_type}")
 
 
 def at(obj: Any, path: tuple[str, ...]) -> Any:

@@ -42,3 +42,11 @@ def read_body(call: Call, gvk: GroupVersionKind) -> tuple[JsonObject, list[str]]
     obj, warnings = decode_object(_kind(gvk), op.body, op.duplicates, op.write.field_validation)
     rules.check_place(call.kind, obj["metadata"], op.namespace, op.name)
     return obj, warnings
+
+
+def admit(call: Call, obj: JsonObject) -> None:
+    """Let admission change or refuse what is sent to a subresource; it stays where it is."""
+    name = obj["metadata"].get("name") or ""
+    call.admit(obj, None)
+    rules.check_place(call.kind, obj["metadata"], call.op.namespace, name)
+    call.admit_finally(obj, None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attractor.apiserver import metadata as rules
 from attractor.apiserver.decoding import decode_object
 from attractor.apiserver.response import ObjectBody, Response
-from attractor.apiserver.verbs.create import create_object, set_managed_fields
+from attractor.apiserver.verbs.create import create_object
 from attractor.objects.apply.entries import same_but_for_times
 from attractor.objects.errors import Invalid, NotFound
 from attractor.objects.field import FieldError
@@ -59,7 +59,7 @@ def update_object(
             subresource=op.subresource,
             reset=kind.strategy.reset_fields(op.subresource),
         )
-    set_managed_fields(metadata, managed)
+    rules.set_managed_fields(metadata, managed)
     call.admit(obj, live, entry)
     warnings += rules.deduplicate_owners(metadata)
     rules.check_place(kind, metadata, op.namespace, op.name)

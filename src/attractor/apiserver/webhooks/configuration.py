@@ -83,4 +83,4 @@ def webhooks(txn: Transaction, resource: str) -> Iterator[Webhook]:
 
 def has_registrations(txn: Transaction) -> bool:
     """Whether there is any webhook or policy at all: one look for the common case that there is none."""
-    return bool(txn.range(f"{GROUP}/", limit=1))
+    return txn.has_any(f"{GROUP}/")

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.apiserver.admission import Plugin
 from attractor.apiserver.admissionrequest import convert, versioned
+from attractor.apiserver.builtin.decode import decoder
 from attractor.apiserver.matchconditions import bindings_of
+from attractor.apiserver.metadata import set_managed_fields
 from attractor.apiserver.strategy import DecodeError
 from attractor.apiserver.webhooks.configuration import GROUP, MUTATING, VALIDATING, has_registrations, webhooks
 from attractor.apiserver.webhooks.review import CallFailed, Ruling, failure, question_of, ruling_of
+from attractor.objects import builtin
 from attractor.objects.errors import ApiError, InternalError
 from attractor.objects.patch.json_patch import PatchFailed, apply_json_patch
 
@@ -89,7 +92,7 @@ class MutatingWebhooks(Plugin):
         ruling = _ruling(call, answer, attributes)
         if ruling.denial is not None:
             raise ruling.denial
-        if not ruling.patch or attributes.obj is None or call.seen.obj is None:
+        if ruling.patch is None or attributes.obj is None or call.seen.obj is None:
             return False
         before = deepcopy(attributes.obj)
         _replace(attributes.obj, _patched(call, attributes, ruling.patch))
@@ -97,23 +100,42 @@ class MutatingWebhooks(Plugin):
 
 
 def _patched(call: _Call, attributes: Attributes, patch: Json) -> JsonObject:
-    """The object after a webhook's patch, in the request's own version, decoded and defaulted like any other."""
+    """The object after a webhook's patch, in the request's own version, decoded and defaulted like any other.
+
+    What it is and who owns its fields are not the webhook's to change.
+    """
     seen = call.seen
-    kind = seen.kind
+    assert seen.obj is not None, "there is nothing to patch"
     try:
         document = apply_json_patch(seen.obj, patch)
-        if not isinstance(document, dict):
-            raise _unusable(call, "the patch leaves no object")
-        if seen.gvk != kind.gvk:
-            return document
-        decoded = kind.strategy.decode(document).obj
     except PatchFailed as error:
         raise _unusable(call, error.why) from None
-    except (ApiError, DecodeError) as error:
+    except ApiError as error:
+        raise _unusable(call, error.message) from None
+    if not isinstance(document, dict):
+        raise _unusable(call, "the patch leaves no object")
+    identity = {name: seen.obj[name] for name in ("kind", "apiVersion")}
+    if {name: document.get(name) for name in identity} != identity:
+        raise _unusable(call, "a patch may not change kind or apiVersion")
+    try:
+        decoded = _decode(seen, document)
+    except DecodeError as error:
         raise _unusable(call, str(error)) from None
-    kind.strategy.default(decoded)
-    decoded["metadata"].pop("resourceVersion", None)
-    return decoded if kind is attributes.kind else convert(decoded, kind, attributes.kind)
+    metadata = decoded["metadata"]
+    metadata.pop("resourceVersion", None)
+    set_managed_fields(metadata, seen.obj["metadata"].get("managedFields") or [])
+    return decoded if seen.kind is attributes.kind else convert(decoded, seen.kind, attributes.kind)
+
+
+def _decode(seen: Versioned, document: JsonObject) -> JsonObject:
+    """The document in the shape of the resource's kind, or of the subresource's; raises ``DecodeError``."""
+    if seen.gvk == seen.kind.gvk:
+        decoded = seen.kind.strategy.decode(document).obj
+        seen.kind.strategy.default(decoded)
+        return decoded
+    definition = builtin.definition_of(seen.gvk)
+    assert definition is not None, f"{seen.gvk} is sent to a subresource and is no built-in kind"
+    return decoder(definition)(document).obj
 
 
 def _unusable(call: _Call, why: str) -> InternalError:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from attractor.apiserver.webhooks.configuration import Webhook
     from attractor.objects.jsontypes import Json, JsonObject
 
-FIRST_ERROR_CODE = 400
+ERROR_CODES = range(400, 600)
 
 
 def question_of(webhook: Webhook, attributes: Attributes, seen: Versioned) -> Question:
@@ -85,14 +85,13 @@ def denial(webhook: str, status: Any) -> ApiError:
     """The refusal that a webhook's ``status`` asks for, in Kubernetes' words."""
     given: JsonObject = status if isinstance(status, dict) else {}
     message = f'admission webhook "{webhook}" denied the request'
-    why = given.get("message") or given.get("reason")
+    reason = given["reason"] if isinstance(given.get("reason"), str) else ""
+    why = given.get("message") or reason
     message = f"{message}: {why}" if why else f"{message} without explanation"
     code = given.get("code")
-    code = code if isinstance(code, int) and code >= FIRST_ERROR_CODE else FIRST_ERROR_CODE
+    code = code if isinstance(code, int) and code in ERROR_CODES else ERROR_CODES.start
     details = given.get("details") if isinstance(given.get("details"), dict) else None
-    return ApiError.from_status(
-        {"code": code, "reason": str(given.get("reason") or ""), "message": message, "details": details}
-    )
+    return ApiError.from_status({"code": code, "reason": reason, "message": message, "details": details})
 
 
 def failure(webhook: str, why: CallFailed) -> InternalError:

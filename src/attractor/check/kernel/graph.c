@@ -15,34 +15,66 @@ typedef struct {
     bool complete;
 } Range;
 
+#define EDGE_BLOCK 32
+
+/* Note the steps of one state: their labels now, their targets once the block is whole and the table's lines are there. */
+static bool note_steps(Worker *worker, Vector *records) {
+    const Kernel *kernel = worker->kernel;
+    uint32_t words = kernel->layout.words;
+    size_t degree = worker->labels.length, length = worker->actions.length, stride = words + 2;
+    if (!vector_reserve(&worker->targets, sizeof(uint32_t), length + degree) ||
+        !vector_reserve(&worker->actions, sizeof(uint32_t), length + degree) ||
+        !vector_reserve(records, sizeof(uint64_t), records->length + degree * stride))
+        return false;
+    for (size_t i = 0; i < degree; i++) {
+        uint64_t *record = (uint64_t *)records->data + records->length;
+        const uint64_t *packed = (uint64_t *)worker->steps.data + i * words;
+        uint32_t label = ((uint32_t *)worker->labels.data)[i], owner = ((uint32_t *)worker->owners.data)[i];
+        record[0] = hash_words(packed, words);
+        record[1] = label & OUTSIDE_BIT ? NO_STATE : owner;
+        memcpy(record + 2, packed, words * sizeof *packed);
+        records->length += stride;
+        ((uint32_t *)worker->actions.data)[length + i] = label & ~OUTSIDE_BIT;
+        const Shard *shard = &kernel->shards[owner];
+        __builtin_prefetch(&shard->index[bucket_of(record[0], shard->buckets)]);
+    }
+    worker->actions.length = length + degree;
+    return true;
+}
+
+static void find_targets(Worker *worker, Vector *records) {
+    const Kernel *kernel = worker->kernel;
+    uint32_t words = kernel->layout.words;
+    const uint64_t *record = records->data;
+    for (; worker->targets.length < worker->actions.length; record += words + 2) {
+        uint32_t owner = (uint32_t)record[1], local, target = NO_STATE;
+        if (owner != NO_STATE && shard_find(&kernel->shards[owner], words, record + 2, record[0], &local))
+            target = (uint32_t)(kernel->dense_base[owner] + local);
+        ((uint32_t *)worker->targets.data)[worker->targets.length++] = target;
+    }
+    records->length = 0;
+}
+
 static void *collect_edges(void *context) {
     Range *range = context;
     Worker *worker = range->worker;
     Kernel *kernel = worker->kernel;
-    uint32_t words = kernel->layout.words;
-    range->complete = false;
-    for (size_t dense = range->from; dense < range->to; dense++) {
-        if (!expand(worker, interleaved_of(kernel, dense))) return NULL;
-        size_t degree = worker->labels.length, length = worker->targets.length;
-        if (!vector_reserve(&worker->targets, sizeof(uint32_t), length + degree) ||
-            !vector_reserve(&worker->actions, sizeof(uint32_t), length + degree)) {
-            worker->failed = true;
-            return NULL;
+    Vector records = {0};
+    bool going = true;
+    for (size_t from = range->from; going && from < range->to; from += EDGE_BLOCK) {
+        size_t to = from + EDGE_BLOCK < range->to ? from + EDGE_BLOCK : range->to;
+        for (size_t dense = from; going && dense < to; dense++) {
+            going = expand(worker, interleaved_of(kernel, dense));
+            if (going && !note_steps(worker, &records)) {
+                worker->failed = true;
+                going = false;
+            }
+            kernel->edge_offsets[dense + 1] = worker->labels.length;
         }
-        for (size_t i = 0; i < degree; i++) {
-            uint32_t label = ((uint32_t *)worker->labels.data)[i], local, target = NO_STATE;
-            const uint64_t *packed = (uint64_t *)worker->steps.data + i * words;
-            uint32_t owner = ((uint32_t *)worker->owners.data)[i];
-            if (!(label & OUTSIDE_BIT) &&
-                shard_find(&kernel->shards[owner], words, packed, hash_words(packed, words), &local))
-                target = (uint32_t)(kernel->dense_base[owner] + local);
-            ((uint32_t *)worker->targets.data)[length + i] = target;
-            ((uint32_t *)worker->actions.data)[length + i] = label & ~OUTSIDE_BIT;
-        }
-        worker->targets.length = worker->actions.length = length + degree;
-        kernel->edge_offsets[dense + 1] = degree;
+        if (going) find_targets(worker, &records);
     }
-    range->complete = true;
+    vector_free(&records);
+    range->complete = going;
     return NULL;
 }
 

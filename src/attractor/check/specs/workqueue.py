@@ -109,10 +109,8 @@ class WorkQueue(Spec):
 
     def held(self, w: int) -> int:
         """The key of worker ``w``; what needs one does not happen without."""
-        k = self.worker[w]
-        require(k is not None)
-        assert k is not None
-        return k
+        require(self.worker[w] is not None)
+        return self.worker[w]  # type: ignore[return-value]
 
     @action(w=workers)
     def succeed(self, w: int) -> None:
@@ -205,7 +203,7 @@ class ProductWorkQueue(WorkQueue):
         """``QueueCore.done``."""
         core = QueueCore.of(self.wq)
         core.done(k)
-        self.wq = core.state()
+        self.wq = core.state()  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def waiting(self) -> tuple[int, ...]:
         """The keys that wait, without their priorities."""

@@ -37,6 +37,8 @@ class Calls(Quantifiers):
     def call(self, node: ast.Call, scope: Scope) -> Term:
         """Any call."""
         if isinstance(node.func, ast.Attribute):
+            if inherited := self.inherited(node.func):
+                return self._helper(node, inherited, Myself(), scope)
             owner = self.term(node.func.value, scope)
             if isinstance(owner.value, Myself):
                 return self._own_call(node, node.func.attr, owner.value, scope)
@@ -256,6 +258,14 @@ class Calls(Quantifiers):
         raise self.outside(
             first, f"`{ast.unparse(first).splitlines()[0]}` has no translation in a function without effects"
         )
+
+    def inherited(self, func: ast.Attribute) -> types.FunctionType | None:
+        """The method that ``super().name`` is."""
+        owner = func.value
+        if not (isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"):
+            return None
+        cells = dict(zip(self.source.code.co_freevars, self.source.function.__closure__ or (), strict=True))
+        return self.context.method(func.attr, cells["__class__"].cell_contents) if "__class__" in cells else None
 
     def is_require(self, call: ast.Call, scope: Scope) -> bool:
         """Whether a call is ``require(...)``."""

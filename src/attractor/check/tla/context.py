@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
+import types
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.declarations import Constant, MapVariable, SetVariable, Variable, elements
+from attractor.check.declarations import Constant, Declared, MapVariable, SetVariable, Variable, elements
 from attractor.check.tla.shapes import ANY, BOOL, Shape, literal, names_of, of_annotation, of_value
 from attractor.check.tla.source import Constants, NotKnown, OutsideSubset
 from attractor.check.tla.terms import Scope, Term
@@ -161,6 +162,16 @@ class Context:
         return Term(text, self.shape_of(name))
 
     # Operators
+
+    def method(self, name: str, after: type | None = None) -> types.FunctionType | None:
+        """The method that ``self.name`` is, or ``super().name`` in a method of the class ``after``."""
+        order = type(self.spec).__mro__
+        for owner in order[order.index(after) + 1 :] if after else order:
+            if name in vars(owner):
+                found = vars(owner)[name]
+                found = found.function if isinstance(found, Declared) else found
+                return found if isinstance(found, types.FunctionType) else None
+        return None
 
     def operator(self, key: Any, wanted: str, make: Callable[[str], list[str]]) -> str:
         """The operator that a helper becomes; ``make(name)`` gives its definition, the first time."""

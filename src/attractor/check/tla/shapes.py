@@ -24,13 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shape:
-    """A kind (``int``, ``bool``, ``text``, ``null``, ``seq``, ``set``, ``fun``, ``record``, ``any``) and its parts."""
+    """A kind (``int``, ``bool``, ``text``, ``null``, ``seq``, ``set``, ``fun``, ``record``, ``any``) and its parts.
+
+    ``length`` is known for a tuple whose annotation counts its elements.
+    """
 
     kind: str
     element: Shape | None = None
     key: Shape | None = None
     record: type | None = None
     optional: bool = False
+    length: int | None = None
 
     def inside(self) -> Shape:
         """The shape of an element."""
@@ -75,7 +79,8 @@ def _structured(origin: Any, arguments: tuple[Any, ...], names: Mapping[str, Any
         return ANY
     parts = [of_annotation(each, names) for each in arguments if each is not ...]
     if issubclass(origin, tuple):
-        return Shape("seq", _union(parts) if parts else ANY)
+        length = None if ... in arguments or not arguments else len(arguments)
+        return Shape("seq", _union(parts) if parts else ANY, length=length)
     if issubclass(origin, Map | FrozenMap):
         return Shape("fun", parts[1] if len(parts) > 1 else ANY, parts[0] if parts else ANY)
     if issubclass(origin, Subset | frozenset | set):

@@ -8,10 +8,9 @@ helper methods with effects can be followed as if their lines stood in the actio
 from __future__ import annotations
 
 import ast
-import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from attractor.check.declarations import Constant, Declared, MapVariable, SetVariable, elements
+from attractor.check.declarations import Constant, MapVariable, SetVariable, elements
 from attractor.check.tla.expressions import Expressions
 from attractor.check.tla.formula import If, Let, Node, Some, Text, conjunction
 from attractor.check.tla.source import NotKnown, Source
@@ -19,8 +18,6 @@ from attractor.check.tla.terms import Myself, Scope, Term, changed, known
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from attractor.check.tla.context import Context
 
 _SET_CHANGES = {"add": "\\cup", "discard": "\\", "remove": "\\"}
 
@@ -46,6 +43,9 @@ class Steps(Expressions):
         match first:
             case ast.Pass():
                 return following(scope)
+            case ast.Assert(test=test):
+                place = f"{self.source.file}:{first.lineno}"
+                return [Text(f'Assert({self.truth(test, scope).text}, "{place}")'), *following(scope)]
             case ast.Return(value=value):
                 return self._returned(value, scope, returned)
             case ast.If(test=test, body=yes, orelse=no):
@@ -108,19 +108,24 @@ class Steps(Expressions):
         def turn(number: int, scope: Scope) -> list[Node]:
             if number == len(values):
                 return following(scope)
-            inner = scope.with_name(name, known(values[number]))
+            inner = scope.with_name(name, values[number])
             return self.block(inside, inner, lambda after: turn(number + 1, after), returned)
 
         return turn(0, scope)
 
-    def _loop_values(self, node: ast.For, source: ast.expr, scope: Scope) -> tuple[Any, ...]:
+    def _loop_values(self, node: ast.For, source: ast.expr, scope: Scope) -> list[Term]:
+        """What a loop goes through: values known beforehand, or the elements of a tuple of known length."""
         variable = self.context.variables.get(self.variable_of(source, scope) or "")
         if isinstance(variable, MapVariable) and not isinstance(variable, SetVariable):
             self.context.frozen.update([variable.keys.name] if isinstance(variable.keys, Constant) else [])
-            return elements(variable.keys, self.context.spec)
+            return [known(each) for each in elements(variable.keys, self.context.spec)]
         try:
-            return tuple(self.value(source, scope))
+            return [known(each) for each in self.value(source, scope)]
         except (NotKnown, TypeError):
+            whole = self.written(source, scope)
+            if whole.shape.length is not None:
+                inside = whole.shape.inside()
+                return [Term(f"{whole.inner}[{place}]", inside) for place in range(1, whole.shape.length + 1)]
             raise self.outside(
                 node,
                 f"`for ... in {ast.unparse(source)}` goes through what depends on the state; choose one element "
@@ -164,15 +169,16 @@ class Steps(Expressions):
 
     def _procedure(self, call: ast.Call, scope: Scope) -> Source | None:
         """The method with effects that a call runs; None if it is a function without effects or no method at all."""
-        if not (isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)):
+        if not isinstance(call.func, ast.Attribute) or call.func.attr in {"choose", "enabled"}:
             return None
-        owner = scope.names.get(call.func.value.id)
-        if owner is None or not isinstance(owner.value, Myself) or owner.value.primed:
-            return None
-        spec = self.context.spec
-        declared = spec.declared.get(call.func.attr)
-        found = declared.function if isinstance(declared, Declared) else getattr(type(spec), call.func.attr, None)
-        if not isinstance(found, types.FunctionType) or call.func.attr in {"choose", "enabled"}:
+        if isinstance(call.func.value, ast.Call):
+            found = self.inherited(call.func)
+        else:
+            owner = scope.names.get(call.func.value.id) if isinstance(call.func.value, ast.Name) else None
+            if owner is None or not isinstance(owner.value, Myself) or owner.value.primed:
+                return None
+            found = self.context.method(call.func.attr)
+        if found is None:
             return None
         source = Source(found)
         return source if _has_effects(source) else None
@@ -274,7 +280,7 @@ class Steps(Expressions):
             self.choices = outer
         for name, _ in choices:
             scope = scope.binding(name)
-        items = go_on(scope, term)
+        items: list[Node] = go_on(scope, term)
         for name, options in reversed(choices):
             items = [Some(name, options, conjunction(items))]
         return items

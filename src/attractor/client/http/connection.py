@@ -7,6 +7,7 @@ be used again, and tells apart a request that was never sent from one whose answ
 from __future__ import annotations
 
 import asyncio
+import select
 import zlib
 from collections import deque
 from typing import TYPE_CHECKING
@@ -74,6 +75,18 @@ class Connection(asyncio.Protocol):
     def is_open(self) -> bool:
         """Whether the connection can take a request."""
         return self.is_reusable and self._transport is not None and not self._transport.is_closing()
+
+    def has_input(self) -> bool:
+        """Whether the socket has something to read that the event loop has not come to: on an idle connection, its end.
+
+        A write on such a connection would be lost and could not be repeated, so that it pays to look.
+        """
+        sock = self._transport.get_extra_info("socket") if self._transport is not None else None
+        if sock is None or sock.fileno() < 0:
+            return True
+        poll = select.poll()
+        poll.register(sock.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
+        return bool(poll.poll(0))
 
     @property
     def is_closed(self) -> bool:

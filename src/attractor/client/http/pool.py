@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from attractor.client.http.connection import Connection
 
 IDLE_S = 60.0
+FRESH_S = 0.02
 
 
 class Pool:
@@ -56,10 +57,10 @@ class Pool:
                     self._line.remove(place)
         if self._is_shut:
             raise ServerUnreachable("the client is closed")
-        oldest = asyncio.get_running_loop().time() - IDLE_S
+        now = asyncio.get_running_loop().time()
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_open and connection.idle_since >= oldest:
+            if _is_usable(connection, now):
                 self._used.add(connection)
                 return connection, True
             connection.close()
@@ -112,3 +113,9 @@ class Pool:
             if not place.done():
                 place.set_result(None)
                 return
+
+
+def _is_usable(connection: Connection, now: float) -> bool:
+    """Whether a connection may be trusted with a request; one that was used just now is not looked at twice."""
+    idle_s = now - connection.idle_since
+    return connection.is_open and idle_s <= IDLE_S and (idle_s < FRESH_S or not connection.has_input())

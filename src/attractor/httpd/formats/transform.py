@@ -73,7 +73,7 @@ class WatchTransform:
     def __init__(self, shown: View, target: Transform, include: IncludeObject = "Metadata") -> None:
         self._view = shown
         self._target = target
-        self._include = include
+        self._include: IncludeObject = include
         self._headers = True
 
     def event(self, event_type: str, obj: JsonObject, now: Moment) -> JsonObject:

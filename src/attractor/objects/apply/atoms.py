@@ -83,7 +83,7 @@ class Atom:
 class _Untyped(Atom):
     """Any value: a scalar, an atomic list, or a map of the same."""
 
-    is_flat = False
+    is_flat = False  # pyright: ignore[reportAssignmentType]
 
     scalar = "untyped"
     is_list = True

@@ -29,9 +29,13 @@ def compile_acceptance(schema: Schema) -> Callable[[Any], bool]:
     """A function that says True only of values without any schema error."""
     translation = _Translation()
     document = translation.of(schema)
-    return jsonschema_rs.Draft202012Validator(
-        document, formats=translation.formats, validate_formats=True, pattern_options=jsonschema_rs.RegexOptions()
-    ).is_valid
+    try:
+        return jsonschema_rs.Draft202012Validator(
+            document, formats=translation.formats, validate_formats=True, pattern_options=jsonschema_rs.RegexOptions()
+        ).is_valid
+    except jsonschema_rs.ValidationError:
+        # Kubernetes takes schemas that JSON schema does not, such as a negative minLength: let the slow path decide.
+        return lambda _value: False
 
 
 class _Translation:
@@ -51,7 +55,7 @@ class _Translation:
         if doc.get("enum"):
             out["enum"] = doc["enum"]
         if doc.get("required"):
-            out["required"] = list(doc["required"])
+            out["required"] = list(dict.fromkeys(doc["required"]))
         self._objects_and_lists(schema, out)
         further = [*self._texts(doc, types), *self._numbers(doc, types), *self._junctors(schema)]
         if further:

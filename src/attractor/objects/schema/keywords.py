@@ -46,8 +46,9 @@ class _Place:
 
     def repeated(self, most: Any) -> _Place:
         """The place of what may occur many times; unbounded stays unbounded."""
-        known = self.occurrences is not None and most is not None
-        return replace(self, occurrences=(self.occurrences or 0) * max(0, int(most)) if known else None)
+        if self.occurrences is None or most is None:
+            return replace(self, occurrences=None)
+        return replace(self, occurrences=self.occurrences * max(0, int(most)))
 
     def without_old(self, path: str) -> _Place:
         """A place where old values do not correspond; the highest such path is the one told."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -123,9 +124,13 @@ def quoted(text: str) -> str:
 
 
 def go_value(value: Any) -> Any:
-    """A number as Go prints it: a float without a fraction looks like an integer."""
+    """A number as Go prints it: a float without a fraction looks like an integer, with the digits that identify it.
+
+    >>> go_value(2.0**64)
+    18446744073709552000
+    """
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return int(value)
+        return int(Decimal(repr(value)))
     return value
 
 

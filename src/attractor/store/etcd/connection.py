@@ -71,12 +71,15 @@ class WatchStream(Protocol):
 
     async def write(self, request: pb.WatchRequest) -> None:
         """Send one message."""
+        ...
 
     async def read(self) -> Any:
         """Receive one message, or what is false at the end."""
+        ...
 
     def cancel(self) -> bool:
         """End it."""
+        ...
 
 
 class Connection:

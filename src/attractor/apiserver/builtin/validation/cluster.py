@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from attractor.apiserver.builtin.validation.policies import match_condition_errors
+from attractor.apiserver.builtin.validation.policies import match_condition_errors, rule_errors
 from attractor.apiserver.builtin.validation.rules import (
     PROTOCOLS,
     cidr,
@@ -19,6 +18,7 @@ from attractor.apiserver.builtin.validation.rules import (
     required,
     unchanged,
 )
+from attractor.apiserver.builtin.validation.webhookclient import validate_client
 from attractor.objects import names
 from attractor.objects.field import FieldError
 from attractor.objects.labels import validate_label_selector
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 RBAC = "rbac.authorization.k8s.io"
 _ADMISSION = "admissionregistration.k8s.io"
 _HIGHEST_USER_PRIORITY = 1_000_000_000
-_OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _NOT_IN_UPDATE = "may not be changed in an update."
 
 
@@ -321,7 +320,7 @@ def _validate_webhook(webhook: JsonObject, path: str) -> list[FieldError]:
         detail = "must include at least one of v1, v1beta1"
         errors.append(FieldError.invalid(f"{path}.admissionReviewVersions", versions, detail))
     for rule, at in each(webhook, "rules", path):
-        errors += _validate_webhook_rule(rule, at)
+        errors += rule_errors(rule, at)
     errors += one_of(webhook.get("failurePolicy"), f"{path}.failurePolicy", ("Fail", "Ignore"), optional=True)
     errors += one_of(webhook.get("matchPolicy"), f"{path}.matchPolicy", ("Equivalent", "Exact"), optional=True)
     effects = webhook.get("sideEffects")
@@ -337,38 +336,6 @@ def _validate_webhook(webhook: JsonObject, path: str) -> list[FieldError]:
         errors += validate_label_selector(webhook.get(field), f"{path}.{field}")
     errors += match_condition_errors(webhook, path)
     return errors + validate_client(webhook.get("clientConfig") or {}, f"{path}.clientConfig")
-
-
-def _validate_webhook_rule(rule: JsonObject, path: str) -> list[FieldError]:
-    errors = []
-    for field in ("operations", "apiGroups", "apiVersions", "resources"):
-        if not rule.get(field):
-            errors.append(FieldError.required(f"{path}.{field}"))
-        elif "*" in rule[field] and len(rule[field]) > 1 and field != "resources":
-            detail = "if '*' is present, must not specify other " + {
-                "apiGroups": "API groups",
-                "apiVersions": "API versions",
-            }.get(field, field)
-            errors.append(FieldError.invalid(f"{path}.{field}", rule[field], detail))
-    for operation, at in each(rule, "operations", path):
-        errors += one_of(operation, at, _OPERATIONS)
-    return errors + one_of(rule.get("scope"), f"{path}.scope", ("*", "Cluster", "Namespaced"), optional=True)
-
-
-def validate_client(client: JsonObject, path: str) -> list[FieldError]:
-    """A WebhookClientConfig: a URL or a service."""
-    url: str | None = client.get("url")
-    service: JsonObject | None = client.get("service")
-    if url is not None and service is None:
-        if urlsplit(url).scheme == "https":
-            return []
-        detail = "'https' is the only allowed URL scheme; desired format: https://host[/path]"
-        return [FieldError.invalid(f"{path}.url", url, detail)]
-    if service is None or url is not None:
-        return [FieldError.required(path, "exactly one of url or service is required")]
-    missing = [field for field in ("name", "namespace") if not service.get(field)]
-    errors = [FieldError.required(f"{path}.service.{field}", f"service {field} is required") for field in missing]
-    return errors + port_number(service.get("port", 443), f"{path}.service.port")
 
 
 VALIDATE: Mapping[tuple[str, str], Validator] = {

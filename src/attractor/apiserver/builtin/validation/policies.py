@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from attractor.apiserver.builtin.validation.rules import each, one_of
 from attractor.objects.field import FieldError
+from attractor.objects.gvk import GroupVersion
+from attractor.objects.labels import validate_label_selector
 from attractor.objects.schema.cel import CelCheckError, CelProgram
 from attractor.objects.schema.cel.types import BOOL, DYN, STRING
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 _ADMISSION = "admissionregistration.k8s.io"
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
+_OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _REQUEST = ("object", "oldObject", "request")
 
 
@@ -54,6 +57,44 @@ def match_condition_errors(obj: JsonObject, path: str, variables: tuple[str, ...
     return errors
 
 
+def rule_errors(rule: JsonObject, path: str) -> list[FieldError]:
+    """A RuleWithOperations: everything is said, and a wildcard stands alone."""
+    errors = []
+    for field in ("operations", "apiGroups", "apiVersions", "resources"):
+        if not rule.get(field):
+            errors.append(FieldError.required(f"{path}.{field}"))
+        elif "*" in rule[field] and len(rule[field]) > 1 and field != "resources":
+            detail = "if '*' is present, must not specify other " + {
+                "apiGroups": "API groups",
+                "apiVersions": "API versions",
+            }.get(field, field)
+            errors.append(FieldError.invalid(f"{path}.{field}", rule[field], detail))
+    for operation, at in each(rule, "operations", path):
+        errors += one_of(operation, at, _OPERATIONS)
+    return errors + one_of(rule.get("scope"), f"{path}.scope", ("*", "Cluster", "Namespaced"), optional=True)
+
+
+def _match_errors(match: JsonObject, path: str) -> list[FieldError]:
+    """MatchResources: rules and selectors that make sense."""
+    errors: list[FieldError] = []
+    for field in ("resourceRules", "excludeResourceRules"):
+        for rule, at in each(match, field, path):
+            errors += rule_errors(rule, at)
+    for field in ("namespaceSelector", "objectSelector"):
+        errors += validate_label_selector(match.get(field), f"{path}.{field}")
+    return errors + one_of(match.get("matchPolicy"), f"{path}.matchPolicy", ("Equivalent", "Exact"), optional=True)
+
+
+def _param_kind_errors(param: JsonObject) -> list[FieldError]:
+    at = "spec.paramKind"
+    errors = [FieldError.required(f"{at}.{name}") for name in ("apiVersion", "kind") if not param.get(name)]
+    try:
+        GroupVersion.parse(param.get("apiVersion") or "")
+    except ValueError as error:
+        errors.append(FieldError.invalid(f"{at}.apiVersion", param["apiVersion"], str(error)))
+    return errors
+
+
 def validate_policy(policy: JsonObject) -> list[FieldError]:
     """What it matches, what it needs, and that its expressions make sense."""
     spec = policy.get("spec") or {}
@@ -62,14 +103,14 @@ def validate_policy(policy: JsonObject) -> list[FieldError]:
     errors += one_of(spec.get("failurePolicy"), "spec.failurePolicy", ("Fail", "Ignore"), optional=True)
     param = spec.get("paramKind")
     if param is not None:
-        errors += [
-            FieldError.required(f"spec.paramKind.{name}") for name in ("apiVersion", "kind") if not param.get(name)
-        ]
+        errors += _param_kind_errors(param)
     constraints = spec.get("matchConstraints")
     if constraints is None:
         errors.append(FieldError.required("spec.matchConstraints"))
     elif not constraints.get("resourceRules"):
         errors.append(FieldError.required("spec.matchConstraints.resourceRules"))
+    else:
+        errors += _match_errors(constraints, "spec.matchConstraints")
     errors += match_condition_errors(spec, "spec", known)
     for variable, at in each(spec, "variables", "spec"):
         if not variable.get("name"):
@@ -101,7 +142,9 @@ def validate_binding(binding: JsonObject) -> list[FieldError]:
         action = ref.get("parameterNotFoundAction")
         if not action:
             errors.append(FieldError.required("spec.paramRef.parameterNotFoundAction"))
+        errors += validate_label_selector(ref.get("selector"), "spec.paramRef.selector")
         errors += one_of(action, "spec.paramRef.parameterNotFoundAction", ("Allow", "Deny"), optional=True)
+    errors += _match_errors(spec.get("matchResources") or {}, "spec.matchResources")
     actions = spec.get("validationActions") or ()
     if not actions:
         errors.append(FieldError.required("spec.validationActions"))

@@ -17,7 +17,7 @@ class DoneForgetsDirty(Irsa):
 
 
 class QueuesWhileProcessing(DoneForgetsDirty):
-    """The queue hands out a request that another worker still has; what is dirty waits already, so done adds nothing."""
+    """The queue hands out a request that another worker still has (what is dirty waits already; done adds nothing)."""
 
     def add(self) -> None:
         """Append without a look at processing."""

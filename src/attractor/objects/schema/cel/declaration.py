@@ -192,13 +192,12 @@ def _declare_map(schema: Schema, name: str) -> Declaration | None:
         return None
     most = schema.doc.get("maxProperties")
     size = max(0, int(most)) if most is not None else (MAX_REQUEST_BYTES - 2) // (member.min_size + 6)
-    adapt = None
-    if member.adapt is not None:
 
-        def adapt(given: Any) -> Any:
-            return {key: member.value(value) for key, value in given.items()} if type(given) is dict else given
+    def adapt(given: Any) -> Any:
+        return {key: member.value(value) for key, value in given.items()} if type(given) is dict else given
 
-    return Declaration(map_of(STRING, member.type), max_elements=size, element=member, adapt=adapt)
+    adapting = adapt if member.adapt is not None else None
+    return Declaration(map_of(STRING, member.type), max_elements=size, element=member, adapt=adapting)
 
 
 def _declare_object(schema: Schema, is_root: bool, name: str) -> Declaration:

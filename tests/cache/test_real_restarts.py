@@ -1,0 +1,48 @@
+"""A cache over HTTPS while ``attractor serve`` is killed and started again."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from attractor.cache import Cache
+from attractor.client import Client, load_kubeconfig
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.objects.resource import ObjectMeta
+from tests.client.conftest import PATIENCE_S, Served
+
+pytestmark = pytest.mark.slow
+
+
+def config_map(name: str) -> ConfigMap:
+    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default"))
+
+
+@pytest.mark.parametrize("store", ["memory", "sqlite"])
+async def test_a_killed_server_that_comes_back_is_followed_again(tmp_path: Path, store: str) -> None:
+    where = ("--store", store if store == "memory" else f"sqlite:{tmp_path / 'cluster.db'}", "--token-file")
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text('fixed,admin,admin,"system:masters"\n')
+    server = Served(tmp_path, *where, str(tokens), "--listen", "127.0.0.1:0")
+    config = load_kubeconfig(server.kubeconfig)
+    from attractor.client.credentials import StaticCredentials, bearer
+
+    object.__setattr__(config, "credentials", StaticCredentials(bearer("fixed")))
+    async with Client.connect(config) as client, asyncio.timeout(PATIENCE_S):
+        cache = Cache(client)
+        informer = cache.informer(ConfigMap)
+        running = asyncio.ensure_future(cache.run())
+        try:
+            await client.create(config_map("old"))
+            await informer.wait_for(lambda: informer.is_ready and len(informer.core.seen) == 1)
+            server.kill()
+            await informer.wait_for(lambda: not cache.is_ready)
+            server = Served(tmp_path, *where, str(tokens), "--listen", f"127.0.0.1:{server.port}")
+            await client.create(config_map("new"))
+            expected = ["new"] if store == "memory" else ["new", "old"]
+            await informer.wait_for(lambda: cache.is_ready and sorted(k.name for k in informer.core.seen) == expected)
+            assert [item.metadata.name for item in await cache.list(ConfigMap)] == expected
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+            server.kill()

@@ -1,0 +1,351 @@
+"""A view and own writes: worked examples, then every interleaving that Hypothesis can think of."""
+
+from typing import Any
+
+import orjson
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from attractor.cache.core import UNSURE, Added, Deleted, Removed, Updated, ViewCore
+from attractor.client.kinds import EncodedObject
+from attractor.objects.gvk import Key
+
+A, B = Key("n", "a"), Key("n", "b")
+
+
+def obj(key: Key, version: int, uid: str = "u", **fields: Any) -> EncodedObject:
+    metadata = {"namespace": key.namespace, "name": key.name, "uid": uid, "resourceVersion": str(version)}
+    return EncodedObject(key, uid, str(version), orjson.dumps({"metadata": metadata, **fields}))
+
+
+def view(*objects: EncodedObject, version: int = 1) -> ViewCore:
+    made = ViewCore(lambda one: orjson.loads(one.json), indexes={"colours": lambda one: one.get("colours", ())})
+    made.replace(str(version), made.begin(), objects)
+    return made
+
+
+def test_a_written_object_is_served_until_the_watch_has_passed_it() -> None:
+    core = view(obj(A, 5), version=5)
+    core.wrote(obj(A, 9))
+    assert core.get(A) == obj(A, 9)
+    assert core.observe("MODIFIED", obj(A, 7)) == Updated(obj(A, 5), obj(A, 7))
+    assert core.get(A) == obj(A, 9)
+    assert core.observe("MODIFIED", obj(A, 9)) == Updated(obj(A, 7), obj(A, 9))
+    assert (core.get(A), core.pending) == (obj(A, 9), {})
+    assert core.observe("MODIFIED", obj(A, 11)) is not None
+    assert core.get(A) == obj(A, 11)
+
+
+def test_a_created_object_is_there_at_once_so_that_nobody_creates_it_again() -> None:
+    core = view()
+    core.wrote(obj(A, 2))
+    assert list(core.select()) == [obj(A, 2)]
+    core.advance("3")
+    assert core.pending == {}
+
+
+def test_another_objects_event_at_the_same_version_does_not_end_the_wait() -> None:
+    core = view(obj(A, 1), obj(B, 1), version=1)
+    core.wrote(obj(A, 4))
+    core.observe("MODIFIED", obj(B, 4))
+    assert core.get(A) == obj(A, 4)
+
+
+def test_an_answer_that_comes_after_its_event_changes_nothing() -> None:
+    core = view(obj(A, 1))
+    core.observe("MODIFIED", obj(A, 4))
+    core.observe("MODIFIED", obj(A, 6))
+    core.wrote(obj(A, 4))
+    assert (core.get(A), core.pending) == (obj(A, 6), {})
+
+
+def test_answers_that_come_in_the_wrong_order_leave_the_newest() -> None:
+    core = view(obj(A, 1))
+    core.wrote(obj(A, 6))
+    core.wrote(obj(A, 4))
+    assert core.get(A) == obj(A, 6)
+
+
+def test_a_deleted_object_is_gone_at_once_and_its_successor_is_not() -> None:
+    core = view(obj(A, 1, "u1"))
+    core.sending(A)
+    core.deleted(A, "u1")
+    core.settled(A)
+    assert core.get(A) is None
+    core.observe("MODIFIED", obj(A, 3, "u1"))
+    assert core.get(A) is None
+    assert core.observe("DELETED", obj(A, 4, "u1")) == Deleted(obj(A, 4, "u1"))
+    core.observe("ADDED", obj(A, 5, "u2"))
+    assert core.get(A) == obj(A, 5, "u2")
+
+
+def test_a_deletion_that_was_told_before_it_was_answered_hides_nothing() -> None:
+    core = view(obj(A, 1, "u1"))
+    core.sending(A)
+    core.observe("DELETED", obj(A, 4, "u1"))
+    core.deleted(A, "u1")
+    core.settled(A)
+    assert core.pending == {}
+
+
+def test_deleting_what_the_watch_has_not_told_yet_hides_it_when_it_comes() -> None:
+    core = view(obj(A, 1, "u1"))
+    core.sending(A)
+    core.deleted(A, "u2")
+    core.settled(A)
+    assert core.get(A) is None
+    core.observe("DELETED", obj(A, 2, "u1"))
+    core.observe("ADDED", obj(A, 3, "u2"))
+    assert core.get(A) is None
+    core.observe("DELETED", obj(A, 4, "u2"))
+    assert core.pending == {}
+
+
+def test_a_list_that_began_after_a_write_settles_it_whatever_the_versions_say() -> None:
+    core = view(obj(A, 500), version=500)
+    core.wrote(obj(A, 501))
+    begun = core.begin()
+    changes = core.replace("3", begun, [obj(B, 2)])
+    assert changes == [Deleted(obj(A, 500)), Added(obj(B, 2))]
+    assert (core.get(A), core.pending) == (None, {})
+
+
+def test_a_list_that_began_before_a_write_does_not_hide_it() -> None:
+    core = view()
+    begun = core.begin()
+    core.wrote(obj(A, 7))
+    core.replace("6", begun, [])
+    assert core.get(A) == obj(A, 7)
+    core.replace("7", begun, [obj(A, 7)])
+    assert core.pending == {}
+
+
+def test_an_object_that_left_the_scope_with_the_write_is_not_shown() -> None:
+    core = view(obj(A, 1))
+    core.wrote(obj(A, 4), in_scope=False)
+    assert (core.get(A), list(core.select())) == (None, [])
+    core.observe("DELETED", obj(A, 4))
+    assert core.pending == {}
+
+
+def test_what_is_unsure_is_resolved_by_asking() -> None:
+    core = view(obj(A, 1))
+    core.unsure(A)
+    core.unsure(B)
+    assert (core.get(A), core.unsure_keys()) == (UNSURE, [A, B])
+    core.resolve(A, obj(A, 5))
+    core.resolve(B, None)
+    assert (core.get(A), core.get(B), core.unsure_keys()) == (obj(A, 5), None, [])
+    core.unsure(A)
+    core.resolve(A, None)
+    assert isinstance(core.pending[A], Removed)
+    assert core.get(A) is None
+
+
+def test_versions_that_are_no_numbers_are_told_with_their_own_event() -> None:
+    def content(key: Key, version: str) -> EncodedObject:
+        return EncodedObject(key, "u", version, b"{}")
+
+    core = ViewCore(lambda one: one)
+    core.replace("x", core.begin(), [content(A, "aa")])
+    core.wrote(content(A, "bb"))
+    core.observe("ADDED", content(B, "zz"))
+    assert core.get(A) == content(A, "bb")
+    core.observe("MODIFIED", content(A, "bb"))
+    assert core.pending == {}
+
+
+def test_indexes_know_own_writes() -> None:
+    core = view(obj(A, 1, colours=["red", "blue"]), obj(B, 1, colours=["red"]))
+    assert [one.key for one in core.select(index=("colours", "red"))] == [A, B]
+    core.wrote(obj(A, 2, colours=["green"]))
+    assert [one.key for one in core.select(index=("colours", "red"))] == [B]
+    assert [one.key for one in core.select(index=("colours", "green"))] == [A]
+
+
+def test_a_view_is_a_value_that_can_be_kept_and_restored() -> None:
+    core = view(obj(A, 1))
+    core.wrote(obj(B, 2))
+    kept = core.state()
+    core.observe("DELETED", obj(A, 5))
+    assert core.state() != kept
+    core.restore(kept)
+    core.check_invariants()
+    assert (core.state(), core.get(B)) == (kept, obj(B, 2))
+    assert len({kept, core.state()}) == 1
+
+
+KEYS = st.sampled_from([A, B])
+
+
+class Interleavings(RuleBasedStateMachine):
+    """A server with a history, a view that follows it with a lag, and a process that writes and gets answers late."""
+
+    @initialize()
+    def start(self) -> None:
+        self.history: list[tuple[int, Key, EncodedObject | None, EncodedObject]] = []
+        """Revision, key, new state (None: deleted), and what a watch tells."""
+        self.store: dict[Key, EncodedObject] = {}
+        self.revision = 10
+        self.told = 10
+        """How far the watch is."""
+        self.acknowledged: dict[Key, int] = {}
+        """The newest own write of each key that was answered."""
+        self.answers: list[tuple[str, Key, EncodedObject]] = []
+        """Own writes that happened and are not answered yet."""
+        self.listing: tuple[int, int, dict[Key, EncodedObject], int] | None = None
+        self.is_other_server = False
+        """The server lost its data, and no list has begun since."""
+        self.epoch = 0
+        self.core = ViewCore(lambda one: orjson.loads(one.json))
+        self.heard: dict[Key, EncodedObject] = {}
+        self._hear(self.core.replace("10", self.core.begin(), []))
+
+    def _hear(self, changes: Any) -> None:
+        """A handler's picture: what it has heard of."""
+        for change in changes:
+            match change:
+                case Added(new):
+                    assert new.key not in self.heard
+                    self.heard[new.key] = new
+                case Updated(old, new):
+                    assert self.heard[new.key] == old
+                    self.heard[new.key] = new
+                case Deleted(old):
+                    del self.heard[old.key]
+
+    def _put(self, key: Key) -> EncodedObject:
+        self.revision += 1
+        uid = self.store[key].uid if key in self.store else f"u{self.epoch}.{self.revision}"
+        made = obj(key, self.revision, uid)
+        self.store[key] = made
+        self.history.append((self.revision, key, made, made))
+        return made
+
+    def _delete(self, key: Key) -> EncodedObject:
+        self.revision += 1
+        made = obj(key, self.revision, self.store.pop(key).uid)
+        self.history.append((self.revision, key, None, made))
+        return made
+
+    @rule(key=KEYS)
+    def rival_writes(self, key: Key) -> None:
+        self._put(key)
+
+    @rule(key=KEYS)
+    def rival_deletes(self, key: Key) -> None:
+        if key in self.store:
+            self._delete(key)
+
+    @rule(key=KEYS)
+    def own_write_happens(self, key: Key) -> None:
+        self.core.sending(key)
+        self.answers.append(("wrote", key, self._put(key)))
+
+    @rule(key=KEYS)
+    def own_delete_happens(self, key: Key) -> None:
+        if key in self.store:
+            self.core.sending(key)
+            self.answers.append(("deleted", key, self._delete(key)))
+
+    def _answer(self, what: str, key: Key, answered: EncodedObject) -> None:
+        if what == "wrote":
+            self.core.wrote(answered)
+        else:
+            self.core.deleted(key, answered.uid)
+        self.core.settled(key)
+
+    @precondition(lambda self: self.answers)
+    @rule(data=st.data())
+    def an_answer_comes(self, data: st.DataObject) -> None:
+        what, key, answered = self.answers.pop(data.draw(st.integers(0, len(self.answers) - 1)))
+        self._answer(what, key, answered)
+        self.acknowledged[key] = max(self.acknowledged.get(key, 0), int(answered.resource_version))
+
+    @precondition(lambda self: self.answers)
+    @rule(data=st.data())
+    def an_answer_is_lost(self, data: st.DataObject) -> None:
+        _, key, _ = self.answers.pop(data.draw(st.integers(0, len(self.answers) - 1)))
+        self.core.unsure(key)
+        self.core.settled(key)
+
+    @rule()
+    def the_unsure_is_resolved(self) -> None:
+        for key in self.core.unsure_keys():
+            self.core.resolve(key, self.store.get(key))
+
+    @precondition(lambda self: self.listing is None and not self.is_other_server)
+    @rule(count=st.integers(1, 4))
+    def the_watch_tells(self, count: int) -> None:
+        for revision, _, new, shown in [one for one in self.history if one[0] > self.told][:count]:
+            before = any(key == shown.key and r <= self.told and n is not None for r, key, n, _ in self.history[-50:])
+            kind = "DELETED" if new is None else "MODIFIED" if before else "ADDED"
+            change = self.core.observe(kind, shown)  # type: ignore[arg-type]
+            self._hear([] if change is None else [change])
+            self.told = revision
+
+    @precondition(lambda self: self.listing is None and not self.is_other_server)
+    @rule()
+    def a_bookmark_comes(self) -> None:
+        if self.told == self.revision:
+            self.core.advance(str(self.revision))
+
+    @rule(is_late=st.booleans())
+    def a_list_begins(self, is_late: bool) -> None:
+        self.listing = (self.core.begin(), self.revision, dict(self.store), int(is_late))
+        self.is_other_server = False
+
+    @precondition(lambda self: self.listing is not None)
+    @rule()
+    def the_list_ends(self) -> None:
+        assert self.listing is not None
+        begun, revision, objects, is_late = self.listing
+        if is_late:
+            revision, objects = self.revision, dict(self.store)
+        self._hear(self.core.replace(str(revision), begun, objects.values()))
+        self.told = revision
+        self.listing = None
+
+    @rule()
+    def the_server_comes_back_empty(self) -> None:
+        self.epoch += 1
+        self.history, self.store, self.revision = [], {}, 10 + self.epoch
+        self.acknowledged = {}
+        for _, key, _ in self.answers:
+            self.core.unsure(key)
+            self.core.settled(key)
+        self.answers = []
+        self.listing, self.is_other_server = None, True
+
+    @invariant()
+    def nothing_is_older_than_an_own_write(self) -> None:
+        if self.is_other_server or self.listing is not None:
+            return
+        for key, version in self.acknowledged.items():
+            states = [new for revision, at, new, _ in self.history if at == key and revision >= version]
+            got = self.core.get(key)
+            assert got == UNSURE or got in states, f"{key} was written at {version} and is read as {got}"
+
+    @invariant()
+    def handlers_have_heard_what_the_watch_told(self) -> None:
+        assert {key: self.core.seen.get(key) for key in self.core.seen} == self.heard
+        self.core.check_invariants()
+
+    def teardown(self) -> None:
+        """When all is told and answered, the view is the server's state and nothing waits."""
+        if not hasattr(self, "core"):
+            return
+        if self.is_other_server or self.listing is not None:
+            self.a_list_begins(is_late=False)
+            self.the_list_ends()
+        while self.answers:
+            self._answer(*self.answers.pop(0))
+        self.the_unsure_is_resolved()
+        self._put(Key("n", "last"))
+        while self.told < self.revision:
+            self.the_watch_tells(100)
+        assert {one.key: one for one in self.core.select()} == self.store
+        assert self.core.pending == {}
+
+
+TestInterleavings = Interleavings.TestCase

@@ -1,0 +1,56 @@
+"""What the server tells about itself: health, metrics, paths, version."""
+
+import re
+
+from attractor.embedded import EmbeddedCluster
+from tests.httpd.api import HttpApi
+
+
+async def test_metrics_count_requests_by_method_and_code(api: HttpApi) -> None:
+    await api.get("/api/v1/namespaces")
+    await api.get("/api/v1/bogus")
+    text = (await api.get("/metrics")).body.decode()
+    assert 'apiserver_request_total{method="GET",code="200"} 1' in text
+    assert 'apiserver_request_total{method="GET",code="404"} 1' in text
+    assert 'apiserver_request_duration_seconds_bucket{le="+Inf"} 2' in text
+    assert re.search(r"^process_resident_memory_bytes \d", text, re.MULTILINE)
+    names = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
+    assert len(names) == len(set(names))
+
+
+async def test_readiness_ends_when_the_server_stops_and_health_does_not(api: HttpApi, cluster: EmbeddedCluster) -> None:
+    assert (await api.get("/readyz")).code == 200
+    assert cluster._router is not None
+    cluster._router.is_ready = False
+    assert (await api.get("/readyz")).code == 500
+    assert (await api.get("/livez")).code == 200
+    assert (await api.get("/livez/ping")).code == 200
+    assert (await api.get("/livez/bogus")).code == 404
+
+
+async def test_the_root_lists_every_path_and_each_leads_somewhere(api: HttpApi) -> None:
+    paths = (await api.get("/")).json["paths"]
+    assert {"/api/v1", "/apis/apps/v1", "/healthz", "/metrics", "/openapi/v3", "/version"} <= set(paths)
+    for path in paths:
+        assert (await api.get(path)).code == 200, path
+
+
+async def test_pages_are_for_reading_only(api: HttpApi) -> None:
+    for path in ("/version", "/apis", "/api/v1", "/openapi/v3"):
+        assert (await api.call("POST", path, {})).json["reason"] == "MethodNotAllowed"
+
+
+async def test_documents_are_not_sent_again_to_those_who_have_them(api: HttpApi) -> None:
+    first = await api.get("/openapi/v3")
+    again = await api.get("/openapi/v3", If_None_Match=first.headers["etag"])
+    assert (again.code, again.body) == (304, b"")
+
+
+async def test_people_get_indented_json_and_yaml_on_request(api: HttpApi) -> None:
+    path = "/api/v1/namespaces/default"
+    assert (await api.get(path)).body.count(b"\n") == 0
+    assert (await api.get(path, User_Agent="curl/8")).body.count(b"\n") > 5
+    answer = await api.get(path, Accept="application/yaml")
+    assert answer.headers["content-type"] == "application/yaml"
+    assert answer.body.startswith(b"apiVersion: v1\nkind: Namespace\n")
+    assert (await api.get(path, Accept="image/png")).code == 406
