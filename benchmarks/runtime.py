@@ -1,8 +1,8 @@
-"""The same operator, written with Attractor and with kopf, against the same `attractor serve`.
+"""The same operator, written with Attractor, kopf and controller-runtime, against the same `attractor serve`.
 
 1,000 objects, each with 3 owned children, until converged; then an update of each. Reported for each peer: objects a
 second, requests per object (by the server's own count), write-to-converged latency, resident memory, idle CPU.
-`--objects 200` takes fewer; `--peers attractor` some of the peers.
+`--objects 200` takes fewer; `--peers attractor` some of the peers. CONTROLLER_RUNTIME_PEER names a compiled Go peer.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -38,8 +39,14 @@ HERE = Path(__file__).parent
 
 CHILDREN = 3
 WRITERS = 16
-AIMS = {"objects_per_s_against_kopf": 10.0, "rss_against_kopf": 1 / 3}
-PEERS = {"attractor": "attractor_operator.py", "kopf": "kopf_operator.py"}
+AIMS = {
+    "objects_per_s against kopf": 10.0,
+    "rss against kopf": 1 / 3,
+    "objects_per_s against controller-runtime": 0.5,
+    "requests against controller-runtime": 1.0,
+}
+PEERS = ("attractor", "embedded", "kopf", "controller-runtime")
+"""``embedded`` is Attractor's operator and server in one process."""
 
 
 @contextmanager
@@ -48,7 +55,7 @@ def process(*command: str, ready: str, environ: dict[str, str] | None = None) ->
     assert child.stdout is not None
     try:
         for line in child.stdout:
-            if line.decode().strip() == ready:
+            if line.decode().strip().startswith(ready):
                 break
         else:
             raise SystemExit(f"{command[1]} ended before it was ready")
@@ -140,14 +147,39 @@ async def served_requests(client: Client) -> float:
     )
 
 
-async def measure(peer: str, kubeconfig: Path, objects: int) -> dict[str, Any]:
-    async with Client(HttpTransport(load_kubeconfig(kubeconfig))) as client:
-        namespace = f"bench-{peer}"
-        await client.create(Namespace(metadata=ObjectMeta(name=namespace)))
-        script = str(HERE / "peers" / PEERS[peer])
-        environ = {"KUBECONFIG": str(kubeconfig), "PYTHONPATH": str(HERE / "peers")}
-        with process(sys.executable, script, str(kubeconfig), ready="ready", environ=environ) as child:
-            os.sched_setaffinity(child.pid, {1 % (os.cpu_count() or 1)})
+def command_of(peer: str, folder: Path, kubeconfig: Path) -> tuple[list[str], str]:
+    """How to start a peer, and the line that it prints once it is ready."""
+    ours = str(HERE / "peers" / "attractor_operator.py")
+    match peer:
+        case "attractor":
+            return [sys.executable, ours, str(kubeconfig)], "ready"
+        case "embedded":
+            return [sys.executable, "-m", "attractor", "run", f"{ours}:trios", "--log-level", "error"], "running:"
+        case "kopf":
+            return [sys.executable, str(HERE / "peers" / "kopf_operator.py")], "ready"
+        case "controller-runtime":
+            return [str(build_go(folder))], "ready"
+    raise SystemExit(f"no peer is called {peer!r}; there are {', '.join(PEERS)}")
+
+
+def build_go(folder: Path) -> Path:
+    """The controller-runtime peer, compiled."""
+    built = Path(os.environ.get("CONTROLLER_RUNTIME_PEER") or folder / "peer")
+    if not built.exists():
+        subprocess.run(["go", "build", "-o", str(built), "."], cwd=HERE / "peers" / "controller-runtime", check=True)
+    return built
+
+
+async def measure(peer: str, folder: Path, kubeconfig: Path, objects: int) -> dict[str, Any]:
+    command, ready = command_of(peer, folder, kubeconfig)
+    environ = {"KUBECONFIG": str(kubeconfig), "PYTHONPATH": str(HERE / "peers"), "XDG_STATE_HOME": str(folder)}
+    with process(*command, ready=ready, environ=environ) as child:
+        os.sched_setaffinity(child.pid, {1 % (os.cpu_count() or 1)})
+        if peer == "embedded":
+            kubeconfig = folder / "attractor" / "kubeconfig"
+        async with Client(HttpTransport(load_kubeconfig(kubeconfig))) as client:
+            namespace = f"bench-{peer}"
+            await client.create(Namespace(metadata=ObjectMeta(name=namespace)))
             idle_rss = rss_mb(child.pid)
             load = Load(client, namespace, objects)
             before = await served_requests(client)
@@ -160,7 +192,7 @@ async def measure(peer: str, kubeconfig: Path, objects: int) -> dict[str, Any]:
             return {
                 "create": created,
                 "update": updated,
-                "requests_per_object": round(requests / objects, 2),
+                "requests_per_object": None if peer == "embedded" else round(requests / objects, 2),
                 "rss_idle_mb": idle_rss,
                 "rss_mb": rss_mb(child.pid),
                 "idle_cpu_percent": round(100 * (cpu_s(child.pid) - busy) / 3, 1),
@@ -181,7 +213,9 @@ async def install(kubeconfig: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--objects", type=int, default=1000)
-    parser.add_argument("--peers", default="attractor,kopf")
+    parser.add_argument(
+        "--peers", default="attractor,embedded,kopf" + (",controller-runtime" if shutil.which("go") else "")
+    )
     args = parser.parse_args()
     report: dict[str, Any] = {
         "attractor": __version__, "kopf": version("kopf"), "kubernetes_client": version("kubernetes"),
@@ -205,16 +239,18 @@ def main() -> None:
                 os.sched_setaffinity(server.pid, {0})
                 asyncio.run(install(kubeconfig))
                 print(f"{peer} …", file=sys.stderr)
-                report["peers"][peer] = asyncio.run(measure(peer, kubeconfig, args.objects))
-    ours, theirs = report["peers"].get("attractor"), report["peers"].get("kopf")
-    if ours and theirs:
-        report["ratios"] = {
-            "create_objects_per_s": round(ours["create"]["objects_per_s"] / theirs["create"]["objects_per_s"], 2),
-            "update_objects_per_s": round(ours["update"]["objects_per_s"] / theirs["update"]["objects_per_s"], 2),
-            "requests": round(ours["requests_per_object"] / theirs["requests_per_object"], 2),
-            "rss": round(ours["rss_mb"] / theirs["rss_mb"], 2),
-        }
-        report["aims"] = AIMS
+                report["peers"][peer] = asyncio.run(measure(peer, Path(folder), kubeconfig, args.objects))
+    ours = report["peers"].get("attractor")
+    for rival in ("kopf", "controller-runtime"):
+        theirs = report["peers"].get(rival)
+        if ours and theirs:
+            report[f"against {rival}"] = {
+                "create_objects_per_s": round(ours["create"]["objects_per_s"] / theirs["create"]["objects_per_s"], 2),
+                "update_objects_per_s": round(ours["update"]["objects_per_s"] / theirs["update"]["objects_per_s"], 2),
+                "requests": round(ours["requests_per_object"] / theirs["requests_per_object"], 2),
+                "rss": round(ours["rss_mb"] / theirs["rss_mb"], 2),
+            }
+    report["aims"] = AIMS
     print(json.dumps(report, indent=2))
 
 

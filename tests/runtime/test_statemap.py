@@ -99,6 +99,15 @@ class StateMapMachine(RuleBasedStateMachine):
         found = self.map.borrow_by_identity(identity)
         assert found == (None if owner is None else (owner, self.states[owner][0]))
 
+    @rule()
+    def copy(self) -> None:
+        taken = self.map.state()
+        other: ObjectStateMap[list[int]] = ObjectStateMap()
+        other.restore(taken)
+        assert other.state() == taken
+        other.check_invariants()
+        self.map = other
+
     @invariant()
     def holds(self) -> None:
         self.map.check_invariants()

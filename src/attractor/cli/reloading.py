@@ -35,6 +35,7 @@ def stamps(module: str) -> dict[Path, float]:
 
 def run_reloading(module: str) -> int:
     """Run until the child ends by itself or this process is told to stop; answers the child's exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)  # or the child would outlive this process
     command = [sys.executable, "-m", "attractor", *(part for part in sys.argv[1:] if part != "--reload")]
     while True:
         known = stamps(module)
@@ -56,6 +57,10 @@ def run_reloading(module: str) -> int:
                 return code
         _stopped(child)
         print("the code changed; starting again", file=sys.stderr)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _stopped(child: subprocess.Popen[bytes]) -> int:

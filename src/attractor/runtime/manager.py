@@ -12,7 +12,7 @@ everything that could write is cancelled at once, and ``run`` raises ``Leadershi
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -170,8 +170,7 @@ class Manager:
             await asyncio.wait({life, stopped}, return_when=asyncio.FIRST_COMPLETED)
             if self._state not in {"running", "stopping"}:
                 life.cancel()  # it waits for caches or for the Lease: there is nothing to finish
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait({life})
+            await asyncio.wait({life})
             stopped.cancel()
         self._become("stopped")
 
@@ -200,11 +199,12 @@ class Manager:
                 await self._run_controllers(self.controllers)
                 return
             early = [one for one in self.controllers if not one.declared.needs_leader]
-            await stack.enter_async_context(_alongside(self._run_all(early)))
+            running = await stack.enter_async_context(_alongside(self._run_all(early)))
             self._become("standing by")
             await self._lead([one for one in self.controllers if one.declared.needs_leader])
             for one in early:
                 one.stop()
+            await asyncio.wait({running}, timeout=self._grace_s)
 
     async def _finish_events(self, recording: asyncio.Task[None]) -> None:
         """Write the Events that wait, if that is quick."""

@@ -37,6 +37,11 @@ class Memory:
         """The map of a slot; empty at first."""
         return self._slots.setdefault(name, ObjectStateMap())
 
+    @property
+    def slots(self) -> Mapping[str, ObjectStateMap[Any]]:
+        """Every slot that was used."""
+        return self._slots
+
     def of(self, state: type) -> ObjectStateMap[Any]:
         """The map in which ``ctx.remember`` keeps states of this class."""
         return self.slot(state.__qualname__)

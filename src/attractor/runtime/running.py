@@ -155,8 +155,9 @@ class RunningController:
             running = drive(declared.reconcile(Context(declared.name, key), key), self.performer.perform)
             if declared.timeout_s is None:
                 return await running
+            limit = asyncio.timeout(declared.timeout_s)
             try:
-                async with asyncio.timeout(declared.timeout_s) as limit:
+                async with limit:
                     return await running
             except TimeoutError as error:
                 if not limit.expired():

@@ -15,6 +15,7 @@ class Tracer(Protocol):
 
     def start_as_current_span(self, name: str, *, attributes: Mapping[str, Any]) -> AbstractContextManager[Any]:
         """A span around a block."""
+        ...
 
 
 def configured_tracer() -> Tracer | None:

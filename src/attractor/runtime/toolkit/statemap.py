@@ -36,6 +36,13 @@ class _Entry(NamedTuple, Generic[S]):
     identity: Hashable
 
 
+class MapState(NamedTuple, Generic[S]):
+    """All that a map knows, as a value that can be kept and compared."""
+
+    entries: tuple[tuple[Key, Hashable, S], ...]
+    deferred: tuple[tuple[Key, tuple[Callable[[S], S | None], ...]], ...]
+
+
 class ObjectStateMap(Generic[S]):
     """States by object and by outside identity; see the module for the contract."""
 
@@ -125,6 +132,20 @@ class ObjectStateMap(Generic[S]):
         self._entries.clear()
         self._owners.clear()
         self._deferred.clear()
+
+    def state(self) -> MapState[S]:
+        """The map as a value, in the order of keys; it shares nothing with the map but the operations."""
+        entries = tuple(
+            (key, self._entries[key].identity, self._clone(self._entries[key].state)) for key in sorted(self._entries)
+        )
+        return MapState(entries, tuple((key, tuple(self._deferred[key])) for key in sorted(self._deferred)))
+
+    def restore(self, state: MapState[S]) -> None:
+        """Become a map in that state."""
+        self.clear()
+        for key, identity, kept in state.entries:
+            self.store(key, kept, identity)
+        self._deferred = {key: list(queued) for key, queued in state.deferred}
 
     def defer(self, key: Key, operation: Callable[[S], S | None]) -> bool:
         """Queue an operation for the next reconcile of an object; False when it has no state.
