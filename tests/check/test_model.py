@@ -66,6 +66,7 @@ class Objects:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_slots_that_appear_during_exploration_keep_states_apart_and_together(engine: dict[str, Any]) -> None:
     verdict = check(Objects(names=3, versions=2), **engine)
+    assert verdict.spec == "objects"
     assert verdict.distinct == 3**3 * 2
     assert verdict.generated == 1 + 3**3 * 2 + 2 * 3 * 2 * 3**2
     assert verdict["fills"].verdict == "holds"

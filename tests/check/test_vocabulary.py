@@ -153,6 +153,7 @@ def test_specs_side_by_side_share_variables_by_name(engine: Any) -> None:
             return list(self.queue) == sorted(self.queue)
 
     verdict = check(Producer() | Consumer(), engine=engine)
+    assert verdict.spec == "Producer() | Consumer()"
     assert verdict.distinct == 6
     assert verdict["in_order"].verdict == "holds"
     assert verdict["deadlock"].verdict == "violated"

@@ -77,7 +77,7 @@ def check(
     )
     started = time.monotonic()
     found = explore(model, settings, engine, order=order, save=save, resume=resume)
-    return Judgement(repr(spec), model, wanted, settings, engine).verdict(*found, started)
+    return Judgement(title_of(spec, model), model, wanted, settings, engine).verdict(*found, started)
 
 
 def simulate(
@@ -99,7 +99,13 @@ def simulate(
     settings = Settings(properties=frozenset(wanted), deadlock=deadlock, on_progress=on_progress)
     started = time.monotonic()
     walk = Simulation(model, settings, runs=runs, depth=depth, seed=seed).run()
-    return Judgement(repr(spec), model, wanted, settings, "python").verdict(walk, "simulation", started)  # pyright: ignore[reportArgumentType]
+    judgement = Judgement(title_of(spec, model), model, wanted, settings, "python")
+    return judgement.verdict(walk, "simulation", started)  # pyright: ignore[reportArgumentType]
+
+
+def title_of(spec: Checkable, model: Model) -> str:
+    """What the verdict calls the specification: with its constants, where it has a text of its own."""
+    return model.name if type(spec).__repr__ is object.__repr__ else repr(spec)
 
 
 def selected(model: Model, names: Iterable[str] | None) -> list[int]:

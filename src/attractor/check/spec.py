@@ -196,6 +196,9 @@ class Composition:
     def __or__(self, other: Spec | Composition) -> Composition:
         return Composition(self, other)
 
+    def __repr__(self) -> str:
+        return " | ".join(repr(part) for part in self.parts)
+
     @cached_property
     def _compiled(self) -> Model:
         model = Model(self.name)
