@@ -210,7 +210,7 @@ class Informer(Generic[T]):
     ) -> list[T]:
         """The objects in the order of their keys, chosen by namespace, labels and one index value."""
         found = await self.select(namespace, label_selector=label_selector, index=index)
-        with collecting_later():
+        with collecting_later(len(found)):
             return [self.decode(obj) for obj in found]
 
     async def keys(self, namespace: str = "", *, index: tuple[str, str] | None = None) -> Sequence[Key]:

@@ -72,20 +72,27 @@ def encoded(data: bytes | msgspec.Raw) -> EncodedObject:
     return EncodedObject(Key(meta.namespace, meta.name), meta.uid, meta.resource_version, bytes(data))
 
 
+MANY = 200
+
+
 @contextmanager
-def collecting_later() -> Iterator[None]:
+def collecting_later(count: int) -> Iterator[None]:
     """Hold off the cycle collector while many objects are made at once, none of which is garbage.
 
     It would look at all of them again and again as they grow in number: measured, 5,000 Pods take 0.15 s to decode
-    instead of 0.8 s.
+    instead of 0.8 s. Freezing and unfreezing then files them with the old objects, without a look at each.
     """
-    was_enabled = gc.isenabled()
+    if count < MANY or not gc.isenabled():
+        yield
+        return
     gc.disable()
     try:
         yield
     finally:
-        if was_enabled:
-            gc.enable()
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
+        gc.enable()
 
 
 class Codec(Generic[T]):
@@ -109,9 +116,9 @@ class Codec(Generic[T]):
             listed = _decode_list(data)
         except (msgspec.DecodeError, RecursionError) as error:
             raise GarbledAnswer(f"the server's answer is no list: {error}: {_excerpt(data)}") from error
-        meta = listed.metadata
-        with collecting_later():
-            return ObjectList(map(self.decode, listed.items or ()), meta.resource_version, meta.continue_)
+        meta, items = listed.metadata, listed.items or ()
+        with collecting_later(len(items)):
+            return ObjectList(map(self.decode, items), meta.resource_version, meta.continue_)
 
 
 class _PartialCodec(Codec[T]):
