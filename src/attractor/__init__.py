@@ -3,7 +3,91 @@
 An attractor is the set of states that a system falls into from every start and then never leaves. Delivering
 "eventually always desired" is what a controller owes its users, and what this package is for.
 
-Read ``ARCHITECTURE.md`` for the house and its floors; each package's docstring says what it guarantees.
+The names that a first operator needs are here, loaded when they are first used; each package's docstring says what it
+guarantees. ``attractor.check`` is the checker's package; its function is ``attractor.check.check``. Read
+``ARCHITECTURE.md`` for the house and its floors.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from attractor.check import Spec
+    from attractor.client import Client
+    from attractor.embedded import EmbeddedCluster
+    from attractor.objects.gvk import Key
+    from attractor.objects.resource import Condition, Meta, ObjectMeta, Resource, Rule, Struct
+    from attractor.runtime import (
+        Context,
+        Controller,
+        Election,
+        For,
+        Manager,
+        Owns,
+        Reconciler,
+        Result,
+        TerminalError,
+        Watches,
+        controller,
+    )
+
+_HOMES = {
+    "attractor.check": ("Spec",),
+    "attractor.client": ("Client",),
+    "attractor.embedded": ("EmbeddedCluster",),
+    "attractor.objects.gvk": ("Key",),
+    "attractor.objects.resource": ("Condition", "Meta", "ObjectMeta", "Resource", "Rule", "Struct"),
+    "attractor.runtime": (
+        "Context",
+        "Controller",
+        "Election",
+        "For",
+        "Manager",
+        "Owns",
+        "Reconciler",
+        "Result",
+        "TerminalError",
+        "Watches",
+        "controller",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Client",
+    "Condition",
+    "Context",
+    "Controller",
+    "Election",
+    "EmbeddedCluster",
+    "For",
+    "Key",
+    "Manager",
+    "Meta",
+    "ObjectMeta",
+    "Owns",
+    "Reconciler",
+    "Resource",
+    "Result",
+    "Rule",
+    "Spec",
+    "Struct",
+    "TerminalError",
+    "Watches",
+    "controller",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'attractor' has no attribute {name!r}")
+    found = getattr(import_module(home), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -169,7 +169,9 @@ def decoding_codec(kind: type[R] | GroupVersionKind | MetadataOnly) -> Codec[Any
     """The codec that turns an ``EncodedObject``'s text into what a caller of that kind gets."""
     if isinstance(kind, MetadataOnly):
         return METADATA_CODEC
-    return untyped_codec(kind) if isinstance(kind, GroupVersionKind) else typed_codec(kind)
+    if isinstance(kind, GroupVersionKind):
+        return untyped_codec(kind)
+    return typed_codec(kind)  # pyright: ignore[reportArgumentType]
 
 
 def _excerpt(data: bytes) -> str:

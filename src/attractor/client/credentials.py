@@ -51,9 +51,11 @@ class Credentials(Protocol):
 
     async def current(self) -> Credential:
         """The credential to use now; raises ``ConfigError`` when there is none to be had."""
+        ...
 
     def rejected(self, credential: Credential) -> bool:
         """The server does not know it; answers whether another ``current`` may be better."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class KindMapping:
             case GroupVersionResource():
                 info = builtin.find(*kind) or self._of_class(kind) or self._discovered_resources.get(kind)
             case _:
-                return Mapped(_info_of_class(kind), typed_codec(kind))
+                return Mapped(_info_of_class(kind), typed_codec(kind))  # pyright: ignore[reportArgumentType]
         return None if info is None else Mapped(info, untyped_codec(info.gvk))
 
     async def find(self, kind: AnyKind) -> Mapped:

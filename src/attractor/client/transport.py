@@ -60,15 +60,18 @@ class ByteStream(Protocol):
     @property
     def code(self) -> int:
         """The status code of the head."""
+        ...
 
     async def receive(self) -> bytes:
         """The next bytes; empty once the server has ended the answer in good order.
 
         Raises ``AnswerLost`` when the connection breaks, ``GarbledAnswer`` when what comes is not HTTP.
         """
+        ...
 
     def close(self) -> None:
         """Stop listening; safe to call at any time and more than once."""
+        ...
 
 
 class Transport(Protocol):
@@ -80,9 +83,12 @@ class Transport(Protocol):
         Raises ``ServerUnreachable`` when nothing was sent, ``AnswerLost`` when the request may have been carried out,
         ``GarbledAnswer`` when the answer cannot be understood.
         """
+        ...
 
     async def open(self, request: ClientRequest) -> ByteStream:
         """The answer as a stream, once its head is there; raises as ``send`` does."""
+        ...
 
     async def aclose(self) -> None:
         """Give up what is held; requests under way fail with ``AnswerLost``."""
+        ...

@@ -55,18 +55,23 @@ class WriteObserver(Protocol):
 
     def sending(self, info: ResourceInfo, key: Key) -> None:
         """A write is about to be sent."""
+        ...
 
     def settled(self, info: ResourceInfo, key: Key) -> None:
         """The write was answered, or failed."""
+        ...
 
     def wrote(self, info: ResourceInfo, written: EncodedObject) -> None:
         """The server stored this object."""
+        ...
 
     def deleted(self, info: ResourceInfo, key: Key, uid: str) -> None:
         """The server removed the object; ``uid`` is empty where the answer did not say."""
+        ...
 
     def unsure(self, info: ResourceInfo, key: Key) -> None:
         """The object's state is not what it was thought to be, or no longer known: read it from the server."""
+        ...
 
 
 class _Deletion(msgspec.Struct, rename="camel"):

@@ -165,7 +165,7 @@ class Connection(asyncio.Protocol):
         """The server sends no more; ``connection_lost`` follows."""
         return False
 
-    def connection_lost(self, error: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone; an answer that ends with it is complete, any other is lost."""
         self.is_reusable = False
         ends_with_close = self._code and "content-length" not in self._headers and not self._is_chunked()

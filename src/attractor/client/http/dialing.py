@@ -82,7 +82,7 @@ class _Tunnel(asyncio.Protocol):
         if b"\r\n\r\n" in self._head or len(self._head) > MAX_TUNNEL_HEAD_BYTES:
             self._settle(self._head)
 
-    def connection_lost(self, error: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
         self._settle(b"")
 
     def _settle(self, head: bytes) -> None:
