@@ -327,9 +327,9 @@ def with_room(needed: Sequence[int], sizes: Sequence[int]) -> list[int]:
     """Spread the spare bits of a word over its fields, large domains first: packing anew costs, spare bits do not."""
     place, room = first_fit(needed)
     bits = list(needed)
-    for _ in range(3):
+    for extra in range(4):
         for slot in sorted(range(len(bits)), key=lambda slot: -sizes[slot]):
-            if room[place[slot]] and bits[slot] < 31:
+            if room[place[slot]] and extra < max(1, needed[slot] // 2):
                 bits[slot] += 1
                 room[place[slot]] -= 1
     return bits if len(first_fit(bits)[1]) == len(room) else list(needed)

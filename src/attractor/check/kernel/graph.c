@@ -32,7 +32,7 @@ static bool note_steps(Worker *worker, Vector *records) {
         uint32_t label = ((uint32_t *)worker->labels.data)[i], owner = ((uint32_t *)worker->owners.data)[i];
         record[0] = hash_words(packed, words);
         record[1] = label & OUTSIDE_BIT ? NO_STATE : owner;
-        memcpy(record + 2, packed, words * sizeof *packed);
+        copy_words(record + 2, packed, words);
         records->length += stride;
         ((uint32_t *)worker->actions.data)[length + i] = label & ~OUTSIDE_BIT;
         const Shard *shard = &kernel->shards[owner];

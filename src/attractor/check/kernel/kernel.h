@@ -152,6 +152,10 @@ static inline void layout_put(const Layout *layout, uint64_t *words, uint32_t sl
     words[field->word] = (words[field->word] & ~(field->mask << field->shift)) | ((uint64_t)value << field->shift);
 }
 
+/* States are a word or few: a loop beats a call. */
+static inline void copy_words(uint64_t *to, const uint64_t *from, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) to[i] = from[i];
+}
 uint64_t hash_words(const uint64_t *words, uint32_t count);
 /* A state's shard depends on its values, not on how they are packed, so that packing anew moves no state. */
 static inline uint64_t slot_weight(uint32_t slot) {
@@ -227,6 +231,7 @@ typedef struct {
     uint64_t *words;
     uint64_t *recalled;
     uint64_t stamp;
+    View view;       /* of the state at hand */
     uint32_t state;  /* at hand, interleaved */
     uint32_t action; /* being walked */
     bool missed_here;

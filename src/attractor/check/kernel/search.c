@@ -298,7 +298,7 @@ static bool take_step(void *context, uint32_t number) {
     uint64_t *packed = (uint64_t *)worker->steps.data + worker->steps.length;
     uint64_t sum = worker->sum;
     uint32_t label = worker->action;
-    memcpy(packed, worker->words, words * sizeof *packed);
+    copy_words(packed, worker->words, words);
     for (uint32_t i = 0; i < leaf->count; i++) {
         int32_t slot = writes[i].ref < 0 ? binding[-1 - writes[i].ref] : writes[i].ref;
         layout_put(&kernel->layout, packed, (uint32_t)slot, writes[i].value);
@@ -324,21 +324,20 @@ static bool take_step(void *context, uint32_t number) {
 
 static inline void walk_candidate(Worker *worker, const Candidate *candidate) {
     const Kernel *kernel = worker->kernel;
-    View view = {worker->before, NULL, worker->recalled, worker->stamp, candidate->instance};
-    worker->action = candidate->instance;
+    worker->action = worker->view.missed = candidate->instance;
     if (candidate->child != CHILD_MISSING) {
-        if (walk_action(&kernel->tries, candidate->instance, candidate->child, &view, take_step, worker) != WALK_MISS) return;
-        if (worker->failed) return;
+        Walked walked =
+            walk_action(&kernel->tries, candidate->instance, candidate->child, &worker->view, take_step, worker);
+        if (walked != WALK_MISS || worker->failed) return;
     }
-    note_miss(worker, view.missed, worker->before, NULL);
+    note_miss(worker, worker->view.missed, worker->before, NULL);
 }
 
 static inline void look_candidate(Worker *worker, const Candidate *candidate) {
     const Kernel *kernel = worker->kernel;
     const Watch *watch = (const Watch *)kernel->watches.data + candidate->watch;
-    View view = {worker->before, NULL, worker->recalled, worker->stamp, candidate->instance};
-    Walked walked = walk_truth(&kernel->tries, candidate->instance, candidate->child, &view);
-    if (walked == WALK_MISS) note_miss(worker, view.missed, worker->before, NULL);
+    Walked walked = walk_truth(&kernel->tries, candidate->instance, candidate->child, &worker->view);
+    if (walked == WALK_MISS) note_miss(worker, worker->view.missed, worker->before, NULL);
     else if ((uint8_t)walked == watch->wanted) note_found(worker, watch->finding, NO_STATE, NULL);
 }
 
@@ -371,11 +370,12 @@ static void look_for_deadlock(Worker *worker) {
 
 bool expand(Worker *worker, uint32_t state) {
     const Kernel *kernel = worker->kernel;
-    memcpy(worker->words, state_words(kernel, state), kernel->layout.words * sizeof(uint64_t));
+    copy_words(worker->words, state_words(kernel, state), kernel->layout.words);
     layout_unpack(&kernel->layout, worker->words, worker->before);
     if (kernel->threads > 1) worker->sum = weighted_sum(&kernel->layout, worker->before);
     worker->state = state;
     worker->stamp++;
+    worker->view = (View){worker->before, NULL, worker->recalled, worker->stamp, 0};
     worker->missed_here = false;
     worker->steps.length = worker->labels.length = 0;
     if (kernel->mode != MODE_GRAPH) each_candidate(worker, &kernel->lookout, look_candidate);
@@ -399,14 +399,14 @@ static bool commit_steps(Worker *worker) {
         size_t place = hash >> 20 & (LATELY - 1);
         uint64_t *lately = worker->lately + place * words;
         if (worker->is_lately[place] && same_state(lately, packed, words)) continue;
-        memcpy(lately, packed, words * sizeof *packed);
+        copy_words(lately, packed, words);
         worker->is_lately[place] = 1;
         Vector *out = &worker->out[((uint32_t *)worker->owners.data)[i]];
         if (!vector_reserve(out, sizeof(uint64_t), out->length + words + 2)) return false;
         uint64_t *record = (uint64_t *)out->data + out->length;
         record[0] = hash;
         record[1] = worker->state;
-        memcpy(record + 2, packed, words * sizeof *packed);
+        copy_words(record + 2, packed, words);
         out->length += words + 2;
     }
     return true;

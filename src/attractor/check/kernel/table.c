@@ -161,7 +161,7 @@ int shard_insert(Shard *shard, uint32_t words, const uint64_t *state, uint64_t h
         }
     }
     if (shard->count >= NO_STATE - 1 || !shard_reserve(shard, words, shard->count + 1)) return -1;
-    memcpy(shard->states + shard->count * words, state, words * sizeof *state);
+    copy_words(shard->states + shard->count * words, state, words);
     shard->parents[shard->count] = parent;
     shard->index[at] = tag | (uint64_t)(shard->count + 1);
     *local = (uint32_t)shard->count++;
