@@ -169,10 +169,10 @@ class Connection(asyncio.Protocol):
         """The connection is gone; an answer that ends with it is complete, any other is lost."""
         self.is_reusable = False
         ends_with_close = self._code and "content-length" not in self._headers and not self._is_chunked()
-        if error is None and ends_with_close and (self._whole is not None or self._stream is not None):
+        if exc is None and ends_with_close and (self._whole is not None or self._stream is not None):
             self.message_completed()
             return
-        why = f": {error}" if error is not None else ""
+        why = f": {exc}" if exc is not None else ""
         self._fail(AnswerLost(f"the connection to the server broke before the answer was complete{why}"))
 
     # The parser calls these.
