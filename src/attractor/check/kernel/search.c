@@ -10,7 +10,7 @@
 
 #define BLOCK 64
 #define QUOTA_FIRST 32
-#define QUOTA_PER_THREAD 4096
+#define QUOTA_PER_THREAD 32768
 #define MISSES_PER_ROUND 1024
 #define ALONE_BELOW 2048
 #define FAR 16
