@@ -7,8 +7,7 @@ transaction; it refuses by raising an ``ApiError``. Adding a rule of admission m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from attractor.objects.errors import Forbidden, NotFound
 from attractor.objects.gvk import GroupResource, GroupVersionKind
@@ -25,8 +24,7 @@ NAMESPACES = GroupResource("", "namespaces")
 LOCAL_ACCESS_REVIEWS = GroupResource("authorization.k8s.io", "localsubjectaccessreviews")
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(NamedTuple):
     """What a plug-in is asked about; ``obj`` is None on delete, ``old`` is None on create."""
 
     op: Operation

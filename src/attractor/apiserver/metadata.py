@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 MAX_GENERATED_BASE = 63 - 5
+_CHECKED = frozenset({"labels", "annotations", "ownerReferences", "finalizers"})
 
 
 def check_place(kind: Kind, metadata: JsonObject, namespace: str, name: str) -> None:
@@ -110,6 +111,8 @@ def validate_change(kind: Kind, metadata: JsonObject, old: JsonObject) -> list[F
 
 
 def _validate_contents(metadata: JsonObject) -> list[FieldError]:
+    if _CHECKED.isdisjoint(metadata):
+        return []
     errors = names.validate_labels(metadata.get("labels") or {}, "metadata.labels")
     errors += names.validate_annotations(metadata.get("annotations") or {}, "metadata.annotations")
     errors += _validate_owners(metadata.get("ownerReferences") or [])

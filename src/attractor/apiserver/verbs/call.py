@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.apiserver import admission
 from attractor.apiserver.admission import Attributes
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from attractor.store.contract import Entry
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One operation being answered."""
 
     op: Operation

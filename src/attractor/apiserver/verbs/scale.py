@@ -51,7 +51,7 @@ def scale(call: Call) -> Response:
     replicas, _ = _wanted_scale(asked, op.name)
     changed = put(live, kind.scale.spec_replicas, replicas)
     changed["metadata"] = {**changed["metadata"], "resourceVersion": str(entry.revision)}
-    response = update_object(replace(call, chain=()), entry, live, changed, [])
+    response = update_object(call._replace(chain=()), entry, live, changed, [])
     version = "" if call.txn.is_dirty else str(entry.revision)
     return Response(200, JsonBody(scale_of(kind, changed, version)), response.warnings)
 
