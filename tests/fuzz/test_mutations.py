@@ -133,16 +133,30 @@ def http(asked: Asked, accept: str) -> HttpRequest:
     return request
 
 
-KUBERNETES_OWN = (
-    b"failed to create typed patch object", b"does not contain declared merge key", b"merge key that is no primitive",
-    b"unknown patch type", b"invalid patch format", b"list element types are not identical", b"but received a", b"merging lists of lists is not supported", b"The order in patch list",
-    b"invalid key", b"ParseUint", b"resourceVersion should not be set on objects to be created", b"Too large resource",
-)  # fmt: skip
-"""Refusals for which Kubernetes itself answers 500 without a reason, or 504; the recordings show several of them."""
+RECORDED = (
+    b"failed to create typed patch object",
+    b"does not contain declared merge key",
+    b"invalid key",
+    b"ParseUint",
+    b"resourceVersion should not be set on objects to be created",
+)
+"""Refusals that a recorded kube-apiserver answers with 500 and no reason; ours must, too."""
+
+UNCONFIRMED = (
+    b"merge key that is no primitive",
+    b"unknown patch type",
+    b"invalid patch format",
+    b"list element types are not identical",
+    b"but received a",
+    b"merging lists of lists is not supported",
+    b"The order in patch list",
+    b"Too large resource",
+)
+"""Refusals that we answer with 500 or 504 because Kubernetes' wording suggests it; no recording shows them yet."""
 
 
 def is_internal(reply: Reply) -> bool:
-    return reply.code >= 500 and not any(said in reply.body for said in KUBERNETES_OWN)
+    return reply.code >= 500 and not any(said in reply.body for said in RECORDED + UNCONFIRMED)
 
 
 async def converse(cluster: EmbeddedCluster, asked: list[tuple[Asked, str]]) -> None:
