@@ -40,5 +40,9 @@ async def fixed(ctx: Context, key: Key) -> Result | None:
 
 
 def world(declared: Controller = buggy) -> World:
-    users = [Delete(App, A), Create(app())]
-    return World([declared], [app()], users, properties=[eventually_stable(each_app_has_its_value)])
+    return World(
+        [declared],
+        [app()],
+        [Delete(App, A), Create(app())],
+        properties=[eventually_stable(each_app_has_its_value)],
+    )

@@ -45,5 +45,9 @@ async def fixed(ctx: Context, key: Key) -> Result | None:
 
 
 def world(declared: Controller = buggy) -> World:
-    users = [Edit(App, A, spec=[{"source": "missing"}]), Delete(App, A)]
-    return World([declared], [app()], users, properties=[eventually_stable(nothing_is_left)])
+    return World(
+        [declared],
+        [app()],
+        [Edit(App, A, spec=[{"source": "missing"}]), Delete(App, A)],
+        properties=[eventually_stable(nothing_is_left)],
+    )

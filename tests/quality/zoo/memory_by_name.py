@@ -45,5 +45,10 @@ async def fixed(ctx: Context, key: Key) -> Result | None:
 
 
 def world(declared: Controller = buggy) -> World:
-    users = [Delete(App, A), Create(app())]
-    return World([declared], [app()], users, kinds=[ConfigMap], properties=[eventually_stable(each_app_has_its_value)])
+    return World(
+        [declared],
+        [app()],
+        [Delete(App, A), Create(app())],
+        kinds=[ConfigMap],
+        properties=[eventually_stable(each_app_has_its_value)],
+    )

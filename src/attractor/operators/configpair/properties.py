@@ -1,7 +1,7 @@
 """What a ConfigPair promises, and the world in which the checker judges it.
 
-``world()`` is the right controller's; ``world(naive)`` the naive one's. Both have two workers, caches that lag, a user who
-edits the spec, and a process that may crash at any step.
+``world()`` is the right controller's, ``world(naive)`` the naive one's. Both have two workers, caches that lag, a user
+who edits the spec, and a process that may crash at any step.
 """
 
 from attractor.check.world import Edit, Faults, Look, World, eventually_stable
