@@ -1,8 +1,9 @@
-"""Stale read: after a restart on a server that is behind, a ConfigMap that the spec wants is deleted.
+"""Stale read: a ConfigMap that the spec wants is deleted, because an old spec did not want it.
 
-The app was small, and is large now. The new process sees the small one again, and deletes what is "too much"; in the
-real bugs (pravega/zookeeper-operator#314, instaclustr/cassandra-operator#407) these were volumes with data. The fixed
-one asks the server for the spec before it destroys anything.
+The app was small, and is large now. A process whose cache is behind sees the small one, and deletes what is "too much".
+In the real bugs (pravega/zookeeper-operator#314, instaclustr/cassandra-operator#407) it had restarted on an API server
+that was behind, and what it deleted were volumes with data; here it is a second process that has not heard yet. The
+fixed one asks the server for the spec before it destroys anything.
 """
 
 from attractor.check.world import Edit, Look, World, always
