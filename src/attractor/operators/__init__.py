@@ -1,0 +1,1 @@
+"""Operators that ship with Attractor, each with its types, controllers and properties."""
