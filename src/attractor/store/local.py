@@ -39,6 +39,14 @@ class LocalStore:
         """Linearizable: shows every write that anyone had acknowledged before the call."""
         return self._mvcc.head
 
+    async def draft(self) -> View:
+        """What a write may rest on; an engine that shows nothing before it is durable answers a snapshot."""
+        return await self.snapshot()
+
+    async def settled(self, draft: View) -> bool:
+        """Whether all that a draft shows is durable."""
+        return True
+
     def snapshot_nowait(self) -> View:
         """What this process knows now."""
         return self._mvcc.head
