@@ -11,6 +11,7 @@ from attractor.store.watching import Subscriptions, Watcher
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from attractor.store.contract import Snapshot
     from attractor.store.mvcc import Commit, View
 
 
@@ -43,7 +44,7 @@ class LocalStore:
         """What a write may rest on; an engine that shows nothing before it is durable answers a snapshot."""
         return await self.snapshot()
 
-    async def settled(self, draft: View) -> bool:
+    async def settled(self, draft: Snapshot) -> bool:
         """Whether all that a draft shows is durable."""
         return True
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from os import PathLike
 
+    from attractor.store.contract import Snapshot
     from attractor.store.mvcc import Commit, View
 
 log = logging.getLogger(__name__)
@@ -105,7 +106,7 @@ class SqliteStore(LocalStore):
         """The newest planned view: what is durable, and the writes on their way."""
         return self._head
 
-    async def settled(self, draft: View) -> bool:
+    async def settled(self, draft: Snapshot) -> bool:
         """Wait until all that a draft shows is durable; False when some of it failed."""
         failures = self._failures
         while draft.revision > self.revision and failures == self._failures:
