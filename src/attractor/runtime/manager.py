@@ -25,7 +25,7 @@ from attractor.runtime.lease import LeaderElector, LeadershipLost
 from attractor.runtime.measuredtransport import MeasuredTransport
 from attractor.runtime.metrics import Metrics
 from attractor.runtime.performer import Memory, Performer
-from attractor.runtime.running import RunningController
+from attractor.runtime.running import RESYNC_S, RunningController
 from attractor.runtime.tracing import configured_tracer
 from attractor.runtime.views import Views
 
@@ -62,10 +62,14 @@ class Manager:
         health: tuple[str, int] | None = None,
         workers: int | None = None,
         grace_s: float = GRACE_S,
+        resync_s: float | None = RESYNC_S,
         now: Callable[[], datetime] = wall_clock,
         tracer: Tracer | None = None,
     ) -> None:
-        """``namespace`` limits what is watched; ``externals`` provides outside systems, by protocol class."""
+        """``namespace`` limits what is watched; ``externals`` provides outside systems, by protocol class.
+
+        ``resync_s`` is how often everything is reconciled again although nothing changed; None for never.
+        """
         declared = tuple(controllers)
         self._externals = dict(externals or {})
         _check(declared, self._externals)
@@ -88,7 +92,8 @@ class Manager:
         self._leading: asyncio.Task[None] | None = None
         tracer = tracer or configured_tracer()
         self.controllers = [
-            self._attached(RunningController(one, self.metrics, workers=workers, tracer=tracer)) for one in declared
+            self._attached(RunningController(one, self.metrics, workers=workers, tracer=tracer, resync_s=resync_s))
+            for one in declared
         ]
         if self._elector is not None:
             elector = self._elector
@@ -98,7 +103,7 @@ class Manager:
         declared = running.declared
         views = Views(declared, self.cache)
         for kind, informer in views.informers.items():
-            informer.add_handler(running.handler(kind, views.keys_by_index(declared.for_.kind)))
+            running.follow(informer, kind, views.keys_by_index(declared.for_.kind))
         gate = self._elector if declared.needs_leader else None
         running.attach(
             Performer(

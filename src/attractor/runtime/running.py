@@ -25,6 +25,7 @@ from attractor.workqueue import QueueShutDown
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Callable, Iterable
 
+    from attractor.cache import Informer
     from attractor.cache.handlers import InformerEvent
     from attractor.objects.gvk import Key
     from attractor.objects.resource import Resource
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from attractor.runtime.metrics import Metrics
     from attractor.runtime.performer import Performer
     from attractor.runtime.tracing import Tracer
+
+
+RESYNC_S = 36_000.0
+"""How often everything is reconciled again, changed or not: every ten hours, as in controller-runtime."""
 
 
 class ReconcileTimeout(Exception):
@@ -42,9 +47,18 @@ class RunningController:
     """One controller in one process; its owner runs ``run()`` in a task group and calls ``stop()``."""
 
     def __init__(
-        self, declared: Controller, metrics: Metrics, *, workers: int | None = None, tracer: Tracer | None = None
+        self,
+        declared: Controller,
+        metrics: Metrics,
+        *,
+        workers: int | None = None,
+        tracer: Tracer | None = None,
+        resync_s: float | None = RESYNC_S,
     ) -> None:
         self.declared = declared
+        self._resync_s = resync_s
+        self._tell_again: list[Callable[[], None]] = []
+        """For each informer, how to hear of everything it has as at the start."""
         self._metrics = metrics
         self._workers = workers or declared.workers
         self._tracer = tracer
@@ -71,10 +85,10 @@ class RunningController:
         """Say who answers the effects; once, before ``run``."""
         self._performer = performer
 
-    def handler(
-        self, kind: type[Resource], keys_by_index: Callable[[str, str], Iterable[Key]]
-    ) -> Callable[[InformerEvent[Any]], None]:
-        """What to call with every change of a kind."""
+    def follow(
+        self, informer: Informer[Any], kind: type[Resource], keys_by_index: Callable[[str, str], Iterable[Key]]
+    ) -> None:
+        """Reconcile what every change of a kind concerns."""
 
         def handle(event: InformerEvent[Any]) -> None:
             try:
@@ -86,13 +100,16 @@ class RunningController:
             for key in keys:
                 self.queue.add(key, priority=priority)
 
-        return handle
+        informer.add_handler(handle)
+        self._tell_again.append(lambda: informer.tell(handle))
 
     async def run(self) -> None:
         """Reconcile until ``stop`` was called and what was running is finished."""
         async with asyncio.TaskGroup() as group:
             helpers = [group.create_task(self.background.run())]
-            helpers += [group.create_task(self._follow(source)) for source in self.declared.sources]
+            helpers += [group.create_task(self._receive(source)) for source in self.declared.sources]
+            if self._resync_s is not None:
+                helpers.append(group.create_task(self._resync(self._resync_s)))
             async with asyncio.TaskGroup() as workers:
                 for _ in range(self._workers):
                     workers.create_task(self._work())
@@ -106,9 +123,19 @@ class RunningController:
         self.scheduled.close()
         self.queue.shut_down()
 
-    async def _follow(self, source: AsyncIterable[Key]) -> None:
+    async def _receive(self, source: AsyncIterable[Key]) -> None:
         async for key in source:
             self.queue.add(key)
+
+    async def _resync(self, period_s: float) -> None:
+        """Every so often, reconcile all objects as after a start, behind those that change now.
+
+        It heals what no event tells of: somebody's change of an outside system, or a mistake in a map function.
+        """
+        while True:
+            await asyncio.sleep(period_s)
+            for tell in self._tell_again:
+                tell()
 
     async def _work(self) -> None:
         name = self.declared.name
