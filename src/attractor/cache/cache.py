@@ -49,6 +49,7 @@ class Cache:
         policy: Policy | None = None,
         idle_s: float = IDLE_S,
         transform: Callable[[Any], Any] | None = None,
+        make: Callable[..., Informer[Any]] = Informer,
     ) -> None:
         self.api_reader = client
         """Reads from the server, past the cache."""
@@ -56,6 +57,8 @@ class Cache:
         self._policy = policy
         self._idle_s = idle_s
         self._transform = transform
+        self._make = make
+        """How informers are made; the checker has its own, whose view is part of its state."""
         self._scopes: dict[CachedKind, Scope] = {}
         self._informers: dict[tuple[CachedKind, Scope], Informer[Any]] = {}
         self._group: asyncio.TaskGroup | None = None
@@ -99,7 +102,7 @@ class Cache:
         scope = scope or self._scopes.get(kind) or Scope(self._namespace)
         known = self._informers.get((kind, scope))
         if known is None:
-            known = Informer(
+            known = self._make(
                 self.api_reader,
                 kind,
                 scope,

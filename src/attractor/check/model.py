@@ -155,6 +155,8 @@ class Model:
         self.symmetries: list[Symmetry] = []
         self.properties: list[Property] = []
         self.applied: set[str] = set()
+        self.within: dict[str, None] = {}
+        """Within what bounds a verdict is complete, in words; bounds may show themselves while exploring."""
 
     def add_slot(
         self, variable: str, default: Any, *, key: Any = None, keyed: bool = False, domain: Domain | None = None

@@ -15,6 +15,7 @@ from attractor.runtime.context import Context
 from attractor.runtime.driver import drive
 from attractor.runtime.fieldlogger import FieldLogger
 from attractor.runtime.meteredqueue import INITIAL_PRIORITY, MeteredQueue
+from attractor.runtime.outcome import Next, after_error, after_result
 from attractor.runtime.result import Result, TerminalError
 from attractor.runtime.routing import keys_for
 from attractor.runtime.toolkit.background import BackgroundWork
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 RESYNC_S = 36_000.0
 """How often everything is reconciled again, changed or not: every ten hours, as in controller-runtime."""
+_RESULTS = {"done": "success", "later": "requeue_after", "backoff": "requeue"}
+"""How metrics call what follows."""
 
 
 class ReconcileTimeout(Exception):
@@ -158,21 +161,20 @@ class RunningController:
         self.scheduled.drop(key)
         try:
             result = await self._run_once(key)
-        except TerminalError as error:
-            self._metrics.terminal_errors.add(self.declared.name)
-            self._failed(key, error)
-            self.queue.forget(key)
         except Exception as error:  # one object's failure must not end the worker of all others
             self._failed(key, error)
-            self.queue.add_rate_limited(key, priority=priority)
+            self._go_on(key, after_error(error), priority)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            self._failed(key, RuntimeError("the reconcile cancelled itself"))
-            self.queue.add_rate_limited(key, priority=priority)
+            cancelled = RuntimeError("the reconcile cancelled itself")
+            self._failed(key, cancelled)
+            self._go_on(key, after_error(cancelled), priority)
         else:
-            self._succeeded(key, result, priority)
+            follows = after_result(result)
+            self._metrics.reconciles.add(self.declared.name, _RESULTS[follows.what])
+            self._go_on(key, follows, priority)
         self._metrics.reconcile_time.observe(self.declared.name, value=loop.time() - began)
 
     async def _run_once(self, key: Key) -> Result | None:
@@ -194,22 +196,19 @@ class RunningController:
                     f"no end within {declared.timeout_s:g} s; do long work in the background with `ctx.start`"
                 ) from error
 
-    def _succeeded(self, key: Key, result: Result | None, priority: int) -> None:
-        name = self.declared.name
-        if result is not None and result.requeue_after_s > 0:
+    def _go_on(self, key: Key, follows: Next, priority: int) -> None:
+        if follows.resets_backoff:
             self.queue.forget(key)
-            self.queue.add_after(key, result.requeue_after_s, priority=priority)
-            self._metrics.reconciles.add(name, "requeue_after")
-        elif result is not None and result.requeue:
+        if follows.what == "later":
+            self.queue.add_after(key, follows.delay_s, priority=priority)
+        elif follows.what == "backoff":
             self.queue.add_rate_limited(key, priority=priority)
-            self._metrics.reconciles.add(name, "requeue")
-        else:
-            self.queue.forget(key)
-            self._metrics.reconciles.add(name, "success")
 
     def _failed(self, key: Key, error: Exception) -> None:
         self._metrics.reconciles.add(self.declared.name, "error")
         self._metrics.errors.add(self.declared.name)
+        if isinstance(error, TerminalError):
+            self._metrics.terminal_errors.add(self.declared.name)
         if isinstance(error, Conflict):
             self._log.info("reconcile lost against another writer, trying again", key=str(key), error=error.message)
         else:
