@@ -91,7 +91,15 @@ class RunningController:
     def follow(
         self, informer: Informer[Any], kind: type[Resource], keys_by_index: Callable[[str, str], Iterable[Key]]
     ) -> None:
-        """Reconcile what every change of a kind concerns."""
+        """Reconcile what every change of a kind concerns, and now and then everything again."""
+        handle = self.handler(kind, keys_by_index)
+        informer.add_handler(handle)
+        self._tell_again.append(lambda: informer.tell(handle))
+
+    def handler(
+        self, kind: type[Resource], keys_by_index: Callable[[str, str], Iterable[Key]]
+    ) -> Callable[[InformerEvent[Any]], None]:
+        """What to call with every change of a kind."""
 
         def handle(event: InformerEvent[Any]) -> None:
             try:
@@ -103,8 +111,7 @@ class RunningController:
             for key in keys:
                 self.queue.add(key, priority=priority)
 
-        informer.add_handler(handle)
-        self._tell_again.append(lambda: informer.tell(handle))
+        return handle
 
     async def run(self) -> None:
         """Reconcile until ``stop`` was called and what was running is finished."""
