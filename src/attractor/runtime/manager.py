@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
     from typing import Any
 
+    from attractor.cache import Scope
     from attractor.client import Client
+    from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller
     from attractor.runtime.lease import Election
     from attractor.runtime.tracing import Tracer
@@ -57,6 +59,8 @@ class Manager:
         controllers: Iterable[Controller],
         *,
         namespace: str = "",
+        scopes: Mapping[type[Resource], Scope] | None = None,
+        transform: Callable[[Any], Any] | None = None,
         externals: Mapping[Any, object] | None = None,
         election: Election | None = None,
         health: tuple[str, int] | None = None,
@@ -66,9 +70,10 @@ class Manager:
         now: Callable[[], datetime] = wall_clock,
         tracer: Tracer | None = None,
     ) -> None:
-        """``namespace`` limits what is watched; ``externals`` provides outside systems, by protocol class.
+        """``externals`` provides outside systems, by protocol class.
 
-        ``resync_s`` is how often everything is reconciled again although nothing changed; None for never.
+        ``namespace`` limits what is watched; ``scopes`` does so for single kinds, by namespace, labels and fields;
+        ``transform`` is applied to every object before it is kept (see ``drop_managed_fields``). ``resync_s`` is how often everything is reconciled again although nothing changed; None for never.
         """
         declared = tuple(controllers)
         self._externals = dict(externals or {})
@@ -76,7 +81,9 @@ class Manager:
         self.metrics = Metrics()
         self.client = client
         client.transport = MeasuredTransport(client.transport, self.metrics)
-        self.cache = Cache(client, namespace=namespace)
+        self.cache = Cache(client, namespace=namespace, transform=transform)
+        for kind, scope in (scopes or {}).items():
+            self.cache.scope(kind, scope)
         self._recorder = EventRecorder(client, self.metrics, now, instance=election.identity if election else "")
         self._elector = LeaderElector(client, election, now=now) if election is not None else None
         self._health = HealthServer(
