@@ -120,7 +120,7 @@ class Cache:
         return known
 
     def _default_scope(self, kind: CachedKind) -> Scope:
-        """What was said with ``scope``, or the cache's namespace; one that lives in no namespace is seen in any case."""
+        """What was said with ``scope``, or the cache's namespace; what lives in no namespace is seen in any case."""
         said = self._scopes.get(_plain(kind))
         if said is not None:
             return said

@@ -73,7 +73,8 @@ class Manager:
         """``externals`` provides outside systems, by protocol class.
 
         ``namespace`` limits what is watched; ``scopes`` does so for single kinds, by namespace, labels and fields;
-        ``transform`` is applied to every object before it is kept (see ``drop_managed_fields``). ``resync_s`` is how often everything is reconciled again although nothing changed; None for never.
+        ``transform`` is applied to every object before it is kept (see ``drop_managed_fields``). ``resync_s`` is how
+        often everything is reconciled again although nothing changed; None for never.
         """
         declared = tuple(controllers)
         self._externals = dict(externals or {})
