@@ -48,7 +48,9 @@ class Host:
         self.transport = GatedTransport(transport, self.requests, self.lists, self._workers, group)
         self._holders: dict[tuple[str, Key], Worker] = {}
         declared = [gated(one, self._turn) for one in controllers]
-        self.manager = Manager(Client(self.transport), declared, now=now, externals=externals, workers=workers)
+        self.manager = Manager(
+            Client(self.transport), declared, now=now, externals=externals, workers=workers, resync_s=None
+        )
         if not own_writes:
             self.manager.client.observer = None
         self.queues: dict[str, GatedQueue] = {}
