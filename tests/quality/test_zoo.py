@@ -77,7 +77,7 @@ ANIMALS = [
     Animal("counter_in_memory", "announced revisions stay", 22, None, 5122),
     Animal("counts_its_own_writes", "goes quiet", 22, 7, 24),
     Animal("defaults_are_a_difference", "goes quiet", 46, 6, 12),
-    Animal("delete_without_uid", "eventually stable", 30, 30, 609855),
+    Animal("delete_without_uid", "eventually stable", 30, 30, 11748),
     Animal("deletes_by_label", "what is not ours is left alone", 8, None, 15),
     Animal("deletion_is_not_heard", "eventually stable", 12, 12, 34),
     Animal("deletion_waits_for_the_spec", "eventually stable", 14, 10, 450),
