@@ -21,13 +21,11 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-def frames(coroutine: Any) -> Hashable:
-    """The identity of a suspended coroutine; raises ``Unfreezable``."""
-    return frame_of(coroutine, {})
-
-
 def frame_of(awaitable: Any, memo: dict[int, int]) -> Hashable:
-    """One frame and those that it waits for, which stand on its stack."""
+    """The identity of a suspended coroutine: its frame, and those that it waits for, which stand on its stack.
+
+    Raises ``Unfreezable``. ``memo`` is shared by all that is frozen together, so that what is shared shows.
+    """
     frame: FrameType | None = getattr(awaitable, "cr_frame", None) or getattr(awaitable, "gi_frame", None)
     if frame is None:
         if hasattr(awaitable, "cr_frame") or hasattr(awaitable, "gi_frame"):

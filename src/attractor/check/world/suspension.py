@@ -14,7 +14,7 @@ import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.check.errors import SpecError
-from attractor.check.world.frames import frames
+from attractor.check.world.frames import frame_of
 from attractor.check.world.freezing import Unfreezable, freeze
 from attractor.check.world.telling import described
 from attractor.runtime.context import Context
@@ -183,8 +183,10 @@ class Suspensions:
 
     @staticmethod
     def _identity(run: Run, key: Key) -> Hashable:
+        """Frames and the effect that waits: the frame that yielded it has no more use for it, so it is not in there."""
         try:
-            return (key, frames(run.coroutine))
+            memo: dict[int, int] = {}
+            return (key, freeze(run.effect, memo), frame_of(run.coroutine, memo))
         except Unfreezable:
             return (key, "history", tuple(_frozen_answer(answer) for answer in run.history))
 
