@@ -9,6 +9,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from attractor.cli import demos
+
 if TYPE_CHECKING:
     from attractor.embedded import Address, EmbeddedCluster
 
@@ -26,6 +28,7 @@ def register(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run)
+    demos.register(parser)
 
 
 def run(args: argparse.Namespace) -> int:  # noqa: ARG001

@@ -173,6 +173,13 @@ class Context:
         """Begin ``work(ctx, *args)`` in the background, with a context of the same object."""
         return effects.Start(work, self.key, args)
 
+    def gather(self, *asked: effects.Effect[Any]) -> effects.Gather:
+        """Ask several things at once; each one's answer or exception, in the order of asking.
+
+        Nothing is said about the order in which they happen: use it for what does not depend on each other.
+        """
+        return effects.Gather(asked)
+
     def schedule(self, key: Key | None = None) -> effects.Schedule:
         """Ask for a reconcile (of this object unless said), debounced."""
         return effects.Schedule(key or self.key)

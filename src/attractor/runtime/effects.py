@@ -7,6 +7,7 @@ reconcile runs unchanged under asyncio (``driver``), under the checker, and by h
 Reads:   Get, List                          Writes:   Create, Update, Patch, Delete
 Time:    Now                                Memory:   Recall, Remember, Forget, Defer
 Others:  Emit (an Event), Call (an outside system), Start (background work), Schedule (another reconcile)
+Several: Gather (a set of the above, in any order)
 """
 
 from __future__ import annotations
@@ -189,3 +190,18 @@ class Schedule(Effect[None]):
     """Another reconcile of a key, soon; many calls in a short time make one reconcile."""
 
     key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Gather(Effect[tuple[Any, ...]]):
+    """A set of effects, performed in any order, or at once; the answer comes when all of them have theirs.
+
+    The answer has, in the order of ``effects``, the value of each that succeeded and the exception of each that failed
+    (not raised): a failure stops none of the others. What order they happened in cannot be seen.
+    """
+
+    effects: tuple[Effect[Any], ...]
+
+    def __post_init__(self) -> None:
+        if any(isinstance(inner, Gather) for inner in self.effects):
+            raise ValueError("a Gather inside a Gather: give one `ctx.gather` all the effects")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
 from attractor.objects.errors import NotFound
@@ -48,7 +49,7 @@ class Memory:
 
 
 class Performer:
-    """Performs effects, one at a time, for the reconciles of one controller."""
+    """Performs effects for the reconciles of one controller: one at a time, those of a ``Gather`` all at once."""
 
     def __init__(
         self,
@@ -89,6 +90,7 @@ class Performer:
             effects.Call: self._call,
             effects.Start: self._start_work,
             effects.Schedule: self._ask_for_reconcile,
+            effects.Gather: self._gather,
         }
 
     def perform(self, effect: Effect[Any]) -> Awaitable[Any]:
@@ -195,3 +197,14 @@ class Performer:
 
     async def _ask_for_reconcile(self, effect: effects.Schedule) -> None:
         self._schedule(effect.key)
+
+    async def _gather(self, effect: effects.Gather) -> tuple[Any, ...]:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._outcome(inner)) for inner in effect.effects]
+        return tuple(task.result() for task in tasks)
+
+    async def _outcome(self, effect: Effect[Any]) -> Any:
+        try:
+            return await self.perform(effect)
+        except Exception as error:  # whatever it is, it is this effect's answer, and must not end the others
+            return error

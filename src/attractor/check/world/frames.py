@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def frame_of(awaitable: Any, memo: dict[int, int]) -> Hashable:
-    """The identity of a suspended coroutine: its frame, and those that it waits for, which stand on its stack.
+    """One frame and those that it waits for, which stand on its stack; raises ``Unfreezable``.
 
-    Raises ``Unfreezable``. ``memo`` is shared by all that is frozen together, so that what is shared shows.
+    What is awaited last, the effect, is in no frame: whoever compares coroutines compares it too.
     """
     frame: FrameType | None = getattr(awaitable, "cr_frame", None) or getattr(awaitable, "gi_frame", None)
     if frame is None:

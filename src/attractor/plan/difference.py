@@ -1,0 +1,126 @@
+"""What a plan changes, field by field, as data: ``change_of(vertex)``.
+
+Fields are named by their path (``spec.template.spec.containers[0].image``). What a Secret holds is never shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from attractor.objects.builtin.core_v1 import Secret
+from attractor.plan.comparing import overlay
+from attractor.plan.objectgraph import Action
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attractor.objects.jsontypes import JsonObject
+    from attractor.plan.objectgraph import Ref, Vertex
+
+ABSENT: Any = type("Absent", (), {"__repr__": lambda _: "(absent)"})()
+"""The value of a field that is not there."""
+SENSITIVE = "(sensitive)"
+_STAMPED = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields")
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    """One field, before and after; ``ABSENT`` where it is not there."""
+
+    path: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True)
+class Change:
+    """One object."""
+
+    ref: Ref
+    action: Action
+    fields: tuple[FieldChange, ...]
+    reason: str = ""
+    is_awaited: bool = False
+
+
+def change_of(vertex: Vertex) -> Change:
+    """What a vertex' action would change."""
+    before, after = _sides(vertex)
+    if vertex.ref.kind is Secret:
+        before, after = _hidden(before, after)
+    found = tuple(_differences("", before, after))
+    return Change(vertex.ref, vertex.action, found, vertex.reason, vertex.is_awaited)
+
+
+def _sides(vertex: Vertex) -> tuple[Any, Any]:
+    """The object before and after, as far as the action touches it."""
+    before = ABSENT if vertex.before is None else _plain(vertex.before.to_dict())
+    match vertex.action:
+        case Action.CREATE:
+            return ABSENT, _plain(vertex.object.to_dict())
+        case Action.DELETE:
+            return before, ABSENT
+        case Action.STATUS:
+            return {"status": before.get("status", {})}, {"status": vertex.object.to_dict().get("status", {})}
+        case Action.UPDATE:
+            return before, _plain(vertex.object.to_dict())
+        case Action.PATCH:
+            assert vertex.before is not None, "what is changed is in the snapshot"
+            return before, _plain(overlay(vertex.before, vertex.object).to_dict())
+        case Action.NONE:
+            return ABSENT, ABSENT
+
+
+def _plain(value: JsonObject) -> JsonObject:
+    metadata = {name: part for name, part in value.get("metadata", {}).items() if name not in _STAMPED}
+    return {**value, "metadata": metadata}
+
+
+def _hidden(before: Any, after: Any) -> tuple[Any, Any]:
+    """The same without what a Secret holds; that a value changes can still be seen."""
+    sides = []
+    for side, other in ((before, after), (after, before)):
+        if side is ABSENT:
+            sides.append(side)
+            continue
+        hidden = dict(side)
+        for part in ("data", "stringData"):
+            if part in side:
+                known = {} if other is ABSENT else other.get(part, {})
+                changed = " changed" if side is after else ""
+                hidden[part] = {
+                    name: SENSITIVE + (changed if known.get(name, value) != value else "")
+                    for name, value in side[part].items()
+                }
+        sides.append(hidden)
+    return sides[0], sides[1]
+
+
+def _differences(path: str, before: Any, after: Any) -> Iterator[FieldChange]:
+    if before == after:
+        return
+    if _is(dict, before, after):
+        names = [*_of(before, {}), *(name for name in _of(after, {}) if name not in _of(before, {}))]
+        for name in names:
+            inner = f"{path}.{name}" if path else name
+            yield from _differences(inner, _of(before, {}).get(name, ABSENT), _of(after, {}).get(name, ABSENT))
+    elif _is(list, before, after):
+        for number in range(max(len(_of(before, [])), len(_of(after, [])))):
+            yield from _differences(f"{path}[{number}]", _at(before, number), _at(after, number))
+    else:
+        yield FieldChange(path, before, after)
+
+
+def _is(kind: type, before: Any, after: Any) -> bool:
+    """Whether both sides are of a kind, or one is and the other is absent; empty ones are shown as they are."""
+    sides = [side for side in (before, after) if side is not ABSENT]
+    return all(isinstance(side, kind) for side in sides) and any(sides)
+
+
+def _of(value: Any, empty: Any) -> Any:
+    return empty if value is ABSENT else value
+
+
+def _at(value: Any, number: int) -> Any:
+    return value[number] if value is not ABSENT and number < len(value) else ABSENT
