@@ -70,8 +70,9 @@ def is_counterexample(data: Any) -> bool:
 
 @dataclass(frozen=True)
 class Written:
-    """Where the files of one violated property are."""
+    """The files of one violated property."""
 
+    found: Counterexample
     json: Path
     html: Path
 
@@ -88,7 +89,7 @@ def save(
         story = story_of(world, each.trace, name=target)
         made = Counterexample(target, tuple(constants), each.trace, story)
         stem = file_name(verdict.spec, each.name)
-        files = Written(folder / f"{stem}.json", folder / f"{stem}.html")
+        files = Written(made, folder / f"{stem}.json", folder / f"{stem}.html")
         files.json.write_text(json.dumps(made.to_json(), ensure_ascii=False, indent=1) + "\n")
         files.html.write_text(page(story))
         written[each.name] = files

@@ -58,7 +58,9 @@ class Host:
         self.answers: list[Answered] = []
         """What reconciles were answered since the list was last emptied."""
         declared = [gated(one, self._turn, self._told) for one in controllers]
-        self.manager = Manager(Client(self.transport), declared, now=now, externals=externals, workers=workers)
+        self.manager = Manager(
+            Client(self.transport), declared, now=now, externals=externals, workers=workers, resync_s=None
+        )
         if not own_writes:
             self.manager.client.observer = None
         self.queues: dict[str, GatedQueue] = {}
