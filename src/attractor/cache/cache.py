@@ -59,7 +59,7 @@ class Cache:
         self._transform = transform
         self._make = make
         """How informers are made; the checker has its own, whose view is part of its state."""
-        self._scopes: dict[CachedKind, Scope] = {}
+        self._scopes: dict[type[Resource] | UntypedKind, Scope] = {}
         self._informers: dict[tuple[CachedKind, Scope], Informer[Any]] = {}
         self._group: asyncio.TaskGroup | None = None
         if own_writes:
@@ -68,10 +68,10 @@ class Cache:
     # Informers.
 
     def scope(self, kind: CachedKind, scope: Scope) -> None:
-        """Say which objects of a kind this cache is about, before the kind is first read."""
-        if any(known == kind for known, _ in self._informers):
+        """Say which objects of a kind (or their metadata) this cache is about, before the kind is first read."""
+        if any(_plain(known) == _plain(kind) for known, _ in self._informers):
             raise ValueError(f"{name_of(kind)} is cached already; set its scope before it is first used")
-        self._scopes[kind] = scope
+        self._scopes[_plain(kind)] = scope
 
     @overload
     def informer(
@@ -99,7 +99,7 @@ class Cache:
 
         Whoever makes it says its transform; asking later for another one is an error.
         """
-        scope = scope or self._scopes.get(kind) or Scope(self._namespace)
+        scope = scope or self._default_scope(kind)
         known = self._informers.get((kind, scope))
         if known is None:
             known = self._make(
@@ -118,6 +118,14 @@ class Cache:
         for name, function in (indexes or {}).items():
             known.add_index(name, function)
         return known
+
+    def _default_scope(self, kind: CachedKind) -> Scope:
+        """What was said with ``scope``, or the cache's namespace; what lives in no namespace is seen in any case."""
+        said = self._scopes.get(_plain(kind))
+        if said is not None:
+            return said
+        mapped = self.api_reader.mapping.find_nowait(kind)
+        return Scope(self._namespace if mapped is None or mapped.info.namespaced else "")
 
     async def run(self) -> None:
         """Keep every informer up to date until cancelled."""
@@ -223,6 +231,10 @@ class Cache:
         for informer, _ in self._views(info, key):
             informer.core.unsure(key)
             informer.wake()
+
+
+def _plain(kind: CachedKind) -> type[Resource] | UntypedKind:
+    return kind.of if isinstance(kind, MetadataOnly) else kind
 
 
 def drop_managed_fields(obj: Any) -> Any:
