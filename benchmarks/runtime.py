@@ -170,7 +170,16 @@ def build_go(folder: Path) -> Path:
     return built
 
 
-async def measure(peer: str, folder: Path, kubeconfig: Path, objects: int) -> dict[str, Any]:
+async def timed_phase(load: Load, value: str, operator: int, server: int) -> dict[str, float]:
+    """A phase, with the processor time per object of the operator and of the server."""
+    before = cpu_s(operator), cpu_s(server)
+    found = await load.phase(value)
+    for name, pid, began in zip(("operator", "server"), (operator, server), before, strict=True):
+        found[f"{name}_cpu_ms"] = round(1000 * (cpu_s(pid) - began) / load.objects, 3)
+    return found
+
+
+async def measure(peer: str, folder: Path, kubeconfig: Path, objects: int, server: int) -> dict[str, Any]:
     command, ready = command_of(peer, folder, kubeconfig)
     environ = {"KUBECONFIG": str(kubeconfig), "PYTHONPATH": str(HERE / "peers"), "XDG_STATE_HOME": str(folder)}
     with process(*command, ready=ready, environ=environ) as child:
@@ -183,8 +192,8 @@ async def measure(peer: str, folder: Path, kubeconfig: Path, objects: int) -> di
             idle_rss = rss_mb(child.pid)
             load = Load(client, namespace, objects)
             before = await served_requests(client)
-            created = await load.phase("one")
-            updated = await load.phase("two")
+            created = await timed_phase(load, "one", child.pid, server)
+            updated = await timed_phase(load, "two", child.pid, server)
             await asyncio.sleep(2)
             requests = await served_requests(client) - before - load.requests - 1
             busy = cpu_s(child.pid)
@@ -239,7 +248,7 @@ def main() -> None:
                 os.sched_setaffinity(server.pid, {0})
                 asyncio.run(install(kubeconfig))
                 print(f"{peer} …", file=sys.stderr)
-                report["peers"][peer] = asyncio.run(measure(peer, Path(folder), kubeconfig, args.objects))
+                report["peers"][peer] = asyncio.run(measure(peer, Path(folder), kubeconfig, args.objects, server.pid))
     ours = report["peers"].get("attractor")
     for rival in ("kopf", "controller-runtime"):
         theirs = report["peers"].get(rival)

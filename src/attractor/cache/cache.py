@@ -49,6 +49,7 @@ class Cache:
         policy: Policy | None = None,
         idle_s: float = IDLE_S,
         transform: Callable[[Any], Any] | None = None,
+        make: Callable[..., Informer[Any]] = Informer,
     ) -> None:
         self.api_reader = client
         """Reads from the server, past the cache."""
@@ -56,7 +57,9 @@ class Cache:
         self._policy = policy
         self._idle_s = idle_s
         self._transform = transform
-        self._scopes: dict[CachedKind, Scope] = {}
+        self._make = make
+        """How informers are made; the checker has its own, whose view is part of its state."""
+        self._scopes: dict[type[Resource] | UntypedKind, Scope] = {}
         self._informers: dict[tuple[CachedKind, Scope], Informer[Any]] = {}
         self._group: asyncio.TaskGroup | None = None
         if own_writes:
@@ -65,10 +68,10 @@ class Cache:
     # Informers.
 
     def scope(self, kind: CachedKind, scope: Scope) -> None:
-        """Say which objects of a kind this cache is about, before the kind is first read."""
-        if any(known == kind for known, _ in self._informers):
+        """Say which objects of a kind (or their metadata) this cache is about, before the kind is first read."""
+        if any(_plain(known) == _plain(kind) for known, _ in self._informers):
             raise ValueError(f"{name_of(kind)} is cached already; set its scope before it is first used")
-        self._scopes[kind] = scope
+        self._scopes[_plain(kind)] = scope
 
     @overload
     def informer(
@@ -96,10 +99,10 @@ class Cache:
 
         Whoever makes it says its transform; asking later for another one is an error.
         """
-        scope = scope or self._scopes.get(kind) or Scope(self._namespace)
+        scope = scope or self._default_scope(kind)
         known = self._informers.get((kind, scope))
         if known is None:
-            known = Informer(
+            known = self._make(
                 self.api_reader,
                 kind,
                 scope,
@@ -115,6 +118,14 @@ class Cache:
         for name, function in (indexes or {}).items():
             known.add_index(name, function)
         return known
+
+    def _default_scope(self, kind: CachedKind) -> Scope:
+        """What was said with ``scope``, or the cache's namespace; what lives in no namespace is seen in any case."""
+        said = self._scopes.get(_plain(kind))
+        if said is not None:
+            return said
+        mapped = self.api_reader.mapping.find_nowait(kind)
+        return Scope(self._namespace if mapped is None or mapped.info.namespaced else "")
 
     async def run(self) -> None:
         """Keep every informer up to date until cancelled."""
@@ -220,6 +231,10 @@ class Cache:
         for informer, _ in self._views(info, key):
             informer.core.unsure(key)
             informer.wake()
+
+
+def _plain(kind: CachedKind) -> type[Resource] | UntypedKind:
+    return kind.of if isinstance(kind, MetadataOnly) else kind
 
 
 def drop_managed_fields(obj: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, as
 from attractor.cache.index import Indexer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 
     from attractor.cache.index import IndexFunction
     from attractor.client.events import EventType
@@ -113,7 +113,10 @@ def version_reached(have: str, want: str) -> bool:
 
 
 class ViewCore:
-    """The view. ``decode`` is for index functions; ``reached`` compares versions."""
+    """The view. ``decode`` is for index functions; ``reached`` compares versions.
+
+    ``seen`` and ``floors`` are where it keeps what it knows; the checker gives ones that are part of its state.
+    """
 
     def __init__(
         self,
@@ -121,11 +124,13 @@ class ViewCore:
         *,
         indexes: Mapping[str, IndexFunction] | None = None,
         reached: Callable[[str, str], bool] = version_reached,
+        seen: Indexer | None = None,
+        floors: MutableMapping[Key, Floor] | None = None,
     ) -> None:
-        self.seen = Indexer(decode, indexes or {})
+        self.seen = Indexer(decode, indexes or {}) if seen is None else seen
         """What the watch told; handlers have heard of exactly this."""
         self._reached = reached
-        self._floors: dict[Key, Floor] = {}
+        self._floors: MutableMapping[Key, Floor] = {} if floors is None else floors
         """Own writes that the watch has not caught up with."""
         self._in_flight: dict[Key, InFlight] = {}
         """Own writes that were sent and are not answered."""

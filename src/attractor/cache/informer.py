@@ -169,15 +169,19 @@ class Informer(Generic[T]):
         """
         token = object()
         self._handlers[token] = handler
-        for key in sorted(self.core.seen):
-            obj = self.core.seen.get(key)
-            assert obj is not None
-            handler(InformerEvent(Added(obj, is_initial=True), self.decode))
+        self.tell(handler)
 
         def remove() -> None:
             self._handlers.pop(token, None)
 
         return remove
+
+    def tell(self, handler: Callable[[InformerEvent[T]], None]) -> None:
+        """Tell a handler of everything that is there, as initial."""
+        for key in sorted(self.core.seen):
+            obj = self.core.seen.get(key)
+            assert obj is not None
+            handler(InformerEvent(Added(obj, is_initial=True), self.decode))
 
     def add_index(self, name: str, function: Callable[[T], Iterable[str]]) -> None:
         """One more index; the function answers the values that an object has in it, any number of them."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from attractor.check.audit import advice, audit
 from attractor.check.engines import EngineName, Order, Runs, explore, runs_of
-from attractor.check.errors import SpecError
+from attractor.check.errors import Grown, SpecError
 from attractor.check.execution import truth
 from attractor.check.exploration import DEADLOCK, Exploration, Finding, Progress, Settings
 from attractor.check.liveness import Lasso, Query
@@ -29,6 +29,15 @@ class Checkable(Protocol):
 
     def compile(self) -> Model:
         """The model to explore."""
+        ...
+
+
+@runtime_checkable
+class Growing(Protocol):
+    """Something that compiles to a model which may turn out to lack a part."""
+
+    def grow(self, grown: Grown) -> None:
+        """Take up the part; the next ``compile`` has it."""
         ...
 
 
@@ -76,8 +85,12 @@ def check(
         on_progress=on_progress,
     )
     started = time.monotonic()
-    found = explore(model, settings, engine, order=order, save=save, resume=resume)
-    return Judgement(title_of(spec, model), model, wanted, settings, engine).verdict(*found, started)
+    while True:
+        try:
+            found = explore(model, settings, engine, order=order, save=save, resume=resume)
+            return Judgement(title_of(spec, model), model, wanted, settings, engine).verdict(*found, started)
+        except Grown as grown:
+            model = recompiled(spec, grown)
 
 
 def simulate(
@@ -101,6 +114,14 @@ def simulate(
     walk = Simulation(model, settings, runs=runs, depth=depth, seed=seed).run()
     judgement = Judgement(title_of(spec, model), model, wanted, settings, "python")
     return judgement.verdict(walk, "simulation", started)  # pyright: ignore[reportArgumentType]
+
+
+def recompiled(spec: Checkable, grown: Grown) -> Model:
+    """The model with the part that it turned out to lack."""
+    if not isinstance(spec, Growing):
+        raise grown
+    spec.grow(grown)
+    return spec.compile()
 
 
 def title_of(spec: Checkable, model: Model) -> str:
@@ -154,6 +175,7 @@ class Judgement:
             engine=engine,
             threads=self.settings.threads,
             table_bytes=exploration.table_bytes(),
+            within=tuple(self.model.within),
             warnings=tuple(self.warnings),
             advice=tuple(advice(self.model, exploration.tallies, counts.distinct)),
             coverage=self._coverage(exploration),
@@ -276,6 +298,8 @@ class Promise:
                 return Query(missing, missing)
             case "eventually_always":
                 return Query(everywhere, everywhere, (missing,))
+            case "settles":
+                return Query(everywhere, everywhere, (promise, missing))
             case _:
                 premise = self._mask(case.operands[0])
                 pending = both(premise, missing)

@@ -5,14 +5,18 @@
     ├── ValueNotHashable      a value that cannot be part of a state
     └── ImpureStep            the same reads gave two different results
 
-``Disabled`` and ``SharingLost`` are signals between a running action and the engine, not errors; they derive from
-``BaseException`` so that an action's own ``except`` cannot swallow them.
+``Disabled``, ``SharingLost`` and ``Grown`` are signals between a running action and the engine, not errors; they
+derive from ``BaseException`` so that an action's own ``except`` cannot swallow them.
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 _PACKAGE = str(Path(__file__).parent)
 
@@ -51,3 +55,15 @@ def author_line() -> str:
             return f"{Path(filename).name}:{frame.f_lineno}"
         frame = frame.f_back
     return "unknown line"
+
+
+class Grown(BaseException):
+    """Raised while a model is explored that turns out to lack a part: whoever composed it knows more now.
+
+    ``check`` has it composed anew, and starts over.
+    """
+
+    def __init__(self, what: str, part: Hashable) -> None:
+        super().__init__(what, part)
+        self.what = what
+        self.part = part

@@ -22,8 +22,11 @@ Kind = Literal[
     "eventually_always",
     "always_eventually",
     "until",
+    "settles",
 ]
-LIVENESS: frozenset[str] = frozenset({"eventually", "leads_to", "eventually_always", "always_eventually", "until"})
+LIVENESS: frozenset[str] = frozenset(
+    {"eventually", "leads_to", "eventually_always", "always_eventually", "until", "settles"}
+)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ def plain(value: Any) -> Plain:
         return value
     if isinstance(value, Enum):
         return value.name
+    if hasattr(value, "__plain__"):
+        return value.__plain__()
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):

@@ -72,6 +72,8 @@ class Verdict:
     engine: str = "python"
     threads: int = 1
     table_bytes: int = 0
+    within: tuple[str, ...] = ()
+    """The bounds within which *holds* is complete, in words."""
     warnings: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     coverage: tuple[ActionCoverage, ...] = field(default=(), repr=False)
@@ -124,6 +126,7 @@ class Verdict:
             "threads": self.threads,
             "table_bytes": self.table_bytes,
             "properties": [each.to_json() for each in self.properties],
+            "within": list(self.within),
             "warnings": list(self.warnings),
             "advice": list(self.advice),
         }
@@ -137,6 +140,7 @@ class Verdict:
         if self.bound:
             lines.append(f"  stopped at: {self.bound}; what lies beyond was not seen")
         lines += self._property_lines()
+        lines += [f"  within: {each}" for each in self.within]
         lines += [f"  warning: {warning}" for warning in self.warnings]
         lines += [f"  advice: {each}" for each in self.advice]
         return "\n".join(lines)

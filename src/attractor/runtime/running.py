@@ -15,6 +15,7 @@ from attractor.runtime.context import Context
 from attractor.runtime.driver import drive
 from attractor.runtime.fieldlogger import FieldLogger
 from attractor.runtime.meteredqueue import INITIAL_PRIORITY, MeteredQueue
+from attractor.runtime.outcome import Next, after_error, after_result
 from attractor.runtime.result import Result, TerminalError
 from attractor.runtime.routing import keys_for
 from attractor.runtime.toolkit.background import BackgroundWork
@@ -25,6 +26,7 @@ from attractor.workqueue import QueueShutDown
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Callable, Iterable
 
+    from attractor.cache import Informer
     from attractor.cache.handlers import InformerEvent
     from attractor.objects.gvk import Key
     from attractor.objects.resource import Resource
@@ -32,6 +34,12 @@ if TYPE_CHECKING:
     from attractor.runtime.metrics import Metrics
     from attractor.runtime.performer import Performer
     from attractor.runtime.tracing import Tracer
+
+
+RESYNC_S = 36_000.0
+"""How often everything is reconciled again, changed or not: every ten hours, as in controller-runtime."""
+_RESULTS = {"done": "success", "later": "requeue_after", "backoff": "requeue"}
+"""How metrics call what follows."""
 
 
 class ReconcileTimeout(Exception):
@@ -42,9 +50,18 @@ class RunningController:
     """One controller in one process; its owner runs ``run()`` in a task group and calls ``stop()``."""
 
     def __init__(
-        self, declared: Controller, metrics: Metrics, *, workers: int | None = None, tracer: Tracer | None = None
+        self,
+        declared: Controller,
+        metrics: Metrics,
+        *,
+        workers: int | None = None,
+        tracer: Tracer | None = None,
+        resync_s: float | None = RESYNC_S,
     ) -> None:
         self.declared = declared
+        self._resync_s = resync_s
+        self._tell_again: list[Callable[[], None]] = []
+        """For each informer, how to hear of everything it has as at the start."""
         self._metrics = metrics
         self._workers = workers or declared.workers
         self._tracer = tracer
@@ -71,6 +88,14 @@ class RunningController:
         """Say who answers the effects; once, before ``run``."""
         self._performer = performer
 
+    def follow(
+        self, informer: Informer[Any], kind: type[Resource], keys_by_index: Callable[[str, str], Iterable[Key]]
+    ) -> None:
+        """Reconcile what every change of a kind concerns, and now and then everything again."""
+        handle = self.handler(kind, keys_by_index)
+        informer.add_handler(handle)
+        self._tell_again.append(lambda: informer.tell(handle))
+
     def handler(
         self, kind: type[Resource], keys_by_index: Callable[[str, str], Iterable[Key]]
     ) -> Callable[[InformerEvent[Any]], None]:
@@ -92,7 +117,9 @@ class RunningController:
         """Reconcile until ``stop`` was called and what was running is finished."""
         async with asyncio.TaskGroup() as group:
             helpers = [group.create_task(self.background.run())]
-            helpers += [group.create_task(self._follow(source)) for source in self.declared.sources]
+            helpers += [group.create_task(self._receive(source)) for source in self.declared.sources]
+            if self._resync_s is not None:
+                helpers.append(group.create_task(self._resync(self._resync_s)))
             async with asyncio.TaskGroup() as workers:
                 for _ in range(self._workers):
                     workers.create_task(self._work())
@@ -106,9 +133,19 @@ class RunningController:
         self.scheduled.close()
         self.queue.shut_down()
 
-    async def _follow(self, source: AsyncIterable[Key]) -> None:
+    async def _receive(self, source: AsyncIterable[Key]) -> None:
         async for key in source:
             self.queue.add(key)
+
+    async def _resync(self, period_s: float) -> None:
+        """Every so often, reconcile all objects as after a start, behind those that change now.
+
+        It heals what no event tells of: somebody's change of an outside system, or a mistake in a map function.
+        """
+        while True:
+            await asyncio.sleep(period_s)
+            for tell in self._tell_again:
+                tell()
 
     async def _work(self) -> None:
         name = self.declared.name
@@ -131,21 +168,20 @@ class RunningController:
         self.scheduled.drop(key)
         try:
             result = await self._run_once(key)
-        except TerminalError as error:
-            self._metrics.terminal_errors.add(self.declared.name)
-            self._failed(key, error)
-            self.queue.forget(key)
         except Exception as error:  # one object's failure must not end the worker of all others
             self._failed(key, error)
-            self.queue.add_rate_limited(key, priority=priority)
+            self._go_on(key, after_error(error), priority)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            self._failed(key, RuntimeError("the reconcile cancelled itself"))
-            self.queue.add_rate_limited(key, priority=priority)
+            cancelled = RuntimeError("the reconcile cancelled itself")
+            self._failed(key, cancelled)
+            self._go_on(key, after_error(cancelled), priority)
         else:
-            self._succeeded(key, result, priority)
+            follows = after_result(result)
+            self._metrics.reconciles.add(self.declared.name, _RESULTS[follows.what])
+            self._go_on(key, follows, priority)
         self._metrics.reconcile_time.observe(self.declared.name, value=loop.time() - began)
 
     async def _run_once(self, key: Key) -> Result | None:
@@ -167,22 +203,19 @@ class RunningController:
                     f"no end within {declared.timeout_s:g} s; do long work in the background with `ctx.start`"
                 ) from error
 
-    def _succeeded(self, key: Key, result: Result | None, priority: int) -> None:
-        name = self.declared.name
-        if result is not None and result.requeue_after_s > 0:
+    def _go_on(self, key: Key, follows: Next, priority: int) -> None:
+        if follows.resets_backoff:
             self.queue.forget(key)
-            self.queue.add_after(key, result.requeue_after_s, priority=priority)
-            self._metrics.reconciles.add(name, "requeue_after")
-        elif result is not None and result.requeue:
+        if follows.what == "later":
+            self.queue.add_after(key, follows.delay_s, priority=priority)
+        elif follows.what == "backoff":
             self.queue.add_rate_limited(key, priority=priority)
-            self._metrics.reconciles.add(name, "requeue")
-        else:
-            self.queue.forget(key)
-            self._metrics.reconciles.add(name, "success")
 
     def _failed(self, key: Key, error: Exception) -> None:
         self._metrics.reconciles.add(self.declared.name, "error")
         self._metrics.errors.add(self.declared.name)
+        if isinstance(error, TerminalError):
+            self._metrics.terminal_errors.add(self.declared.name)
         if isinstance(error, Conflict):
             self._log.info("reconcile lost against another writer, trying again", key=str(key), error=error.message)
         else:

@@ -10,6 +10,7 @@ moment, so that answers which are on their way arrive first.
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from attractor.embedded import SystemSource
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Iterator
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -32,6 +32,8 @@ class VirtualTime:
     def __init__(self) -> None:
         self._now_s = 0.0
         self._threads = 0
+        self._waiting: list[asyncio.Future[None]] = []
+        """Those who wait until nothing is left to do."""
 
     def time(self) -> float:
         """Seconds since the start, as the event loop's ``time()``."""
@@ -80,6 +82,21 @@ class VirtualTime:
         """Let time pass."""
         self._now_s += seconds
 
+    async def quiet(self) -> None:
+        """Wait until nothing is left to do before the next timer; the clock stands still meanwhile."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        await waiter
+
+    def tell_quiet(self) -> bool:
+        """Nothing is ready: tell one who waits for that; answers whether there was one."""
+        while self._waiting:
+            waiter = self._waiting.pop(0)
+            if not waiter.done():
+                waiter.set_result(None)
+                return True
+        return False
+
 
 class _JumpingSelector:
     """A selector that, instead of waiting, moves the clock."""
@@ -94,6 +111,8 @@ class _JumpingSelector:
     def select(self, timeout: float | None = None) -> Any:
         ready = self._inner.select(0)
         if ready or (timeout is not None and timeout <= 0):
+            return ready
+        if not self._clock.is_held and self._clock.tell_quiet():
             return ready
         if timeout is None or self._clock.is_held:
             return self._inner.select(None)

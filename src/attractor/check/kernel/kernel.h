@@ -20,6 +20,7 @@
 #define REF_AFTER (1 << 24)
 #define REF_DERIVED (1 << 25)
 #define REF_CHOICE (1 << 26)
+#define WRITE_COPY (1u << 30)
 
 /* A child of a trie node: a node's number, or one of these, or a leaf of writes (LEAF_OF). */
 #define CHILD_MISSING 0
@@ -30,6 +31,7 @@
 #define CHILD_OF_LEAF(leaf) (LEAF_FIRST - (int32_t)(leaf))
 
 #define NO_STATE 0xFFFFFFFFu
+#define NO_TRIE 0xFFFFFFFFu
 
 /* A growable array of bytes with a length in elements; memory errors are reported by the caller's return value. */
 typedef struct {
@@ -60,8 +62,8 @@ typedef struct {
 } Node;
 
 typedef struct {
-    int32_t ref; /* a slot, or a virtual reference */
-    uint32_t value;
+    int32_t ref;    /* a slot, or a virtual reference */
+    uint32_t value; /* or WRITE_COPY and a slot: what the state before holds there */
 } Write;
 
 typedef struct {
@@ -76,16 +78,28 @@ typedef struct {
     int32_t *binding;
 } Instance;
 
+/* What a trie was ever seen to read; it only grows, also while the trie itself is emptied. A slot is the bit of its
+ * number modulo 64, so that a set bit may mean another slot, but a clear one means none. */
+typedef struct {
+    uint64_t slots;
+    uint64_t virtuals; /* bit i: what an instance binds to virtual reference i */
+    Vector derived;    /* uint32_t: predicates read as if they were slots */
+} Reach;
+
+#define SLOT_BIT(slot) (1ull << ((uint32_t)(slot) & 63))
+
 typedef struct {
     Vector nodes;     /* Node; number 0 is not used */
     Vector leaves;    /* Leaf */
     Vector writes;    /* Write */
     Vector roots;     /* int32_t child, one for each trie */
+    Vector reaches;   /* Reach, one for each trie */
     Vector forgotten; /* int32_t: nodes to be used again */
     Vector instances; /* Instance: actions first, then predicates */
     uint32_t actions;
     size_t bytes;
     bool roots_changed;
+    bool reaches_changed;
 } Tries;
 
 /* What a walk looks at: the state, the state after a step (or NULL), and remembered predicates of this state. */
@@ -102,6 +116,10 @@ typedef enum { WALK_MISS = -1, WALK_NO = 0, WALK_YES = 1 } Walked;
 typedef bool (*LeafVisitor)(void *context, uint32_t leaf);
 
 bool tries_init(Tries *tries);
+/* Add an empty trie; it is said to read at least what trie `like` reads, unless that is `NO_TRIE`. */
+bool tries_add(Tries *tries, uint32_t like);
+/* The slots that each instance was ever seen to read, as SLOT_BITs. */
+void tries_reads(const Tries *tries, uint64_t *reads);
 void tries_free(Tries *tries);
 int32_t tries_child(const Tries *tries, int32_t child, uint32_t value);
 /* 0: learnt; 1: it contradicts what is known; -1: out of memory. */
@@ -141,6 +159,7 @@ typedef struct {
     size_t buckets;
     size_t low;  /* the level being explored is [low, high) */
     size_t high;
+    size_t restored; /* so many states were looked at by an earlier process, of which the tries know nothing */
 } Shard;
 
 bool layout_make(Layout *layout, const uint8_t *bits, const uint32_t *defaults, uint32_t slots);
@@ -231,7 +250,9 @@ typedef struct {
     uint64_t *words;
     uint64_t *recalled;
     uint64_t stamp;
-    View view;       /* of the state at hand */
+    uint64_t *changed; /* the bits in which the state at hand differs from its predecessor, where it `has_changes` */
+    bool has_changes;
+    View view;        /* of the state at hand */
     uint32_t state;  /* at hand, interleaved */
     uint32_t action; /* being walked */
     bool missed_here;
@@ -263,6 +284,7 @@ typedef struct Kernel {
     Layout layout;
     Dispatch dispatch; /* of actions */
     Dispatch lookout;  /* of watches that are not settled */
+    uint64_t *reads;   /* for each instance: the bits of a packed state that it was ever seen to read */
     uint32_t threads;
     Shard *shards;
     Worker *workers;
@@ -300,6 +322,7 @@ typedef struct Kernel {
 typedef enum { ADVANCED_MISSES, ADVANCED_TIME, ADVANCED_LEVEL, ADVANCED_DONE, ADVANCED_MEMORY } Advanced;
 
 bool dispatches_rebuild(Kernel *kernel);
+bool reads_rebuild(Kernel *kernel);
 void dispatch_free(Dispatch *dispatch);
 Advanced kernel_advance(Kernel *kernel, double seconds);
 bool kernel_add_initial(Kernel *kernel, const uint32_t *values, bool *added);

@@ -79,6 +79,7 @@ static void kernel_dealloc(PyObject *self) {
     workers_free(kernel);
     dispatch_free(&kernel->dispatch);
     dispatch_free(&kernel->lookout);
+    free(kernel->reads);
     for (uint32_t a = 0; kernel->judges && a < kernel->tries.actions; a++) vector_free(&kernel->judges[a]);
     free(kernel->judges);
     tries_free(&kernel->tries);
@@ -110,9 +111,8 @@ static bool add_instance(Kernel *kernel, PyObject *pair) {
         return false;
     }
     Instance instance = {trie, (uint32_t)refs.length, refs.data};
-    int32_t missing = CHILD_MISSING;
     while (kernel->tries.roots.length <= trie)
-        if (!push_bytes(&kernel->tries.roots, &missing, sizeof missing)) return false;
+        if (!tries_add(&kernel->tries, NO_TRIE)) return PyErr_NoMemory() != NULL;
     return push_bytes(&kernel->tries.instances, &instance, sizeof instance);
 }
 
@@ -204,7 +204,7 @@ static PyObject *kernel_fit(PyObject *self, PyObject *args) {
     PyBuffer_Release(&bits);
     if (!done) return NULL;
     if (!fits) return PyErr_NoMemory();
-    kernel->tries.roots_changed = true;
+    kernel->tries.roots_changed = kernel->tries.reaches_changed = true;
     return PyLong_FromUnsignedLong(kernel->layout.words);
 }
 
@@ -272,10 +272,9 @@ static PyObject *kernel_separate(PyObject *self, PyObject *arg) {
     unsigned long number = PyLong_AsUnsignedLong(arg);
     if (PyErr_Occurred()) return NULL;
     if (number >= kernel->tries.instances.length) return PyErr_Format(PyExc_IndexError, "no instance %lu", number);
-    int32_t missing = CHILD_MISSING;
-    ((Instance *)kernel->tries.instances.data)[number].trie = (uint32_t)kernel->tries.roots.length;
-    if (!push_bytes(&kernel->tries.roots, &missing, sizeof missing)) return NULL;
-    kernel->tries.roots_changed = true;
+    Instance *instance = (Instance *)kernel->tries.instances.data + number;
+    if (!tries_add(&kernel->tries, instance->trie)) return PyErr_NoMemory();
+    instance->trie = (uint32_t)kernel->tries.roots.length - 1;
     Py_RETURN_NONE;
 }
 
@@ -334,6 +333,7 @@ static PyObject *kernel_learned(PyObject *self, PyObject *unused) {
     (void)unused;
     Kernel *kernel = KERNEL(self);
     if (kernel->tries.roots_changed && !dispatches_rebuild(kernel)) return PyErr_NoMemory();
+    if (kernel->tries.reaches_changed && !reads_rebuild(kernel)) return PyErr_NoMemory();
     Py_RETURN_NONE;
 }
 
@@ -556,6 +556,7 @@ static bool restore_shard(Kernel *kernel, uint32_t s, PyObject *row) {
         shard->count = count;
         shard->low = (size_t)low;
         shard->high = (size_t)high;
+        shard->restored = count;
         done = shard_rehash(shard, kernel->layout.words, count * 3 / 2 + 2048);
     }
     PyBuffer_Release(&states);

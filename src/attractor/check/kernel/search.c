@@ -121,6 +121,29 @@ bool dispatches_rebuild(Kernel *kernel) {
     return done;
 }
 
+/* In which bits of a packed state each instance was ever seen to be interested. */
+bool reads_rebuild(Kernel *kernel) {
+    size_t count = kernel->tries.instances.length;
+    uint32_t words = kernel->layout.words;
+    uint64_t *reads = realloc(kernel->reads, (count + 1) * words * sizeof *reads);
+    uint64_t *slots = malloc((count + 1) * sizeof *slots);
+    if (reads) kernel->reads = reads;
+    if (reads == NULL || slots == NULL) {
+        free(slots);
+        return false;
+    }
+    memset(reads, 0, count * words * sizeof *reads);
+    tries_reads(&kernel->tries, slots);
+    for (size_t i = 0; i < count; i++)
+        for (uint32_t slot = 0; slot < kernel->layout.slots; slot++) {
+            const Field *field = &kernel->layout.fields[slot];
+            if (slots[i] & SLOT_BIT(slot)) reads[i * words + field->word] |= field->mask << field->shift;
+        }
+    free(slots);
+    kernel->tries.reaches_changed = false;
+    return true;
+}
+
 /* ---- workers ---- */
 
 bool workers_make(Kernel *kernel) {
@@ -136,6 +159,7 @@ bool workers_make(Kernel *kernel) {
         worker->after = realloc(worker->after, slots * sizeof(uint32_t));
         worker->scratch = realloc(worker->scratch, 2 * slots * sizeof(uint32_t));
         worker->words = realloc(worker->words, words * sizeof(uint64_t));
+        worker->changed = realloc(worker->changed, words * sizeof(uint64_t));
         free(worker->recalled);
         worker->recalled = calloc(kernel->predicates + 1, sizeof(uint64_t));
         worker->lately = realloc(worker->lately, (size_t)LATELY * words * sizeof(uint64_t));
@@ -148,7 +172,7 @@ bool workers_make(Kernel *kernel) {
             worker->found = calloc(kernel->findings, sizeof(Found));
             for (uint32_t f = 0; worker->found && f < kernel->findings; f++) worker->found[f].state = NO_STATE;
         }
-        if (!worker->lately || !worker->is_lately || !worker->before || !worker->after || !worker->scratch || !worker->words || !worker->recalled ||
+        if (!worker->lately || !worker->is_lately || !worker->before || !worker->after || !worker->scratch || !worker->words || !worker->changed || !worker->recalled ||
             !worker->out || !worker->taken || !worker->found)
             return false;
     }
@@ -164,6 +188,7 @@ void workers_free(Kernel *kernel) {
         free(worker->after);
         free(worker->scratch);
         free(worker->words);
+        free(worker->changed);
         free(worker->recalled);
         free(worker->lately);
         free(worker->is_lately);
@@ -301,9 +326,10 @@ static bool take_step(void *context, uint32_t number) {
     copy_words(packed, worker->words, words);
     for (uint32_t i = 0; i < leaf->count; i++) {
         int32_t slot = writes[i].ref < 0 ? binding[-1 - writes[i].ref] : writes[i].ref;
-        layout_put(&kernel->layout, packed, (uint32_t)slot, writes[i].value);
+        uint32_t value = writes[i].value & WRITE_COPY ? worker->before[writes[i].value ^ WRITE_COPY] : writes[i].value;
+        layout_put(&kernel->layout, packed, (uint32_t)slot, value);
         if (kernel->threads > 1)
-            sum += slot_weight((uint32_t)slot) * (uint64_t)((int64_t)writes[i].value - (int64_t)worker->before[slot]);
+            sum += slot_weight((uint32_t)slot) * (uint64_t)((int64_t)value - (int64_t)worker->before[slot]);
     }
     bool judged = kernel->mode == MODE_EXPLORE && kernel->judges[worker->action].length;
     if (judged || kernel->constraints.length || kernel->symmetry.length) {
@@ -333,8 +359,18 @@ static inline void walk_candidate(Worker *worker, const Candidate *candidate) {
     note_miss(worker, worker->view.missed, worker->before, NULL);
 }
 
+static inline bool reads_changes(const Kernel *kernel, uint32_t instance, const uint64_t *changed) {
+    uint32_t words = kernel->layout.words;
+    const uint64_t *reads = kernel->reads + (size_t)instance * words;
+    for (uint32_t w = 0; w < words; w++)
+        if (reads[w] & changed[w]) return true;
+    return false;
+}
+
+/* Nothing was found in the state's predecessor, so a watch that reads nothing that changed finds nothing here. */
 static inline void look_candidate(Worker *worker, const Candidate *candidate) {
     const Kernel *kernel = worker->kernel;
+    if (worker->has_changes && !reads_changes(kernel, candidate->instance, worker->changed)) return;
     const Watch *watch = (const Watch *)kernel->watches.data + candidate->watch;
     Walked walked = walk_truth(&kernel->tries, candidate->instance, candidate->child, &worker->view);
     if (walked == WALK_MISS) note_miss(worker, worker->view.missed, worker->before, NULL);
@@ -368,6 +404,16 @@ static void look_for_deadlock(Worker *worker) {
     note_found(worker, finding, NO_STATE, NULL);
 }
 
+/* The bits in which the state at hand differs from its predecessor; false where there is none that was looked at. */
+static inline bool find_changes(Worker *worker, uint32_t state) {
+    const Kernel *kernel = worker->kernel;
+    uint32_t parent = kernel->shards[state % kernel->threads].parents[state / kernel->threads];
+    if (parent == NO_STATE || parent / kernel->threads < kernel->shards[parent % kernel->threads].restored) return false;
+    const uint64_t *before = state_words(kernel, parent);
+    for (uint32_t w = 0; w < kernel->layout.words; w++) worker->changed[w] = worker->words[w] ^ before[w];
+    return true;
+}
+
 bool expand(Worker *worker, uint32_t state) {
     const Kernel *kernel = worker->kernel;
     copy_words(worker->words, state_words(kernel, state), kernel->layout.words);
@@ -378,7 +424,10 @@ bool expand(Worker *worker, uint32_t state) {
     worker->view = (View){worker->before, NULL, worker->recalled, worker->stamp, 0};
     worker->missed_here = false;
     worker->steps.length = worker->labels.length = 0;
-    if (kernel->mode != MODE_GRAPH) each_candidate(worker, &kernel->lookout, look_candidate);
+    if (kernel->mode != MODE_GRAPH) {
+        worker->has_changes = find_changes(worker, state);
+        each_candidate(worker, &kernel->lookout, look_candidate);
+    }
     each_candidate(worker, &kernel->dispatch, walk_candidate);
     if (kernel->mode == MODE_EXPLORE && worker->labels.length == 0) look_for_deadlock(worker);
     return !worker->missed_here && !worker->failed;

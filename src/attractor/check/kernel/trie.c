@@ -41,9 +41,73 @@ void tries_free(Tries *tries) {
     vector_free(&tries->nodes);
     vector_free(&tries->leaves);
     vector_free(&tries->writes);
+    for (size_t i = 0; i < tries->reaches.length; i++) vector_free(&((Reach *)tries->reaches.data)[i].derived);
     vector_free(&tries->roots);
+    vector_free(&tries->reaches);
     vector_free(&tries->forgotten);
     vector_free(&tries->instances);
+}
+
+/* ---- what tries read ---- */
+
+static bool reach_note(Tries *tries, uint32_t trie, int32_t ref) {
+    Reach *reach = (Reach *)tries->reaches.data + trie;
+    tries->reaches_changed = true;
+    if (ref < 0) reach->virtuals |= SLOT_BIT(-1 - ref);
+    else if (ref < REF_AFTER) reach->slots |= SLOT_BIT(ref);
+    else if (ref >= REF_CHOICE) return true;
+    else if (!(ref & REF_DERIVED)) reach->slots = UINT64_MAX;
+    else {
+        uint32_t *known = reach->derived.data, predicate = (uint32_t)(ref ^ REF_DERIVED);
+        for (size_t i = 0; i < reach->derived.length; i++)
+            if (known[i] == predicate) return true;
+        if (!vector_reserve(&reach->derived, sizeof predicate, reach->derived.length + 1)) return false;
+        ((uint32_t *)reach->derived.data)[reach->derived.length++] = predicate;
+    }
+    return true;
+}
+
+bool tries_add(Tries *tries, uint32_t like) {
+    if (!vector_reserve(&tries->roots, sizeof(int32_t), tries->roots.length + 1)) return false;
+    if (!vector_reserve(&tries->reaches, sizeof(Reach), tries->reaches.length + 1)) return false;
+    Reach *reach = (Reach *)tries->reaches.data + tries->reaches.length;
+    memset(reach, 0, sizeof *reach);
+    if (like != NO_TRIE) {
+        const Reach *other = (Reach *)tries->reaches.data + like;
+        size_t size = other->derived.length * sizeof(uint32_t);
+        if (!vector_reserve(&reach->derived, sizeof(uint32_t), other->derived.length)) return false;
+        if (size) memcpy(reach->derived.data, other->derived.data, size);
+        reach->slots = other->slots;
+        reach->virtuals = other->virtuals;
+        reach->derived.length = other->derived.length;
+    }
+    ((int32_t *)tries->roots.data)[tries->roots.length++] = CHILD_MISSING;
+    tries->reaches.length++;
+    tries->roots_changed = tries->reaches_changed = true;
+    return true;
+}
+
+void tries_reads(const Tries *tries, uint64_t *reads) {
+    size_t count = tries->instances.length;
+    for (size_t i = 0; i < count; i++) {
+        const Instance *instance = &instances_of(tries)[i];
+        const Reach *reach = (Reach *)tries->reaches.data + instance->trie;
+        reads[i] = reach->slots;
+        for (uint32_t v = 0; v < instance->bound; v++)
+            if (reach->virtuals & SLOT_BIT(v))
+                reads[i] |= instance->binding[v] < REF_AFTER ? SLOT_BIT(instance->binding[v]) : UINT64_MAX;
+    }
+    for (bool grew = true; grew;) { /* predicates that are read by others, which are read by others */
+        grew = false;
+        for (size_t i = 0; i < count; i++) {
+            const Reach *reach = (Reach *)tries->reaches.data + instances_of(tries)[i].trie;
+            uint64_t all = reads[i];
+            for (size_t d = 0; d < reach->derived.length; d++)
+                all |= reads[tries->actions + ((uint32_t *)reach->derived.data)[d]];
+            grew |= all != reads[i];
+            reads[i] = all;
+        }
+    }
 }
 
 static inline uint32_t scatter(uint32_t value) {
@@ -176,7 +240,7 @@ int tries_learn(Tries *tries, uint32_t trie, const int32_t *path, size_t steps, 
             if (here < 0 || nodes_of(tries)[here].ref != path[2 * i]) return 1;
         } else {
             here = is_leaf ? leaf : new_node(tries, path[2 * i]);
-            if (here == CHILD_MISSING) return -1;
+            if (here == CHILD_MISSING || (!is_leaf && !reach_note(tries, trie, path[2 * i]))) return -1;
             if (i <= 1) tries->roots_changed = true;
             if (parent == CHILD_MISSING) *((int32_t *)tries->roots.data + trie) = here;
             else if (!node_put(tries, &nodes_of(tries)[parent], value, here)) return -1;

@@ -1,0 +1,37 @@
+"""What may go wrong in a world, and how often. Every fault is off unless it has a budget.
+
+``Faults(crash=1, lost_answer=1)`` allows one crash of a controller host and one lost answer, at any step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from attractor.objects.resource import Resource
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Budgets. Steps of faults are never owed: they may stop at any point, and a verdict counts on nothing else."""
+
+    crash: int = 0
+    """A controller host dies and starts again; all that it knew is gone, also the request that it was about to send."""
+    late_request: int = 0
+    """A host dies, and the write that it had under way arrives some time after it has started again."""
+    lost_request: int = 0
+    """A write does not reach the server; the caller learns that no answer came."""
+    lost_answer: int = 0
+    """A write is carried out and its answer is lost; the caller learns that no answer came."""
+    conflict: int = 0
+    """Somebody else writes an object (an annotation of it), so that updates based on what was read are refused."""
+    conflict_kinds: tuple[type[Resource], ...] = ()
+    """Which kinds somebody else writes; all that controllers watch when empty."""
+    closed_watch: int = 0
+    """A watch is closed, by the server's will or with 410 Gone; what it had not delivered is found by a new list."""
+
+    def budgets(self) -> dict[str, int]:
+        """The faults that are on, by name."""
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in found.items() if isinstance(value, int) and value}

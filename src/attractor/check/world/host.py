@@ -1,0 +1,162 @@
+"""A controller host in a world: one process with its client, cache and controllers, all of them the production ones.
+
+What drives them is steps: list a kind, deliver an event, hand a key to a worker, perform what a reconcile waits for,
+let a timer fire, crash. Each step runs on the stage, so all that the process knows is slots of the state.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from attractor.apiserver.registry import find_kind
+from attractor.apiserver.watch import Watch
+from attractor.cache import Cache
+from attractor.check.errors import Disabled, SpecError
+from attractor.check.world.notes import Requested
+from attractor.check.world.viewing import WatchSlots, WorldInformer
+from attractor.check.world.worker import Worker
+from attractor.client import Client
+from attractor.client.errors import AnswerLost
+from attractor.client.retry import NO_RETRY
+from attractor.objects.resource import Scheme
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Mapping, Sequence
+    from datetime import datetime
+    from typing import Literal
+
+    from attractor.check.world.server import ApiServer
+    from attractor.check.world.stage import Cell, Stage
+    from attractor.client.transport import ClientRequest, ClientResponse
+    from attractor.objects.gvk import Key
+    from attractor.objects.resource import Resource
+    from attractor.runtime.controller import Controller
+    from attractor.store.contract import Event
+
+    Trouble = Literal["request lost", "answer lost"]
+
+
+class WorldTransport:
+    """Carries a request to the world's API server within the running step, or loses it."""
+
+    def __init__(self, server: ApiServer, stage: Stage, sender: str) -> None:
+        self._server, self._stage, self._sender = server, stage, sender
+        self.trouble: Trouble | None = None
+
+    async def send(self, request: ClientRequest) -> ClientResponse:
+        """The server's answer; raises ``AnswerLost`` when the network is in trouble."""
+        if self.trouble == "request lost":
+            self._stage.note(Requested(self._sender, request, None, self.trouble))
+            raise AnswerLost(f"{request.method} {request.path}: no answer came")
+        response = self._server.send(request)
+        self._stage.note(Requested(self._sender, request, response, self.trouble))
+        if self.trouble == "answer lost":
+            raise AnswerLost(f"{request.method} {request.path}: no answer came")
+        return response
+
+    async def open(self, request: ClientRequest) -> Any:
+        """Nobody opens streams here: watches are slots."""
+        raise SpecError(f"{request.target}: a reconcile cannot watch; declare what it watches")
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+
+def at_once(work: Awaitable[Any]) -> Any:
+    """The result of a coroutine that never has to wait; what it raises comes out."""
+    waiting = work.__await__()
+    try:
+        yielded = next(waiting)
+    except StopIteration as stop:
+        return stop.value
+    raise SpecError(f"a part of the runtime waits for {yielded!r} inside one step of the world")
+
+
+class Host:
+    """One controller process."""
+
+    def __init__(
+        self,
+        name: str,
+        controllers: Sequence[Controller],
+        server: ApiServer,
+        stage: Stage,
+        *,
+        keys: Mapping[str, tuple[Key, ...]],
+        workers: int,
+        lag: int,
+        own_writes: bool,
+        externals: Mapping[type, object],
+    ) -> None:
+        self.name = name
+        self._stage, self._server = stage, server
+        self.kinds: tuple[type[Resource], ...] = tuple(dict.fromkeys(kind for one in controllers for kind in one.kinds))
+        self._lag = lag
+        self.unsynced: Cell = stage.slot("unsynced", name, frozenset(kind.gvk.kind for kind in self.kinds))
+        self.transport = WorldTransport(server, stage, name)
+        self.client = Client(self.transport, scheme=Scheme(*self.kinds), retry=NO_RETRY)
+        make = partial(WorldInformer, slots=self._slots)
+        self.cache = Cache(self.client, own_writes=own_writes, make=make)
+        self.workers = [
+            Worker(one, self, stage, keys=keys[one.name], workers=workers, externals=externals) for one in controllers
+        ]
+        self.informers: dict[type[Resource], WorldInformer] = {kind: self.workers_informer(kind) for kind in self.kinds}
+
+    def workers_informer(self, kind: type[Resource]) -> WorldInformer:
+        """The informer that controllers share for a kind."""
+        found = next(one.views.informers[kind] for one in self.workers if kind in one.views.informers)
+        assert isinstance(found, WorldInformer)
+        return found
+
+    def _slots(self, kind: type[Resource]) -> tuple[WatchSlots, Cell, Watch, str]:
+        info = kind.resource_info
+        served = find_kind(self._server.transaction(), info.group, info.version, info.resource)
+        assert served is not None, f"{kind.gvk} is not served"
+        watch = Watch(served, served.prefix(), None, None, after=0, initial=False, bookmarks=False, marks_end=False)
+        return WatchSlots(self._stage, self.name, kind.gvk.kind, self._lag), self.unsynced, watch, kind.gvk.kind
+
+    def now(self) -> datetime:
+        """The time that controllers are told."""
+        return self._server.now()
+
+    def may_write(self) -> bool:
+        """Whether this process thinks that it leads."""
+        return True
+
+    def hear(self, event: Event) -> None:
+        """The store changed."""
+        for informer in self.informers.values():
+            if event.key.startswith(informer.prefix):
+                informer.hear(event)
+
+    # Steps.
+
+    def list(self, kind: type[Resource]) -> None:
+        """Read a whole kind, after a start or when the watch was closed."""
+        informer = self.informers[kind]
+        if isinstance(informer.slots.watch.get(), int):
+            raise Disabled
+        at_once(informer._list())  # noqa: SLF001 - the informer's own activity, without its loop
+        informer.core.version = "0"
+        informer.slots.begin_watch()
+
+    def deliver(self, kind: type[Resource]) -> None:
+        """Hand the next event of a kind to the cache and the controllers."""
+        if self.informers[kind].deliver() is None:
+            raise Disabled
+
+    def close_watch(self, kind: type[Resource]) -> None:
+        """The watch of a kind ends; the kind must be listed again."""
+        slots = self.informers[kind].slots
+        if not isinstance(slots.watch.get(), int):
+            raise Disabled
+        slots.close_watch()
+
+    def crash(self) -> None:
+        """The process dies and is started again: everything that it knew is gone."""
+        for informer in self.informers.values():
+            informer.slots.forget()
+        self.unsynced.set(frozenset(kind.gvk.kind for kind in self.kinds))
+        for one in self.workers:
+            one.forget()

@@ -1,0 +1,74 @@
+"""``Look``: what properties see of a world: the stored objects, typed, and the outside systems. It only reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from attractor.apiserver.response import with_version
+from attractor.check.world.storage import root_of
+from attractor.client.codec import typed_codec
+from attractor.objects.gvk import Key
+from attractor.objects.resource import Resource
+
+if TYPE_CHECKING:
+    from attractor.check.world.universe import Universe
+    from attractor.store.contract import Entry
+
+R = TypeVar("R", bound=Resource)
+
+
+class Look:
+    """The world at one moment."""
+
+    def __init__(self, universe: Universe) -> None:
+        self._universe = universe
+
+    def find(self, kind: type[R], key: Key | tuple[str, str]) -> R | None:
+        """The stored object, or None."""
+        entry = self._universe.storage.entry(store_key(kind, Key(*key)))
+        return None if entry is None else _decoded(kind, entry)
+
+    def get(self, kind: type[R], key: Key | tuple[str, str]) -> R:
+        """The stored object; raises ``LookupError``."""
+        found = self.find(kind, key)
+        if found is None:
+            raise LookupError(f"there is no {kind.__name__} {Key(*key)}")
+        return found
+
+    def versions(self) -> tuple[tuple[str, int], ...]:
+        """Every stored object by key, with the version of its content."""
+        storage = self._universe.storage
+        found = [storage.entry(key) for root in self._universe.roots for key in storage.keys(root)]
+        return tuple((entry.key, entry.revision) for entry in found if entry is not None)
+
+    def list(self, kind: type[R], namespace: str = "") -> list[R]:
+        """The stored objects of a kind, in order of their keys."""
+        storage = self._universe.storage
+        found = [storage.entry(key) for key in storage.keys(prefix(kind, namespace))]
+        return [_decoded(kind, entry) for entry in found if entry is not None]
+
+    def external(self, protocol: Any) -> Any:
+        """The state of an outside system."""
+        return self._universe.external_state(protocol)
+
+
+def prefix(kind: type[Resource], namespace: str = "") -> str:
+    """Where the store keeps a kind's objects."""
+    info = kind.resource_info
+    root = f"{info.group or 'core'}/{info.resource}/"
+    return f"{root}{namespace}/" if namespace and info.namespaced else root
+
+
+def store_key(kind: type[Resource], key: Key) -> str:
+    """Where the store keeps an object."""
+    return f"{prefix(kind, key.namespace)}{key.name}"
+
+
+def root(kind: type[Resource]) -> str:
+    """The root of a kind's keys."""
+    return root_of(prefix(kind) + "x")
+
+
+def _decoded(kind: type[R], entry: Entry) -> R:
+    made: R = typed_codec(kind).decode(with_version(entry.value, entry.revision))
+    return made

@@ -1,0 +1,91 @@
+"""A controller's queue in a world: the production core, kept in slots. Delays are timers that may fire at any time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from attractor.check.errors import Disabled, Grown
+from attractor.check.world.notes import Enqueued
+from attractor.workqueue.core import QueueCore, QueueState
+
+if TYPE_CHECKING:
+    from attractor.check.world.stage import Cell, Stage
+    from attractor.objects.gvk import Key
+    from attractor.runtime.outcome import Next
+
+
+class Timer(NamedTuple):
+    """A key that comes again some time."""
+
+    key: Key
+    priority: int
+
+
+class WorldQueue:
+    """What handlers and workers of one controller on one host see as their queue.
+
+    Only keys that the world knows have steps of their own; an unknown one raises ``Grown``.
+    """
+
+    def __init__(self, stage: Stage, name: str, controller: str, keys: tuple[Key, ...]) -> None:
+        empty: QueueState[Key] = QueueState((), frozenset(), frozenset())
+        self._stage, self._name, self._controller = stage, name, controller
+        self._keys = frozenset(keys)
+        self.state: Cell = stage.slot("queue", name, empty)
+        self.timers: Cell = stage.slot("timers", name, frozenset())
+        self._empty = empty
+
+    def add(self, key: Key, *, priority: int = 0) -> None:
+        """Ask for a key to run soon."""
+        if key not in self._keys:
+            raise Grown("keys", (self._controller, key))
+        core = self._core()
+        core.add(key, self._priority(priority))
+        self.state.set(core.state())
+        self._stage.note(Enqueued(self._name, key))
+
+    def take(self, key: Key, workers: int) -> int:
+        """Hand the key to a worker if it is next and a worker is free; answers its priority."""
+        core = self._core()
+        if len(core.processing) >= workers:
+            raise Disabled
+        got = core.get()
+        if got is None or got[0] != key:
+            raise Disabled
+        self.state.set(core.state())
+        return got[1]
+
+    def finish(self, key: Key, follows: Next, priority: int) -> None:
+        """A worker has finished with a key; this is what follows."""
+        if follows.what != "done":
+            self.later(key, priority)
+        core = self._core()
+        core.done(key)
+        self.state.set(core.state())
+
+    def later(self, key: Key, priority: int = 0) -> None:
+        """Let a key come again when its timer fires."""
+        if key not in self._keys:
+            raise Grown("keys", (self._controller, key))
+        self.timers.set(self.timers.get() | {Timer(key, self._priority(priority))})
+
+    def fire(self, key: Key) -> None:
+        """The time of a delayed key has come."""
+        timers: frozenset[Timer] = self.timers.get()
+        due = [timer for timer in timers if timer.key == key]
+        if not due:
+            raise Disabled
+        self.timers.set(timers - frozenset(due))
+        self.add(key, priority=max(timer.priority for timer in due))
+
+    def forget(self) -> None:
+        """The process is gone."""
+        self.state.set(self._empty)
+        self.timers.set(frozenset())
+
+    def _core(self) -> QueueCore[Key]:
+        return QueueCore.of(self.state.get())
+
+    def _priority(self, priority: int) -> int:
+        """Priorities order keys; where there is one key they say nothing."""
+        return priority if len(self._keys) > 1 else 0

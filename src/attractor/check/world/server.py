@@ -1,0 +1,142 @@
+"""The API server of a world: the production core, on the store of the running step.
+
+A request is answered within one step: the core reads slots, writes slots, and its answer is the response. Time, uids
+and name suffixes come from the world, so the same state gives the same answer.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from attractor.apiserver.core import Core, Request
+from attractor.apiserver.custom.naming import plan_names
+from attractor.apiserver.operation import APPLY_PATCH, Operation, User
+from attractor.apiserver.response import ObjectBody, Response, refusal
+from attractor.apiserver.server import FIRST_NAMESPACES
+from attractor.apiserver.transaction import Transaction
+from attractor.check.errors import Grown
+from attractor.check.world.storage import FRESH_UID, NAMES, Storage, WorldSnapshot
+from attractor.client.transport import ClientResponse
+from attractor.objects.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from attractor.check.world.stage import Stage
+    from attractor.client.transport import ClientRequest
+    from attractor.objects.jsontypes import JsonObject
+
+EPOCH = "2026-01-01T00:00:00Z"
+_DEFINITIONS: dict[str, Any] = {
+    "group": "apiextensions.k8s.io",
+    "version": "v1",
+    "resource": "customresourcedefinitions",
+}
+
+
+class WorldSource:
+    """Where transactions take time, uids and names from: the state of the world."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def now(self) -> str:
+        """The time of the world's clock; it stands still unless the world says otherwise."""
+        return EPOCH
+
+    def now_micro(self) -> str:
+        """The same, as micro time."""
+        return EPOCH.replace("Z", ".000000Z")
+
+    def uid(self) -> str:
+        """A mark that the store replaces when it knows whose uid it is."""
+        return FRESH_UID
+
+    def suffix(self) -> str:
+        """The next generated name of the world."""
+        cell = self._stage.slot("generated names", None, 0)
+        number: int = cell.get()
+        cell.set((number + 1) % NAMES)
+        if number + 1 == NAMES:
+            self._stage.bounds[f"generated names: the same {NAMES} come again"] = None
+        return f"{number:05d}"
+
+    def draw(self, below: int) -> int:
+        """The first of what may be drawn."""
+        return 0
+
+
+class ApiServer:
+    """Answers requests in the running step."""
+
+    def __init__(self, stage: Stage, storage: Storage) -> None:
+        self.storage = storage
+        self._core = Core()
+        self._source = WorldSource(stage)
+
+    def now(self) -> datetime:
+        """The time of the world's clock."""
+        return datetime.fromisoformat(self._source.now())
+
+    def transaction(self) -> Transaction:
+        """A fresh transaction on the state of the running step."""
+        return Transaction(WorldSnapshot(self.storage), self._source)
+
+    def send(self, request: ClientRequest) -> ClientResponse:
+        """The answer to a client's request."""
+        query: dict[str, list[str]] = {}
+        for name, value in request.query:
+            query.setdefault(name, []).append(value)
+        if request.content_type == APPLY_PATCH and not self.storage.keeps_managers:
+            raise Grown("managers", "managedFields")
+        path = unquote(request.path)
+        asked = Request(request.method, path, query, request.body, request.content_type, User("world"))
+        response = self._committed(lambda txn: self._core.handle(asked, txn))
+        return ClientResponse(response.code, response.encode())
+
+    def perform(self, op: Operation) -> Response:
+        """Carry out an operation of a controller inside the server; a refusal is an answer too."""
+        try:
+            return self._committed(lambda txn: self._core.execute(op, txn))
+        except ApiError as error:
+            return refusal(error)
+
+    def _committed(self, attempt: Any) -> Response:
+        txn = self.transaction()
+        response: Response = attempt(txn)
+        if not txn.is_dirty:
+            return response
+        kept = self.storage.commit(txn)
+        body = response.body
+        if isinstance(body, ObjectBody) and body.revision is None:
+            key = _key_of(txn, body.value, kept)
+            value = self.storage.answered(key, body.value)
+            return Response(response.code, ObjectBody(value, self.storage.version(key, kept[key])), response.warnings)
+        return response.committed(1)
+
+    # Before the world begins.
+
+    def found(self, definitions: Iterable[JsonObject], namespaces: Iterable[str] = ()) -> None:
+        """Write what every cluster has, and these CustomResourceDefinitions."""
+        for name in dict.fromkeys((*FIRST_NAMESPACES, *namespaces)):
+            self._create({"group": "", "version": "v1", "resource": "namespaces"}, {"metadata": {"name": name}})
+        for definition in definitions:
+            self._create(_DEFINITIONS, definition)
+        for name, status in list(plan_names(WorldSnapshot(self.storage), EPOCH)):
+            body = {"status": status}
+            self._must(Operation(verb="patch", name=name, subresource="status", body=body, **_DEFINITIONS))
+
+    def _create(self, where: dict[str, Any], body: JsonObject) -> None:
+        self._must(Operation(verb="create", body=body, **where))
+
+    def _must(self, op: Operation) -> None:
+        self._committed(lambda txn: self._core.execute(op, txn))
+
+
+def _key_of(txn: Transaction, value: bytes, kept: dict[str, bytes]) -> str:
+    """The key of the object that a response shows; beside it a transaction may have written allocations."""
+    if len(kept) == 1:
+        return next(iter(kept))
+    return next(key for key, put in txn.puts.items() if put == value)

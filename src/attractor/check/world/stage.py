@@ -1,0 +1,135 @@
+"""``Stage``: where a step of the world happens. Production parts run on it and see only the slots they ask for.
+
+A step is a function of the view that the engine hands in. Production parts (API server, cache, queue) are long-lived
+objects that know nothing of views, so the stage lends them the view of the step that is running: every read and write
+of theirs goes through it and is tracked. Between steps there is no view, and nothing remembers anything.
+
+Outside the engine, ``Sketch`` is a view over a plain mapping: the initial state is drawn on it.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from attractor.check.errors import Disabled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Iterator
+
+    from attractor.check.model import Domain, Model
+
+T = TypeVar("T")
+
+
+class View(Protocol):
+    """What a step sees of the state."""
+
+    def read(self, ref: int) -> Any:
+        """The value behind a reference."""
+        ...
+
+    def write(self, ref: int, value: Any) -> None:
+        """Set a value in the state after the step."""
+        ...
+
+    def copy(self, ref: int, source: int) -> None:
+        """Set a value to what another slot holds, without looking."""
+        ...
+
+    def choose(self, options: Iterable[Any]) -> Any:
+        """One of the options; each is explored."""
+        ...
+
+
+class Stage:
+    """The slots of one model, by name, and the view of the step that is running."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._refs: dict[tuple[str, Hashable], int] = {}
+        self._view: View | None = None
+        self.bounds: dict[str, None] = {}
+        """What was cut off to keep the world finite, in words, as far as it mattered in some step."""
+        self.on_note: Callable[[Any], None] | None = None
+        """Who is told what happens inside a step; set while a trace is being told again."""
+
+    @contextmanager
+    def on(self, view: View) -> Iterator[None]:
+        """Run a step on a view."""
+        outer, self._view = self._view, view
+        try:
+            yield
+        finally:
+            self._view = outer
+
+    @property
+    def view(self) -> View:
+        """The view of the running step."""
+        if self._view is None:
+            raise RuntimeError("no step is running")
+        return self._view
+
+    def note(self, what: Any) -> None:
+        """Say what happened inside the step, to whoever wants to know."""
+        if self.on_note is not None:
+            self.on_note(what)
+
+    def slot(self, variable: str, key: Hashable = None, default: Any = None, domain: Domain | None = None) -> Cell:
+        """The slot of that name; a new one holds ``default`` in every state known so far."""
+        ref = self._refs.get((variable, key))
+        if ref is None:
+            keyed = key is not None
+            ref = self._refs[variable, key] = self.model.add_slot(variable, default, key=key, keyed=keyed, domain=domain)
+        return Cell(self, ref)
+
+
+class Cell:
+    """One slot, as the running step sees it."""
+
+    __slots__ = ("_stage", "ref")
+
+    def __init__(self, stage: Stage, ref: int) -> None:
+        self._stage = stage
+        self.ref = ref
+
+    def get(self) -> Any:
+        """Its value."""
+        return self._stage.view.read(self.ref)
+
+    def set(self, value: Any) -> None:
+        """Set it in the state after the step."""
+        self._stage.view.write(self.ref, value)
+
+    def copy(self, source: Cell) -> None:
+        """Set it to what another slot of its domain holds, without looking."""
+        self._stage.view.copy(self.ref, source.ref)
+
+
+class Sketch:
+    """A view over a plain mapping of values by slot, with the model's defaults behind it; choices take the first."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.values: dict[int, Any] = {}
+
+    def read(self, ref: int) -> Any:
+        """The value that was written, or the default."""
+        if ref in self.values:
+            return self.values[ref]
+        slot = self._model.slots[ref]
+        return slot.domain.values[slot.default]
+
+    def write(self, ref: int, value: Any) -> None:
+        """Keep a value."""
+        self.values[ref] = value
+
+    def copy(self, ref: int, source: int) -> None:
+        """Keep the value of another slot."""
+        self.values[ref] = self.read(source)
+
+    def choose(self, options: Iterable[T]) -> T:
+        """The first option."""
+        for option in options:
+            return option
+        raise Disabled

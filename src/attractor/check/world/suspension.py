@@ -1,0 +1,220 @@
+"""Reconciles that wait: each known by its frames, each brought back to life by running it again.
+
+A coroutine cannot be copied, and the checker needs the same suspended reconcile in many states. So what a state holds
+is a ``Suspended``: an identity (``frames`` and the effect that it waits for, whole: what is asked need not be in any
+variable that is still read), and one history of answers that leads there.
+To go on from it, a new coroutine is made and given that history; a live one that is left over is used up first.
+
+What makes this right: a reconcile is a function of its answers. It is therefore run twice whenever it gets somewhere
+new, and the two must agree; attributes of the controller must be the same after as before; and it must end.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from attractor.check.errors import SpecError
+from attractor.check.world.frames import frame_of
+from attractor.check.world.freezing import Unfreezable, freeze
+from attractor.check.world.telling import described
+from attractor.runtime.context import Context
+from attractor.runtime.steps import ForeignAwait, Steps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Hashable
+
+    from attractor.objects.gvk import Key
+    from attractor.runtime.effects import Effect
+    from attractor.runtime.result import Result
+
+MAX_EFFECTS = 500
+"""A reconcile that asks for more than so many things is taken for one that does not end."""
+
+
+class CheckedCodeError(SpecError):
+    """Code under check did something that makes checking it impossible; the text names the place and the way out."""
+
+
+class Answer(NamedTuple):
+    """What an effect was answered with; the coroutine gets copies, so this one stays as it was."""
+
+    value: Any
+    error: BaseException | None = None
+
+    def copied(self) -> Answer:
+        """An answer to give away."""
+        if self.error is not None:
+            return Answer(None, copy.copy(self.error).with_traceback(None))
+        return Answer(copy.deepcopy(self.value))
+
+
+class Run:
+    """A coroutine that is alive, with the answers that it was given so far."""
+
+    def __init__(self, make: Callable[[], Coroutine[Any, Any, Any]], history: tuple[Answer, ...] = ()) -> None:
+        self.history: list[Answer] = []
+        self.error: Exception | None = None
+        self._steps: Steps[Any] | None = None
+        self._advance(lambda: self._begin(make()))
+        for answer in history:
+            self.go_on(answer)
+
+    def _begin(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        self.coroutine = coroutine
+        self._steps = Steps(coroutine)
+
+    def go_on(self, answer: Answer) -> None:
+        """Give the effect its answer; what the coroutine raises is kept as ``error``."""
+        steps = self._steps
+        if steps is None or steps.is_done:
+            raise _differs(self.coroutine, "ended earlier")
+        self.history.append(answer)
+        given = answer.copied()
+        self._advance(lambda: steps.answer(given.value) if given.error is None else steps.fail(given.error))
+
+    def _advance(self, move: Callable[[], None]) -> None:
+        try:
+            move()
+        except ForeignAwait as problem:
+            raise CheckedCodeError(str(problem)) from None
+        except Exception as error:  # whatever a reconcile raises is an outcome of it
+            self.error = error
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has returned or raised."""
+        return self.error is not None or self._steps is None or self._steps.is_done
+
+    @property
+    def effect(self) -> Effect[Any]:
+        """What it asks for."""
+        assert self._steps is not None
+        return self._steps.effect
+
+    @property
+    def result(self) -> Result | None:
+        """What it returned."""
+        assert self._steps is not None
+        returned: Result | None = self._steps.result
+        return returned
+
+    def close(self) -> None:
+        """Give it up."""
+        if self._steps is not None:
+            self._steps.close()
+
+
+class Suspended:
+    """A coroutine that waits for an answer; one object for each identity, so equality is identity."""
+
+    __slots__ = ("effect", "history", "identity", "key", "line", "live", "make")
+
+    def __init__(self, run: Run, key: Key, make: Callable[[], Coroutine[Any, Any, Any]], identity: Hashable) -> None:
+        self.identity = identity
+        self.key = key
+        self.make = make
+        self.history = tuple(run.history)
+        self.effect: Effect[Any] = copy.deepcopy(run.effect)
+        self.line = own_line(run.coroutine)
+        self.live: Run | None = None
+
+    def __repr__(self) -> str:
+        return f"{described(self.effect)} at {self.line.rsplit('/', 1)[-1]}"
+
+    def resume(self) -> Run:
+        """A live coroutine that has got this far."""
+        run, self.live = self.live, None
+        return run or Run(self.make, self.history)
+
+
+class Suspensions:
+    """The suspended coroutines of one function, each known once."""
+
+    def __init__(self, guarded: Callable[[], Hashable] | None = None) -> None:
+        self._known: dict[Hashable, Suspended] = {}
+        self._guarded = guarded
+        self._pristine = guarded() if guarded else None
+        self.resumed = 0
+        """How often user code was executed: begun or gone on."""
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def begin(self, make: Callable[[], Coroutine[Any, Any, Any]]) -> Run:
+        """A coroutine that has run up to its first effect."""
+        self.resumed += 1
+        return Run(make)
+
+    def resume(self, suspended: Suspended, answer: Answer) -> Run:
+        """Go on from a suspended coroutine with an answer."""
+        self.resumed += 1
+        run = suspended.resume()
+        run.go_on(answer)
+        return run
+
+    def suspend(self, run: Run, key: Key, make: Callable[[], Coroutine[Any, Any, Any]]) -> Suspended:
+        """The value that stands for a coroutine that waits."""
+        if len(run.history) > MAX_EFFECTS:
+            raise CheckedCodeError(
+                f"{own_line(run.coroutine)}: one reconcile of {key} has asked for {MAX_EFFECTS} things and does "
+                "not end; return a Result(requeue_after_s=...) instead of waiting in a loop"
+            )
+        identity = self._identity(run, key)
+        known = self._known.get(identity)
+        if known is None:
+            again = Run(make, tuple(run.history))
+            if again.is_done or self._identity(again, key) != identity:
+                raise _differs(run.coroutine, "went another way")
+            known = self._known[identity] = Suspended(run, key, make, identity)
+            known.live = again
+        if known.live is None:
+            known.live = run
+        else:
+            run.close()
+        return known
+
+    def check_guarded(self, where: str) -> None:
+        """Make sure that what the code may not change is as it was."""
+        if self._guarded is not None and self._guarded() != self._pristine:
+            raise CheckedCodeError(
+                f"{where} changes an attribute of its controller, or a global variable; memory that outlives a "
+                "reconcile goes through `ctx.remember` (it is lost at a crash) or into the object's status"
+            )
+
+    @staticmethod
+    def _identity(run: Run, key: Key) -> Hashable:
+        try:
+            memo: dict[int, int] = {}
+            return (key, frame_of(run.coroutine, memo), freeze(run.effect, memo))
+        except Unfreezable:
+            return (key, "history", tuple(_frozen_answer(answer) for answer in run.history))
+
+
+def _frozen_answer(answer: Answer) -> Hashable:
+    return freeze((answer.value, answer.error))
+
+
+def _differs(coroutine: Any, how: str) -> CheckedCodeError:
+    return CheckedCodeError(
+        f"{own_line(coroutine)}: the same answers led the reconcile another way ({how}); it must depend on "
+        "its answers only: no time, random, uuid or id(), no iteration over a set; ask `ctx.now()`, and sort what you "
+        "loop over"
+    )
+
+
+def own_line(coroutine: Any) -> str:
+    """File and line at which the author's code waits: the innermost frame outside the effects themselves."""
+    line = ""
+    while coroutine is not None:
+        frame = getattr(coroutine, "cr_frame", None)
+        if frame is None:
+            break
+        line = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        coroutine = coroutine.cr_await
+    return line
+
+
+def context(controller: str, key: Key) -> Context:
+    """A context for one reconcile."""
+    return Context(controller, key)

@@ -1,0 +1,155 @@
+"""``Universe``: a world put together, as one model for the engine.
+
+Slots hold all state; actions are the steps of hosts, users, faults and the garbage collector; steps of hosts and of the
+server are weakly fair, those of users and faults are not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attractor.apiserver.garbage import plan_garbage
+from attractor.apiserver.registry import find_kind
+from attractor.check.errors import Disabled, SpecError
+from attractor.check.model import Fairness, Model
+from attractor.check.properties import Case, Property
+from attractor.check.world import acting
+from attractor.check.world.host import Host
+from attractor.check.world.looking import Look, root
+from attractor.check.world.notes import Operated
+from attractor.check.world.server import ApiServer
+from attractor.check.world.stage import Sketch, Stage
+from attractor.check.world.storage import Storage
+from attractor.runtime.manifests import crds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from attractor.check.world.parts import Parts
+    from attractor.check.world.properties import Claim
+    from attractor.check.world.world import World
+    from attractor.objects.resource import Resource
+
+
+class Universe:
+    """The parts of a world on one stage."""
+
+    def __init__(self, world: World, parts: Parts) -> None:
+        self.world = world
+        self.model = Model(world.name)
+        self.stage = Stage(self.model)
+        self.stage.bounds = self.model.within
+        self.storage = Storage(self.stage)
+        self.storage.keeps_managers = parts.keeps_managers
+        self.server = ApiServer(self.stage, self.storage)
+        self.kinds = world.kinds
+        self.look = Look(self)
+        self.on_step: Callable[[], None] | None = None
+        """Called at the end of each run of a step, while a trace is being told."""
+        initial = Sketch(self.model)
+        with self.stage.on(initial):
+            self.server.found(crds(kind for kind in self.kinds if not kind.resource_info.definition), world.namespaces)
+            self.roots = tuple(sorted({root(kind) for kind in self.kinds} | parts.roots))
+            self.storage.begin(frozenset(self.roots))
+            keys = world.known_keys(parts)
+            self.hosts = [
+                Host(
+                    name,
+                    world.controllers,
+                    self.server,
+                    self.stage,
+                    keys=keys,
+                    workers=world.workers,
+                    lag=world.lag,
+                    own_writes=world.own_writes,
+                    externals={},
+                )
+                for name in world.hosts
+            ]
+            acting.write_objects(self, world.objects)
+        self.changes = 0
+        """How many objects were changed so far, in whatever step: steps compare it before and after."""
+        self.storage.on_event += [self._changed, *(host.hear for host in self.hosts)]
+        self.model.add_initial(initial.values)
+        self.model.within[
+            f"caches lag by at most {world.lag} undelivered events of a kind; a watch further behind is closed, and "
+            "the kind is listed again"
+        ] = None
+        self._add_hosts()
+        if world.garbage_collection:
+            self.add("collect garbage", (), self._collect_garbage, fair=True)
+        acting.add_users(self, world.users)
+        acting.add_faults(self, world.faults)
+        for claim in world.claims:
+            self._claim(claim)
+        (ends,) = self.model.add_predicates("may end", lambda _view: True)
+        self.model.terminal.append(ends)
+
+    def _changed(self, _event: Any) -> None:
+        self.changes += 1
+
+    @property
+    def watched(self) -> tuple[type[Resource], ...]:
+        """The kinds that some controller watches."""
+        return tuple(dict.fromkeys(kind for host in self.hosts for kind in host.kinds))
+
+    def external_state(self, protocol: Any) -> Any:
+        """The state of an outside system."""
+        raise SpecError(f"the world has no outside system {protocol!r}; give it `externals`")
+
+    def add(self, name: str, arguments: tuple[tuple[str, Any], ...], step: Callable[[], None], *, fair: bool) -> int:
+        """Add an action whose step runs on the stage."""
+
+        def run(view: Any, *_: Any) -> None:
+            try:
+                with self.stage.on(view):
+                    step()
+            finally:
+                if self.on_step is not None:
+                    self.on_step()
+
+        (index,) = self.model.add_actions(name, run, [arguments])
+        if fair:
+            self.model.fairness.append(Fairness(self.model.actions[index].label, (index,)))
+        return index
+
+    def _add_hosts(self) -> None:
+        for host in self.hosts:
+            for kind in host.kinds:
+                at = (("host", host.name), ("kind", kind.gvk.kind))
+                self.add("list", at, lambda host=host, kind=kind: host.list(kind), fair=True)  # type: ignore[misc]
+                self.add("deliver", at, lambda host=host, kind=kind: host.deliver(kind), fair=True)  # type: ignore[misc]
+            for worker in host.workers:
+                for key in worker.keys:
+                    who = (("host", host.name), ("controller", worker.declared.name), ("key", str(key)))
+                    self.add("start", who, lambda worker=worker, key=key: worker.start(key), fair=True)  # type: ignore[misc]
+                    self.add("go on", who, lambda worker=worker, key=key: worker.go_on(key), fair=True)  # type: ignore[misc]
+                    self.add("timer", who, lambda worker=worker, key=key: worker.queue.fire(key), fair=True)  # type: ignore[misc]
+
+    def served(self, kind: type[Resource]) -> Any:
+        """A kind as the server serves it."""
+        info = kind.resource_info
+        return find_kind(self.server.transaction(), info.group, info.version, info.resource)
+
+    def _collect_garbage(self) -> None:
+        txn = self.server.transaction()
+        kinds = {served.group_kind: served for served in map(self.served, self.kinds)}
+        planned = list(plan_garbage(txn.snapshot, kinds))
+        if not planned:
+            raise Disabled
+        op = planned[self.stage.view.choose(range(len(planned)))]
+        response = self.server.perform(op)
+        target = f"{op.resource} {op.namespace}/{op.name}"
+        self.stage.note(Operated("garbage collector", op.verb, target, response.code))
+
+    def _claim(self, claim: Claim) -> None:
+        cases = []
+        for predicate in claim.predicates:
+
+            def holds(view: Any, *_: Any, predicate: Any = predicate) -> bool:
+                with self.stage.on(view):
+                    return bool(predicate(self.look))
+
+            (index,) = self.model.add_predicates(claim.name, holds)
+            cases.append(Case((), (index,)))
+        self.model.properties.append(Property(claim.name, claim.word, tuple(cases)))

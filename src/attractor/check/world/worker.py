@@ -1,0 +1,167 @@
+"""A controller's workers in a world: reconciles that are under way, one slot for each key.
+
+One key is never with two workers at once, so a reconcile is told by its key, and workers need no names: a world with
+two of them differs from a world with one only where two keys are reconciled at once.
+
+A step is: perform what the reconcile waits for, hand it the answer, and let it run up to the next thing that others
+could notice. Sending a request and its answer's way back are not steps of their own: until the server acts nobody can
+notice the request, and an answer that is lost or that a crash overtakes is a step of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attractor.check.errors import Disabled, SpecError
+from attractor.check.world.guarding import guarded_state
+from attractor.check.world.notes import Ended, Performed, Recorded, Started
+from attractor.check.world.queueing import WorldQueue
+from attractor.check.world.remembering import loaded, saved
+from attractor.check.world.stage import Sketch
+from attractor.check.world.suspension import Answer, CheckedCodeError, Run, Suspended, Suspensions, context
+from attractor.runtime import effects
+from attractor.runtime.metrics import Metrics
+from attractor.runtime.outcome import after_error, after_result
+from attractor.runtime.performer import Performer
+from attractor.runtime.running import RunningController
+from attractor.runtime.views import Views
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+
+    from attractor.check.world.host import Host
+    from attractor.check.world.stage import Cell, Stage
+    from attractor.objects.gvk import Key
+    from attractor.runtime.controller import Controller
+    from attractor.runtime.effects import Effect
+
+MEMORY = (effects.Recall, effects.Remember, effects.Forget, effects.Defer)
+LOCAL = (*MEMORY, effects.Now, effects.Emit, effects.Schedule, effects.Start)
+"""Effects that nobody else can notice, or order against anything: they happen with the step before them."""
+WRITES = (effects.Create, effects.Update, effects.Patch, effects.Delete)
+
+
+class Worker:
+    """The workers of one controller on one host."""
+
+    def __init__(
+        self,
+        declared: Controller,
+        host: Host,
+        stage: Stage,
+        *,
+        keys: tuple[Key, ...],
+        workers: int,
+        externals: Mapping[type, object],
+    ) -> None:
+        self.declared, self.host, self.keys = declared, host, keys
+        self.name = f"{host.name}/{declared.name}"
+        self._stage, self._workers = stage, workers
+        self.queue = WorldQueue(stage, self.name, declared.name, keys)
+        self.memory: Cell = stage.slot("memory", self.name, ())
+        self.suspensions = Suspensions(lambda: guarded_state(declared))
+        with stage.on(Sketch(stage.model)):
+            self.views = Views(declared, host.cache)
+            running = RunningController(declared, Metrics(), workers=workers)
+            running.queue = self.queue  # type: ignore[assignment]  # handlers only add keys
+            for kind, informer in self.views.informers.items():
+                informer.add_handler(running.handler(kind, self.views.keys_by_index(declared.for_.kind)))
+        self._performer = Performer(
+            declared.name,
+            client=host.client,
+            views=self.views,
+            recorder=_Recorder(stage),  # type: ignore[arg-type]  # it is only told
+            externals=externals,
+            now=host.now,
+            start=self._start_work,
+            schedule=self.queue.later,
+            may_write=host.may_write,
+        )
+
+    def running(self, key: Key) -> Cell:
+        """The slot of the reconcile of a key: None, or what it waits for and the priority of its key."""
+        return self._stage.slot("reconcile", f"{self.name}/{key}")
+
+    def pending(self, key: Key) -> tuple[Suspended, int]:
+        """The reconcile that is under way for a key; there is no step when there is none."""
+        found: tuple[Suspended, int] | None = self.running(key).get()
+        if found is None:
+            raise Disabled
+        return found
+
+    # Steps.
+
+    def start(self, key: Key) -> None:
+        """A free worker takes the key and begins to reconcile."""
+        if self.host.unsynced.get():
+            raise Disabled
+        priority = self.queue.take(key, self._workers)
+        self._stage.note(Started(self.name, key))
+        self._settle(key, self.suspensions.begin(self._maker(key)), priority)
+
+    def go_on(self, key: Key) -> None:
+        """Perform what the reconcile of a key waits for, and let it go on."""
+        suspended, priority = self.pending(key)
+        answer = self._answer(key, suspended.effect)
+        self._settle(key, self.suspensions.resume(suspended, answer), priority)
+
+    def forget(self) -> None:
+        """The process is gone."""
+        self.queue.forget()
+        self.memory.set(())
+        for key in self.keys:
+            self.running(key).set(None)
+
+    # Inside a step.
+
+    def _maker(self, key: Key) -> Callable[[], Coroutine[Any, Any, Any]]:
+        return lambda: self.declared.reconcile(context(self.declared.name, key), key)
+
+    def _settle(self, key: Key, run: Run, priority: int) -> None:
+        """Let a reconcile run up to the next effect that others could notice, or to its end."""
+        while not run.is_done and isinstance(run.effect, LOCAL):
+            run.go_on(self._answer(key, run.effect))
+        self.suspensions.check_guarded(f"controller {self.declared.name!r}")
+        if not run.is_done:
+            self.running(key).set((self.suspensions.suspend(run, key, self._maker(key)), priority))
+            return
+        follows = after_error(run.error) if run.error is not None else after_result(run.result)
+        self._stage.note(Ended(self.name, key, run.error, follows))
+        self.queue.finish(key, follows, priority)
+        self.running(key).set(None)
+
+    def _answer(self, key: Key, effect: Effect[Any]) -> Answer:
+        """Perform an effect; a failure is an answer too."""
+        from attractor.check.world.host import at_once
+
+        is_memory = isinstance(effect, MEMORY)
+        if is_memory:
+            self._performer.memory = loaded(self.memory.get())
+        try:
+            value = at_once(self._performer.perform(effect))
+        except SpecError:
+            raise
+        except Exception as error:  # the reconcile gets to see whatever fails
+            answer = Answer(None, error)
+        else:
+            answer = Answer(value)
+        if is_memory:
+            self.memory.set(saved(self._performer.memory))
+        self._stage.note(Performed(self.name, key, effect, answer))
+        return answer
+
+    def _start_work(self, work: Any) -> None:
+        raise CheckedCodeError(
+            f"controller {self.declared.name!r} starts background work, which worlds do not have yet"
+        )
+
+
+class _Recorder:
+    """Takes Events about objects; nobody in a world reads them."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def record(self, controller: str, obj: Any, kind: str, reason: str, message: str) -> None:
+        """Note an Event for the account."""
+        self._stage.note(Recorded(controller, reason, message))

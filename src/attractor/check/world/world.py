@@ -1,0 +1,116 @@
+"""``World``: controllers, objects, users and faults, composed as one specification for the checker.
+
+world = World(
+    controllers=[pairs],
+    objects=[ConfigPair(metadata=ObjectMeta(name="a", namespace="default"), spec=...)],
+    users=[Edit(ConfigPair, ("default", "a"), spec=[{"text": "x"}, {"text": "y"}])],
+    faults=Faults(crash=1),
+    properties=[eventually_stable(desired)],
+)
+check(world).assert_holds()
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.check.errors import SpecError
+from attractor.check.world.faults import Faults
+from attractor.check.world.parts import Parts
+from attractor.check.world.properties import goes_quiet
+from attractor.check.world.universe import Universe
+from attractor.check.world.users import Create, Delete, Edit
+from attractor.objects.gvk import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from attractor.check.errors import Grown
+    from attractor.check.model import Model
+    from attractor.check.world.properties import Claim
+    from attractor.check.world.users import User
+    from attractor.objects.resource import Resource
+    from attractor.runtime.controller import Controller
+
+
+class World:
+    """A world that can be checked. It is a value: composing and exploring it changes nothing that can be noticed."""
+
+    def __init__(
+        self,
+        controllers: Sequence[Controller],
+        objects: Sequence[Resource] = (),
+        users: Sequence[User] = (),
+        faults: Faults | None = None,
+        properties: Sequence[Claim] = (),
+        *,
+        name: str = "",
+        workers: int = 2,
+        lag: int = 3,
+        hosts: Sequence[str] = ("host1",),
+        own_writes: bool = True,
+        garbage_collection: bool = True,
+        quiet: bool = True,
+        kinds: Sequence[type[Resource]] = (),
+    ) -> None:
+        """``workers`` per controller; ``lag``: undelivered events per kind; ``own_writes`` switches D6 off to show why.
+
+        ``quiet`` adds the claim that the world goes quiet; ``kinds`` names kinds that nothing else here mentions.
+        """
+        if not controllers:
+            raise SpecError("a world needs a controller, as in World(controllers=[pairs])")
+        if workers < 1 or lag < 1:
+            raise SpecError(f"a world needs at least one worker and a lag of 1, not workers={workers}, lag={lag}")
+        self.controllers = tuple(controllers)
+        self.objects = tuple(objects)
+        self.users = tuple(users)
+        self.faults = faults or Faults()
+        self.workers, self.lag = workers, lag
+        self.hosts = tuple(hosts)
+        self.own_writes, self.garbage_collection = own_writes, garbage_collection
+        self.name = name or "world of " + ", ".join(one.name for one in self.controllers)
+        self.claims = (*properties, *((goes_quiet(),) if quiet else ()))
+        self.kinds = self._all_kinds(kinds)
+        self._parts = Parts()
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def _all_kinds(self, more: Iterable[type[Resource]]) -> tuple[type[Resource], ...]:
+        named = [kind for one in self.controllers for kind in one.kinds]
+        named += [type(obj) for obj in self.objects]
+        named += [type(user.object) if isinstance(user, Create) else user.kind for user in self.users]
+        return tuple(dict.fromkeys([*named, *more]))
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces that must exist."""
+        found = [obj.key.namespace for obj in self.objects]
+        found += [user.object.key.namespace for user in self.users if isinstance(user, Create)]
+        return tuple(dict.fromkeys(name for name in found if name))
+
+    def known_keys(self, parts: Parts) -> dict[str, tuple[Key, ...]]:
+        """For each controller the keys that it may be asked to reconcile, as far as they are known."""
+        found: dict[str, tuple[Key, ...]] = {}
+        for one in self.controllers:
+            keys = [obj.key for obj in self.objects if isinstance(obj, one.for_.kind)]
+            for user in self.users:
+                if isinstance(user, Create) and isinstance(user.object, one.for_.kind):
+                    keys.append(user.object.key)
+                elif isinstance(user, Edit | Delete) and user.kind is one.for_.kind:
+                    keys.append(Key(*user.key))
+            keys += [key for name, key in parts.keys if name == one.name]
+            found[one.name] = tuple(sorted(set(keys)))
+        return found
+
+    def grow(self, grown: Grown) -> None:
+        """Take up a part that exploring has shown to be there."""
+        self._parts.take(grown)
+
+    def compose(self) -> Universe:
+        """The parts of the world, put together afresh."""
+        return Universe(self, self._parts)
+
+    def compile(self) -> Model:
+        """The model to explore."""
+        return self.compose().model

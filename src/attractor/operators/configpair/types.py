@@ -1,0 +1,30 @@
+"""The kind ``ConfigPair``."""
+
+from attractor.objects.resource import PrinterColumn, Resource, Struct
+
+
+class ConfigPairSpec(Struct):
+    """What is wanted."""
+
+    value: str = ""
+    """What both ConfigMaps hold, under ``value``."""
+
+
+class ConfigPairStatus(Struct):
+    """What is."""
+
+    written: str = ""
+    """The value that both ConfigMaps were last seen to hold."""
+
+
+class ConfigPair(
+    Resource,
+    group="operators.attractor.dev",
+    version="v1",
+    short_names=("pair",),
+    printer_columns=(PrinterColumn("Value", ".spec.value"), PrinterColumn("Written", ".status.written")),
+):
+    """Two ConfigMaps, ``<name>-cm1`` and ``<name>-cm2``, that are kept equal to the spec."""
+
+    spec: ConfigPairSpec
+    status: ConfigPairStatus = ConfigPairStatus()

@@ -1,0 +1,34 @@
+"""What follows a reconcile: a pure decision, from what it returned or raised to what the queue is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from attractor.runtime.result import TerminalError
+
+if TYPE_CHECKING:
+    from attractor.runtime.result import Result
+
+
+class Next(NamedTuple):
+    """``done``: nothing until something changes. ``later``: after a delay. ``backoff``: as after a failure."""
+
+    what: Literal["done", "later", "backoff"]
+    delay_s: float = 0.0
+
+    @property
+    def resets_backoff(self) -> bool:
+        """Whether the next failure counts as the first."""
+        return self.what != "backoff"
+
+
+def after_result(result: Result | None) -> Next:
+    """What follows a reconcile that returned."""
+    if result is not None and result.requeue_after_s > 0:
+        return Next("later", result.requeue_after_s)
+    return Next("backoff" if result is not None and result.requeue else "done")
+
+
+def after_error(error: BaseException) -> Next:
+    """What follows a reconcile that raised; only a ``TerminalError`` is not tried again."""
+    return Next("done" if isinstance(error, TerminalError) else "backoff")

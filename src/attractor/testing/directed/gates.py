@@ -1,0 +1,87 @@
+"""Gates: where the parts of a host wait for their turn.
+
+A gate has one place for each name (a worker, a kind). Who comes to it waits there with what it is about to do, and goes
+on when the director opens the gate for that name, or is cancelled when the host crashes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+N = TypeVar("N", bound="Hashable")
+W = TypeVar("W")
+P = TypeVar("P")
+
+
+class Departed(AssertionError):
+    """What was to happen next cannot: the runtime does something else. The text says what was expected and what is."""
+
+
+class Worker(NamedTuple):
+    """One worker of one controller, counted from 0 in the order in which they started."""
+
+    controller: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"worker {self.number} of {self.controller}"
+
+
+class Gate(Generic[N, W, P]):
+    """Names wait here with a ``W``; opening hands them a ``P``."""
+
+    def __init__(self, purpose: str) -> None:
+        self._purpose = purpose
+        self._places: dict[N, tuple[W, asyncio.Future[P]]] = {}
+
+    @property
+    def waiting(self) -> Mapping[N, W]:
+        """Who waits, and with what."""
+        return {name: what for name, (what, _) in self._places.items()}
+
+    async def wait(self, name: N, what: W) -> P:
+        """Wait until the gate is opened for this name."""
+        turn: asyncio.Future[P] = asyncio.get_running_loop().create_future()
+        self._places[name] = what, turn
+        try:
+            return await turn
+        finally:
+            if self._places.get(name, (None, None))[1] is turn:
+                del self._places[name]
+
+    def open(self, name: N, permit: P) -> W:
+        """Let one go on; answers what it waited with. Raises ``Departed`` when it does not wait here."""
+        found = self._places.pop(name, None)
+        if found is None:
+            who = ", ".join(map(str, self._places)) or "nobody"
+            raise Departed(f"{name} does not wait {self._purpose}; {who} does")
+        found[1].set_result(permit)
+        return found[0]
+
+
+class Workers:
+    """Which task is which worker. A task is known from when it first asks its controller's queue for a key."""
+
+    def __init__(self) -> None:
+        self._by_task: dict[asyncio.Task[object], Worker] = {}
+        self._counts: dict[str, int] = {}
+
+    def enrol(self, controller: str) -> Worker:
+        """The worker that the current task is, a new one if it was none."""
+        task = asyncio.current_task()
+        assert task is not None, "workers are tasks"
+        known = self._by_task.get(task)
+        if known is None:
+            number = self._counts.get(controller, 0)
+            self._counts[controller] = number + 1
+            known = self._by_task[task] = Worker(controller, number)
+        return known
+
+    def current(self) -> Worker | None:
+        """The worker that the current task is; None for informers and other helpers."""
+        task = asyncio.current_task()
+        return None if task is None else self._by_task.get(task)

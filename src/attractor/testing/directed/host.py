@@ -1,0 +1,115 @@
+"""``Host``: a production manager whose every step waits for its turn. It lives from its making until ``kill``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attractor.client import Client
+from attractor.runtime.manager import Manager
+from attractor.testing.directed.gates import Departed, Gate, Worker, Workers
+from attractor.testing.directed.queue import GatedCalls, GatedQueue
+from attractor.testing.directed.reconciles import gated
+from attractor.testing.directed.transport import GatedTransport
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from attractor.client import ClientRequest, Transport
+    from attractor.objects.gvk import GroupResource, Key
+    from attractor.objects.resource import Resource
+    from attractor.runtime import Controller
+    from attractor.runtime.effects import Effect
+    from attractor.testing.directed.transport import GatedStream, Outcome
+
+
+class Host:
+    """One process: client, cache, queues and workers. Its memory ends with it."""
+
+    def __init__(
+        self,
+        name: str,
+        transport: Transport,
+        controllers: Sequence[Controller],
+        *,
+        group: asyncio.TaskGroup,
+        now: Callable[[], datetime],
+        externals: Mapping[Any, object],
+        workers: int | None,
+        own_writes: bool = True,
+    ) -> None:
+        self.name = name
+        self._workers = Workers()
+        self.begins: Gate[Worker, None, None] = Gate("for a key")
+        self.effects: Gate[Worker, Effect[Any] | None, None] = Gate("with an effect")
+        self.requests: Gate[Worker, ClientRequest, Outcome] = Gate("with a request")
+        self.lists: Gate[GroupResource, None, None] = Gate("to be listed")
+        self.transport = GatedTransport(transport, self.requests, self.lists, self._workers, group)
+        self._holders: dict[tuple[str, Key], Worker] = {}
+        declared = [gated(one, self._turn) for one in controllers]
+        self.manager = Manager(
+            Client(self.transport), declared, now=now, externals=externals, workers=workers, resync_s=None
+        )
+        if not own_writes:
+            self.manager.client.observer = None
+        self.queues: dict[str, GatedQueue] = {}
+        for running in self.manager.controllers:
+            one = running.declared
+            limiter = one.limiter() if one.limiter is not None else None
+            queue = GatedQueue(one.name, self.manager.metrics, limiter, self.begins, self._workers)
+            self.queues[one.name] = running.queue = queue
+            running.scheduled = GatedCalls(queue)
+        self._task = group.create_task(self.manager.run())
+
+    async def _turn(self, effect: Effect[Any] | None) -> None:
+        worker = self._workers.current()
+        if worker is not None:
+            await self.effects.wait(worker, effect)
+
+    def queue(self, controller: str) -> GatedQueue:
+        """The queue of a controller; raises ``Departed`` when there is no such controller."""
+        if controller not in self.queues:
+            raise Departed(f"{self.name} runs no controller {controller!r}; it runs {', '.join(self.queues)}")
+        return self.queues[controller]
+
+    def stream(self, kind: type[Resource]) -> GatedStream:
+        """The open watch of a kind; raises ``Departed`` when there is none."""
+        wanted = kind.resource_info.group_resource
+        if wanted not in self.transport.streams or wanted in self.lists.waiting:
+            raise Departed(f"{self.name} does not watch {wanted}")
+        return self.transport.streams[wanted]
+
+    def begin(self, controller: str) -> Worker:
+        """Let a free worker of a controller, the lowest by number, take a key; raises ``Departed`` if it cannot."""
+        queue = self.queue(controller)
+        free = sorted(worker for worker in self.begins.waiting if worker.controller == controller)
+        if not len(queue):
+            raise Departed(f"no key waits in the queue of {controller} on {self.name}")
+        if not free:
+            unsynced = ", ".join(map(str, self.lists.waiting))
+            reason = f"its caches have not listed {unsynced}" if unsynced else "all of them are busy"
+            raise Departed(f"no worker of {controller} on {self.name} is free: {reason}")
+        self.begins.open(free[0], None)
+        return free[0]
+
+    def hold(self, worker: Worker, key: Key) -> None:
+        """Keep in mind which worker has a key."""
+        self._holders[worker.controller, key] = worker
+
+    def holder(self, controller: str, key: Key) -> Worker:
+        """The worker that reconciles a key; raises ``Departed`` when none does."""
+        worker = self._holders.get((controller, key))
+        if worker is None or worker in self.begins.waiting or key not in self.queue(controller).core.processing:
+            raise Departed(f"{controller} on {self.name} does not reconcile {key}")
+        return worker
+
+    def busy(self) -> list[tuple[str, Key]]:
+        """The controllers and keys whose reconciles are under way."""
+        return [(name, key) for name, queue in self.queues.items() for key in sorted(queue.core.processing)]
+
+    def kill(self) -> list[ClientRequest]:
+        """End at once, without any farewell; answers the list in which its requests under way will be."""
+        self.transport.cut_off()
+        self._task.cancel()
+        return self.transport.left_over

@@ -1,0 +1,284 @@
+"""``DirectedRuntime``: a server, hosts and users; each method makes one thing happen and waits until all is quiet."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from attractor.apiserver.garbage import plan_garbage
+from attractor.check.world.worker import LOCAL
+from attractor.client import ClientRequest
+from attractor.embedded import EmbeddedCluster
+from attractor.embedded.controllers import kinds_in
+from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
+from attractor.testing.directed.gates import Departed
+from attractor.testing.directed.host import Host
+from attractor.testing.directed.transport import Performed
+from attractor.testing.virtualtime import VirtualSource, VirtualTime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from attractor.apiserver.operation import Operation
+    from attractor.client import Client, ClientResponse
+    from attractor.objects.gvk import Key
+    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.resource import Resource
+    from attractor.runtime import Controller
+    from attractor.runtime.effects import Effect
+    from attractor.testing.directed.gates import Worker
+    from attractor.testing.directed.transport import Outcome
+
+PATIENCE_S = 60.0
+"""How long a part may wait for a delay of its own (a retry, a watch that opens again) before it has departed."""
+TICK_S = 0.05
+GONE = (
+    b'{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",'
+    b'"message":"too old resource version","reason":"Expired","code":410}}'
+)
+
+
+class DirectedRuntime:
+    """Use it with ``async with``, on an event loop of its own: it takes over the loop's clock."""
+
+    def __init__(
+        self,
+        controllers: Sequence[Controller],
+        *,
+        objects: Sequence[Resource] = (),
+        externals: Mapping[Any, object] | None = None,
+        workers: int | None = None,
+        own_writes: bool = True,
+        kinds: Sequence[type[Resource]] = (),
+    ) -> None:
+        """``kinds`` are installed beside those that controllers and objects name."""
+        self._kinds = tuple(kinds)
+        self._controllers = tuple(controllers)
+        self._objects = tuple(objects)
+        self._externals = dict(externals or {})
+        self._workers = workers
+        self._own_writes = own_writes
+        self.clock = VirtualTime()
+        self.cluster = EmbeddedCluster(controllers=(), source=VirtualSource(self.clock))
+        self._stack = AsyncExitStack()
+        self._group = asyncio.TaskGroup()
+        self._hosts: dict[str, Host] = {}
+        self._left_over: dict[str, list[ClientRequest]] = {}
+        self._client: Client | None = None
+
+    @property
+    def client(self) -> Client:
+        """The users' hand: never delayed, never disturbed."""
+        assert self._client is not None, "the runtime is not set up: use `async with`"
+        return self._client
+
+    async def __aenter__(self) -> Self:
+        self._stack.enter_context(self.clock.install(asyncio.get_running_loop()))
+        await self._stack.enter_async_context(self.cluster)
+        self._client = await self._stack.enter_async_context(self.cluster.client())
+        await self._install()
+        for one in self._objects:
+            await self.client.create(one)
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for name in tuple(self._hosts):
+            await self.crash(name)
+        await self._group.__aexit__(None, None, None)
+        await self._stack.aclose()
+
+    async def _install(self) -> None:
+        named = {kind for one in self._controllers for kind in one.kinds} | {type(one) for one in self._objects}
+        kinds = named | set(self._kinds)
+        for kind in sorted(kinds, key=lambda kind: str(kind.gvk)):
+            if not kind.resource_info.definition:
+                await self.client.create(CustomResourceDefinition.from_dict(kind.crd()))
+
+    # Hosts.
+
+    async def start(self, name: str) -> None:
+        """Start a host. Its caches wait for ``list``; once all of them are synced, its workers wait for ``begin``."""
+        if name in self._hosts:
+            raise Departed(f"{name} runs already")
+        self._hosts[name] = Host(
+            name,
+            self.cluster.transport(),
+            self._controllers,
+            group=self._group,
+            now=self.clock.now,
+            externals=self._externals,
+            workers=self._workers,
+            own_writes=self._own_writes,
+        )
+        await self.clock.quiet()
+
+    async def crash(self, name: str) -> None:
+        """End a host at once. What it had sent may still arrive: see ``arrive``."""
+        host = self.host(name)
+        del self._hosts[name]
+        left = host.kill()
+        await self.clock.quiet()
+        self._left_over.setdefault(name, []).extend(left)
+
+    def host(self, name: str) -> Host:
+        """A host that runs; raises ``Departed`` when there is none of that name."""
+        if name not in self._hosts:
+            raise Departed(f"{name} does not run; {', '.join(self._hosts) or 'no host'} does")
+        return self._hosts[name]
+
+    @property
+    def hosts(self) -> Mapping[str, Host]:
+        """The hosts that run."""
+        return self._hosts
+
+    async def arrive(self, name: str, number: int = 0) -> Performed:
+        """A request that a host had sent before it crashed reaches the server now; nobody hears the answer."""
+        left = self._left_over.get(name, [])
+        if number >= len(left):
+            raise Departed(f"{name} left {len(left)} requests on their way, so there is none of number {number}")
+        request = left.pop(number)
+        return Performed(request, await self.send(request))
+
+    # Caches.
+
+    async def list(self, host: str, kind: type[Resource]) -> None:
+        """A cache lists a kind and watches it from there. Raises ``Departed`` when it has no reason to list."""
+        self.host(host).lists.open(kind.resource_info.group_resource, None)
+        await self.clock.quiet()
+
+    async def list_all(self, host: str) -> None:
+        """Every cache of a host that has to list does so."""
+        for resource in tuple(self.host(host).lists.waiting):
+            self.host(host).lists.open(resource, None)
+        await self.clock.quiet()
+
+    def undelivered(self, host: str, kind: type[Resource]) -> int:
+        """How many events of a kind are on their way to a host's cache."""
+        return len(self.host(host).stream(kind).held)
+
+    async def deliver(self, host: str, kind: type[Resource]) -> JsonObject:
+        """The oldest event of a kind reaches a host's cache; answers it. Raises ``Departed`` when there is none."""
+        event = self.host(host).stream(kind).deliver()
+        if event is None:
+            raise Departed(f"no event of {kind.__name__} is on its way to {host}")
+        await self.clock.quiet()
+        return event
+
+    async def close_watch(self, host: str, kind: type[Resource]) -> None:
+        """The server forgets how far a watch was (410): the cache must list again. What was on its way is lost."""
+        at, wanted = self.host(host), kind.resource_info.group_resource
+        stream = at.stream(kind)
+        stream.held.clear()
+        stream.inject(GONE)
+        await self._until(lambda: wanted in at.lists.waiting, f"{host} was to list {kind.__name__} again")
+
+    # Workers.
+
+    async def begin(self, host: str, controller: str) -> Key:
+        """A free worker takes the next key and runs up to what others could notice; answers the key."""
+        at = self.host(host)
+        queue = at.queue(controller)
+        before = queue.core.processing
+        worker = at.begin(controller)
+        await self.clock.quiet()
+        (key,) = queue.core.processing - before
+        at.hold(worker, key)
+        await self._settle(at, worker)
+        return key
+
+    def asks(self, host: str, controller: str, key: Key) -> Effect[Any]:
+        """What the reconcile of a key is about to ask for; raises ``Departed`` when there is no such reconcile."""
+        at = self.host(host)
+        effect = at.effects.waiting[at.holder(controller, key)]
+        assert effect is not None, "a reconcile that has ended is never left waiting"
+        return effect
+
+    async def go_on(self, host: str, controller: str, key: Key, outcome: Outcome = "answered") -> Sequence[Performed]:
+        """The reconcile of a key gets what it asks for and runs on; answers the requests that this took.
+
+        ``outcome`` is what becomes of these requests. Raises ``Departed`` when there is no such reconcile.
+        """
+        at = self.host(host)
+        worker = at.holder(controller, key)
+        at.transport.performed.clear()
+        at.effects.open(worker, None)
+        await self.clock.quiet()
+        while worker in at.requests.waiting:
+            at.requests.open(worker, outcome)
+            await self.clock.quiet()
+        await self._until(
+            lambda: worker in at.effects.waiting or worker in at.begins.waiting, f"{worker} on {host} was to go on"
+        )
+        await self._settle(at, worker)
+        return tuple(at.transport.performed)
+
+    async def send_only(self, host: str, controller: str, key: Key) -> ClientRequest:
+        """The reconcile of a key asks for what it wants, and its request is on its way; answers the request."""
+        at = self.host(host)
+        worker = at.holder(controller, key)
+        at.effects.open(worker, None)
+        await self._until(lambda: worker in at.requests.waiting, f"{worker} on {host} was to send a request")
+        return at.requests.waiting[worker]
+
+    async def fire(self, host: str, controller: str, key: Key) -> None:
+        """The delay of a key is over."""
+        self.host(host).queue(controller).fire(key)
+        await self.clock.quiet()
+
+    async def _settle(self, at: Host, worker: Worker) -> None:
+        """Let a reconcile have what nobody else can notice, and its end."""
+        while worker in at.effects.waiting:
+            effect = at.effects.waiting[worker]
+            if effect is not None and not isinstance(effect, LOCAL):
+                return
+            at.effects.open(worker, None)
+            await self.clock.quiet()
+
+    async def _until(self, condition: Callable[[], bool], expected: str) -> None:
+        """Let only the time pass that the runtime itself wants to wait before it does what is expected."""
+        waited_s = 0.0
+        await self.clock.quiet()
+        while not condition():
+            if waited_s >= PATIENCE_S:
+                raise Departed(f"{expected}, and did not within {PATIENCE_S:g} s")
+            await asyncio.sleep(TICK_S)
+            waited_s += TICK_S
+            await self.clock.quiet()
+
+    # The server's own.
+
+    async def send(self, request: ClientRequest) -> ClientResponse:
+        """A user's request."""
+        response = await self.client.transport.send(request)
+        await self.clock.quiet()
+        return response
+
+    async def garbage(self) -> Sequence[Operation]:
+        """What garbage collection would do now."""
+        snapshot = await self.cluster.store.snapshot()
+        return list(plan_garbage(snapshot, {found.group_kind: found for found in kinds_in(snapshot).values()}))
+
+    async def collect(self, resource: str, key: Key) -> None:
+        """Garbage collection does to one object what ownership asks for. Raises ``Departed`` when that is nothing."""
+        for op in await self.garbage():
+            if (op.resource, op.namespace, op.name) == (resource, *key):
+                await self.cluster.server.perform(op)
+                await self.clock.quiet()
+                return
+        raise Departed(f"garbage collection has nothing to do to {resource} {key}")
+
+    async def objects(self, kind: type[Resource]) -> Sequence[JsonObject]:
+        """What the server has of a kind, in order of keys."""
+        info = kind.resource_info
+        prefix = f"/apis/{info.group}/{info.version}" if info.group else f"/api/{info.version}"
+        answer = await self.client.transport.send(ClientRequest("GET", f"{prefix}/{info.resource}"))
+        head = {"apiVersion": f"{info.group}/{info.version}".lstrip("/"), "kind": info.kind}
+        return [{**head, **item} for item in orjson.loads(answer.body)["items"]]

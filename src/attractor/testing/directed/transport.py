@@ -1,0 +1,178 @@
+"""A transport in which each request of a worker and each list of an informer waits for its turn, and so does each event
+of a watch.
+
+Other requests (discovery, Events for people) pass. Bookmarks of a running watch are left out: a server may always do
+so, and the world has none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import orjson
+
+from attractor.client import AnswerLost, ClientResponse, ServerUnreachable
+from attractor.client.watching import LineSplitter
+from attractor.objects.gvk import GroupResource
+from attractor.testing.requestlog import describe
+
+if TYPE_CHECKING:
+    from attractor.client import ByteStream, ClientRequest, Transport
+    from attractor.objects.jsontypes import JsonObject
+    from attractor.testing.directed.gates import Gate, Worker, Workers
+
+Outcome = Literal["answered", "request lost", "answer lost", "repeated", "unreachable"]
+_BOOKMARK = b'{"type":"BOOKMARK"'
+
+
+@dataclass(frozen=True)
+class Performed:
+    """A request, and what the server answered; None when it never saw the request."""
+
+    request: ClientRequest
+    response: ClientResponse | None
+
+
+class GatedTransport:
+    """One host's way to the server."""
+
+    def __init__(
+        self,
+        inner: Transport,
+        requests: Gate[Worker, ClientRequest, Outcome],
+        lists: Gate[GroupResource, None, None],
+        workers: Workers,
+        group: asyncio.TaskGroup,
+    ) -> None:
+        self._inner = inner
+        self._requests = requests
+        self._lists = lists
+        self._workers = workers
+        self._group = group
+        self._is_cut_off = False
+        self.left_over: list[ClientRequest] = []
+        """Requests that were on their way when the host crashed."""
+        self.performed: deque[Performed] = deque()
+        self.streams: dict[GroupResource, GatedStream] = {}
+
+    def cut_off(self) -> None:
+        """The host is gone: nothing that it still tries reaches the server."""
+        self._is_cut_off = True
+
+    async def send(self, request: ClientRequest) -> ClientResponse:
+        """The server's answer, in this worker's turn and with what the director makes of it."""
+        if self._is_cut_off:
+            raise ServerUnreachable("the host has crashed")
+        worker, asked = self._workers.current(), describe(request)
+        if worker is None or asked is None:
+            if asked is not None and asked.verb == "list" and not _goes_on(request):
+                await self._lists.wait(GroupResource(asked.group, asked.resource), None)
+            return await self._inner.send(request)
+        try:
+            outcome = await self._requests.wait(worker, request)
+        except asyncio.CancelledError:
+            self.left_over.append(request)
+            raise
+        return await self._with(outcome, request)
+
+    async def _with(self, outcome: Outcome, request: ClientRequest) -> ClientResponse:
+        if outcome in {"request lost", "unreachable"}:
+            self.performed.append(Performed(request, None))
+            raise (AnswerLost if outcome == "request lost" else ServerUnreachable)("the connection broke")
+        response = await self._inner.send(request)
+        self.performed.append(Performed(request, response))
+        if outcome == "answer lost":
+            raise AnswerLost("the connection broke")
+        if outcome == "repeated":
+            await self._inner.send(request)
+        return response
+
+    async def open(self, request: ClientRequest) -> ByteStream:
+        """A watch whose events wait for their turn."""
+        if self._is_cut_off:
+            raise ServerUnreachable("the host has crashed")
+        asked = describe(request)
+        assert asked is not None, "only collections are watched"
+        stream = GatedStream(await self._inner.open(request))
+        self._group.create_task(stream.pump())
+        self.streams[GroupResource(asked.group, asked.resource)] = stream
+        return stream
+
+    async def aclose(self) -> None:
+        """Close the transport below."""
+        await self._inner.aclose()
+
+
+def _goes_on(request: ClientRequest) -> bool:
+    """Whether this is a further page of a list."""
+    return any(name == "continue" for name, _ in request.query)
+
+
+class GatedStream:
+    """A watch: what the server sends is held until the director lets it go, event by event."""
+
+    def __init__(self, inner: ByteStream) -> None:
+        self._inner = inner
+        self._splitter = LineSplitter()
+        self._passed: deque[bytes] = deque()
+        self._wake = asyncio.Event()
+        self._is_cut = False
+        self._is_over = False
+        self.held: deque[bytes] = deque()
+        """Events that the server has sent and the cache has not got."""
+
+    @property
+    def code(self) -> int:
+        """The status code of the head."""
+        return self._inner.code
+
+    async def pump(self) -> None:
+        """Take from the server what it sends, until the watch is over."""
+        try:
+            while piece := await self._inner.receive():
+                if self.code >= 400:
+                    self._passed.append(piece)
+                self.held.extend(line for line in self._splitter.feed(piece) if not line.startswith(_BOOKMARK))
+                self._wake.set()
+        except AnswerLost:
+            self._is_cut = True
+        self._is_over = True
+        self._wake.set()
+
+    def deliver(self) -> JsonObject | None:
+        """Let the oldest event go; answers it, or None when there is none."""
+        if not self.held:
+            return None
+        line = self.held.popleft()
+        self.inject(line)
+        event: JsonObject = orjson.loads(line)
+        return event
+
+    def inject(self, line: bytes) -> None:
+        """Let the reader have a line, whoever wrote it."""
+        self._passed.append(line + b"\n")
+        self._wake.set()
+
+    def cut(self) -> None:
+        """Break the connection: what is held is lost on the way."""
+        self._is_cut = True
+        self._wake.set()
+
+    async def receive(self) -> bytes:
+        """What was let go; raises ``AnswerLost`` when the connection was cut."""
+        while not self._passed:
+            if self._is_cut:
+                raise AnswerLost("the watch was cut")
+            if self._is_over and not self.held:
+                return b""
+            self._wake.clear()
+            await self._wake.wait()
+        return self._passed.popleft()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._is_cut = True
+        self._inner.close()

@@ -1,0 +1,89 @@
+"""Worlds: real controllers under every order of steps, stale caches and faults."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from attractor.check import check
+from attractor.check.world import Delete, Edit, Faults, World, eventually_stable
+from attractor.check.world.account import accounts
+from tests.check.world.pairs import KEY, Pair, both_are_right, naive, pair, pairs
+
+if TYPE_CHECKING:
+    from attractor.check.world.users import User
+    from attractor.runtime import Controller
+
+EDIT = Edit(Pair, KEY, spec=[{"text": "x"}, {"text": "y"}])
+DELETE = Delete(Pair, KEY)
+
+
+def world(controller: Controller, faults: Faults | None = None, users: tuple[User, ...] = (), **options: Any) -> World:
+    return World([controller], [pair()], users, faults, [eventually_stable(both_are_right)], **options)
+
+
+@pytest.mark.parametrize(
+    ("faults", "users", "distinct"),
+    [
+        (Faults(), (), 30),
+        (Faults(crash=1), (), 82),
+        (Faults(lost_answer=1), (), 105),
+        (Faults(lost_request=1), (), 82),
+        (Faults(conflict=1), (), 207),
+        (Faults(closed_watch=1), (), 144),
+        (Faults(), (EDIT,), 227),
+        (Faults(crash=1), (EDIT,), 615),
+    ],
+)
+def test_a_controller_that_looks_at_both_is_right_whatever_happens(
+    faults: Faults, users: tuple[User, ...], distinct: int
+) -> None:
+    verdict = check(world(pairs, faults, users)).assert_holds()
+    assert verdict.distinct == distinct
+
+
+@pytest.mark.parametrize(
+    ("faults", "users", "steps"),
+    [(Faults(crash=1), (), 12), (Faults(lost_answer=1), (), 11), (Faults(), (EDIT,), 14)],
+)
+def test_a_controller_that_stops_at_the_first_child_falls_to_one_fault(
+    faults: Faults, users: tuple[User, ...], steps: int
+) -> None:
+    assert len(check(world(naive, faults, users)).assert_violated("eventually stable")) == steps
+
+
+def test_a_controller_that_stops_at_the_first_child_is_right_where_nothing_goes_wrong() -> None:
+    assert check(world(naive)).assert_holds().distinct == 24
+
+
+def test_the_garbage_collector_and_a_stale_controller_come_to_rest() -> None:
+    check(world(pairs, users=(DELETE,), lag=2)).assert_holds()
+
+
+def test_an_account_tells_who_did_what() -> None:
+    broken = world(naive, Faults(crash=1))
+    told = accounts(broken, check(broken).assert_violated("eventually stable"))
+    assert [(each.actor, each.summary) for each in told] == [
+        ("cache host1", "list"),
+        ("cache host1", "list"),
+        ("host1 worker 0", "start default/a"),
+        ("host1 worker 0", "get pair default/a -> ok"),
+        ("host1 worker 0", "get configmap default/a-1 -> nothing"),
+        ("host1 worker 0", "create configmap default/a-1 -> ok"),
+        ("host1", "crash"),
+        ("cache host1", "list"),
+        ("cache host1", "list"),
+        ("host1 worker 0", "start default/a"),
+        ("host1 worker 0", "get pair default/a -> ok"),
+        ("host1 worker 0", "get configmap default/a-1 -> ok; ends"),
+    ]
+    created = told[5]
+    assert created.request is not None
+    assert created.response is not None
+    assert (created.request["method"], created.response["code"]) == ("POST", 201)
+    assert [(each.source, each.target, each.label) for each in created.messages] == [
+        ("host1 worker 0", "apiserver", "POST default/configmaps"),
+        ("apiserver", "host1 worker 0", "201"),
+    ]
+    assert "object['core/configmaps/default/a-1']" in {each.slot for each in created.changes}

@@ -1,0 +1,38 @@
+"""Check, then act: free capacity is counted in a list, and given away in another object.
+
+Two apps are looked at by two workers; each sees the one free place and takes it. A list is no lock. The fixed one
+takes a place by creating an object whose name is the place, and the server lets only one of them.
+"""
+
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.objects.errors import AlreadyExists
+from attractor.runtime import Context, Key, controller
+from tests.quality.zoo.kinds import App, configmap, tell
+
+CAPACITY = 1
+
+
+@controller(for_=App, workers=2)
+async def buggy(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None or app.status.value == "placed":
+        return
+    placed = [one for one in await ctx.list(App) if one.status.value == "placed"]
+    if len(placed) < CAPACITY:
+        await tell(ctx, app, value="placed")
+
+
+@controller(for_=App, workers=2)
+async def fixed(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None or app.status.value == "placed":
+        return
+    for number in range(CAPACITY):
+        place = configmap(f"place-{number}", taken_by=key.name)
+        try:
+            await ctx.create(place)
+        except AlreadyExists:
+            if (await ctx.get(ConfigMap, place.key)).data != place.data:
+                continue
+        await tell(ctx, app, value="placed")
+        return

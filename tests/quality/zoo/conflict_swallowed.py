@@ -1,0 +1,43 @@
+"""Lost retry: a conflict is taken for "somebody else has done it".
+
+It means that the view was old, and that the write did not happen. Without another try the app is missing from the
+register for ever. Seen in cockroachdb/cockroach-operator#937, whose status stayed "Failed" after one conflict.
+"""
+
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.objects.errors import Conflict
+from attractor.runtime import Context, Key, Result, controller
+from tests.quality.zoo.kinds import App
+from tests.quality.zoo.unguarded_write import REGISTER, joined
+
+
+async def join(ctx: Context, name: str) -> None:
+    """Write an app into the register, unless the register changed since it was read."""
+    register = await ctx.get(ConfigMap, REGISTER)
+    members = joined(register, name)
+    if members != register.data.get("members"):
+        changed = register.deep_copy()
+        changed.data = {"members": members}
+        await ctx.merge(register, changed)
+
+
+@controller(for_=App, workers=2)
+async def buggy(ctx: Context, key: Key) -> Result | None:
+    if await ctx.find(App, key) is None:
+        return None
+    try:
+        await join(ctx, key.name)
+    except Conflict:
+        return None
+    return None
+
+
+@controller(for_=App, workers=2)
+async def fixed(ctx: Context, key: Key) -> Result | None:
+    if await ctx.find(App, key) is None:
+        return None
+    try:
+        await join(ctx, key.name)
+    except Conflict:
+        return Result(requeue=True)
+    return None

@@ -1,0 +1,27 @@
+"""Hot loop: every reconcile changes the status, and every change of the status is a reason to reconcile.
+
+The status counts the reconciles. It never goes quiet: one object keeps a worker and the API server busy for ever. Seen
+in many operators as a busy processor (keikoproj/instance-manager#234).
+"""
+
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.runtime import Context, Key, controller
+from tests.quality.zoo.kinds import App, ensure_child, tell
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def buggy(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None:
+        return
+    await ensure_child(ctx, app)
+    await tell(ctx, app, count=(app.status.count + 1) % 3)
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def fixed(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None:
+        return
+    await ensure_child(ctx, app)
+    await tell(ctx, app, count=1)

@@ -1,0 +1,23 @@
+"""Edge-triggered: the deletion of a ConfigMap is filtered out, because "we only care about changes".
+
+The ConfigMap that somebody deletes is not made anew until something else happens to the app.
+"""
+
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.runtime import Context, Key, Owns, controller
+from attractor.runtime.predicates import deleted
+from tests.quality.zoo.kinds import App, ensure_child
+
+
+@controller(for_=App, owns=[Owns(ConfigMap, when=~deleted)])
+async def buggy(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is not None:
+        await ensure_child(ctx, app)
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def fixed(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is not None:
+        await ensure_child(ctx, app)

@@ -1,0 +1,43 @@
+"""Wrong order: an app with a mistake in its spec is never looked at again, not even when it is deleted.
+
+The check of the spec comes before the handling of deletion, so an app that names a ConfigMap that is not there keeps
+its finalizer for ever. Seen as a design question in crossplane/crossplane-runtime#63.
+"""
+
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.runtime import Context, Key, Result, controller
+from tests.quality.zoo.kinds import FINALIZER, App, ensure_child, set_finalizers
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def buggy(ctx: Context, key: Key) -> Result | None:
+    app = await ctx.find(App, key)
+    if app is None:
+        return None
+    if app.spec.source and await ctx.find(ConfigMap, Key(key.namespace, app.spec.source)) is None:
+        return Result(requeue_after_s=60)
+    if app.metadata.is_deleting:
+        await set_finalizers(ctx, app, [])
+    elif FINALIZER not in app.metadata.finalizers:
+        await set_finalizers(ctx, app, [FINALIZER])
+    else:
+        await ensure_child(ctx, app)
+    return None
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def fixed(ctx: Context, key: Key) -> Result | None:
+    app = await ctx.find(App, key)
+    if app is None:
+        return None
+    if app.metadata.is_deleting:
+        if FINALIZER in app.metadata.finalizers:
+            await set_finalizers(ctx, app, [])
+        return None
+    if app.spec.source and await ctx.find(ConfigMap, Key(key.namespace, app.spec.source)) is None:
+        return Result(requeue_after_s=60)
+    if FINALIZER not in app.metadata.finalizers:
+        await set_finalizers(ctx, app, [FINALIZER])
+    else:
+        await ensure_child(ctx, app)
+    return None

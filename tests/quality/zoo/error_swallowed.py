@@ -1,0 +1,28 @@
+"""Lost retry: an error is logged and forgotten.
+
+A request that is lost on its way is a matter of time. The reconcile that catches every error answers "done", and
+nothing comes back to the object: what failed once is missing for ever.
+"""
+
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.objects.errors import ApiError
+from attractor.runtime import Context, Key, controller
+from tests.quality.zoo.kinds import App, ensure_child
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def buggy(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None:
+        return
+    try:
+        await ensure_child(ctx, app)
+    except ApiError as error:
+        ctx.log.warning("could not write the child", error=error.message)
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def fixed(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is not None:
+        await ensure_child(ctx, app)

@@ -1,0 +1,43 @@
+"""Wrong order: the finalizer goes first, the clean-up follows.
+
+A crash between the two leaves the ConfigMap, which has no owner, behind for ever: nothing reconciles an app that is
+gone. The finalizer is the last thing to be removed.
+"""
+
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.runtime import Context, Key, controller
+from tests.quality.zoo.kinds import FINALIZER, App, child_key, configmap, set_finalizers
+
+
+@controller(for_=App)
+async def buggy(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None:
+        return
+    child = await ctx.find(ConfigMap, child_key(key))
+    if app.metadata.is_deleting:
+        if FINALIZER in app.metadata.finalizers:
+            await set_finalizers(ctx, app, [])
+        if child is not None:
+            await ctx.delete(child)
+    elif FINALIZER not in app.metadata.finalizers:
+        await set_finalizers(ctx, app, [FINALIZER])
+    elif child is None:
+        await ctx.create(configmap(child_key(key).name))
+
+
+@controller(for_=App)
+async def fixed(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None:
+        return
+    child = await ctx.find(ConfigMap, child_key(key))
+    if app.metadata.is_deleting:
+        if child is not None:
+            await ctx.delete(child)
+        if FINALIZER in app.metadata.finalizers:
+            await set_finalizers(ctx, app, [])
+    elif FINALIZER not in app.metadata.finalizers:
+        await set_finalizers(ctx, app, [FINALIZER])
+    elif child is None:
+        await ctx.create(configmap(child_key(key).name))

@@ -1,0 +1,29 @@
+"""Status ahead of the world: the work is done for the app that was read first, and reported for one read later.
+
+A fresh read before the status write makes the conflict go away, and the truth with it: the status says that the newest
+generation is done, while the ConfigMap still holds the old value. Whoever waits for the status (a pipeline, a parent
+controller) goes on too early.
+"""
+
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.runtime import Context, Key, controller
+from tests.quality.zoo.kinds import App, ensure_child, tell
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def buggy(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None:
+        return
+    await ensure_child(ctx, app)
+    fresh = await ctx.get(App, key, cached=False)
+    await tell(ctx, fresh, generation=fresh.metadata.generation)
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def fixed(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None:
+        return
+    await ensure_child(ctx, app)
+    await tell(ctx, app, generation=app.metadata.generation)

@@ -1,0 +1,38 @@
+"""Check, then act: every app takes the lowest number that no other app has, as far as the cache knows.
+
+Two workers find the same number free. Node ports, addresses and shard numbers are lost this way. The fixed one keeps
+the numbers in one object and writes it only if nobody else did since.
+"""
+
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.runtime import Context, Key, controller
+from tests.quality.zoo.kinds import App, tell
+
+NUMBERS = Key("default", "numbers")
+
+
+def lowest(taken: set[int]) -> int:
+    """The lowest number from one on that is not taken."""
+    return next(number for number in range(1, len(taken) + 2) if number not in taken)
+
+
+@controller(for_=App, workers=2)
+async def buggy(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None or app.status.count:
+        return
+    taken = {one.status.count for one in await ctx.list(App)}
+    await tell(ctx, app, count=lowest(taken))
+
+
+@controller(for_=App, workers=2)
+async def fixed(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None or app.status.count:
+        return
+    numbers = await ctx.get(ConfigMap, NUMBERS)
+    if key.name not in numbers.data:
+        changed = numbers.deep_copy()
+        changed.data = {**numbers.data, key.name: str(lowest({int(each) for each in numbers.data.values()}))}
+        numbers = await ctx.merge(numbers, changed)
+    await tell(ctx, app, count=int(numbers.data[key.name]))

@@ -1,0 +1,37 @@
+"""In-memory state: what the process remembers is taken for what there is.
+
+"Created" is remembered, so a ConfigMap that somebody deletes is not missed until the process is restarted. Memory may
+save work, never replace a look.
+"""
+
+from dataclasses import dataclass
+
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.runtime import Context, Key, controller
+from tests.quality.zoo.kinds import App, child_key, child_of
+
+
+@dataclass(frozen=True)
+class Created:
+    """The app's ConfigMap was created."""
+
+    value: str
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def buggy(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None or await ctx.recall(Created) is not None:
+        return
+    if await ctx.find(ConfigMap, child_key(key)) is None:
+        await ctx.create(child_of(app))
+    await ctx.remember(Created(app.spec.value))
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def fixed(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None:
+        return
+    if await ctx.find(ConfigMap, child_key(key)) is None:
+        await ctx.create(child_of(app))

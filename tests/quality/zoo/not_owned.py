@@ -1,0 +1,23 @@
+"""Orphan: the ConfigMap has no owner, so it stays when the app goes.
+
+Without an owner reference the garbage collector does not know that it belongs to anybody, and there is no finalizer
+either.
+"""
+
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.runtime import Context, Key, controller
+from tests.quality.zoo.kinds import App, child_key, child_of, configmap
+
+
+@controller(for_=App)
+async def buggy(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is not None and await ctx.find(ConfigMap, child_key(key)) is None:
+        await ctx.create(configmap(child_key(key).name, value=app.spec.value))
+
+
+@controller(for_=App)
+async def fixed(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is not None and await ctx.find(ConfigMap, child_key(key)) is None:
+        await ctx.create(child_of(app))

@@ -1,0 +1,27 @@
+"""Edge-triggered: an app whose generation was handled is not looked at again.
+
+``status.generation == metadata.generation`` says that the spec did not change. It says nothing of the world: the
+ConfigMap that somebody deleted or changed stays as it is. A popular optimization.
+"""
+
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.runtime import Context, Key, controller
+from tests.quality.zoo.kinds import App, ensure_child, tell
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def buggy(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None or app.status.generation == app.metadata.generation:
+        return
+    await ensure_child(ctx, app)
+    await tell(ctx, app, generation=app.metadata.generation)
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def fixed(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None:
+        return
+    await ensure_child(ctx, app)
+    await tell(ctx, app, generation=app.metadata.generation)

@@ -1,0 +1,29 @@
+"""Unbounded children: the ConfigMap is named after the spec, and the one of the former spec is never removed.
+
+Each edit adds one more. They have an owner, so they go when the app goes; until then they pile up.
+"""
+
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.runtime import Context, Key, controller
+from attractor.runtime.toolkit.owners import is_controlled_by
+from tests.quality.zoo.kinds import App, child_key, child_of
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def buggy(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is not None and await ctx.find(ConfigMap, child_key(key, app.spec.value)) is None:
+        await ctx.create(child_of(app, app.spec.value))
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def fixed(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None:
+        return
+    wanted = child_of(app, app.spec.value)
+    if await ctx.find(ConfigMap, wanted.key) is None:
+        await ctx.create(wanted)
+    for one in await ctx.list(ConfigMap, namespace=key.namespace):
+        if is_controlled_by(one, app) and one.key != wanted.key:
+            await ctx.delete(one)

@@ -1,0 +1,26 @@
+"""Wrong order: the status says "ready" before the ConfigMap is there, and "ready" means that nothing is to be done.
+
+A crash between the two writes leaves an app that is ready and has nothing. The status is a report, never a plan.
+"""
+
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.runtime import Context, Key, controller
+from tests.quality.zoo.kinds import App, child_of, ensure_child, tell
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def buggy(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None or app.status.value == "ready":
+        return
+    await tell(ctx, app, value="ready")
+    await ctx.create(child_of(app))
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def fixed(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None:
+        return
+    await ensure_child(ctx, app)
+    await tell(ctx, app, value="ready")

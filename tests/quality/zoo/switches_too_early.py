@@ -1,0 +1,31 @@
+"""Wrong order: traffic is switched to the new ConfigMap before it is there.
+
+The app's status names the ConfigMap that is in use. The name is written first, the ConfigMap after; whoever follows the
+name in between, or after a crash, finds nothing.
+"""
+
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.runtime import Context, Key, controller
+from tests.quality.zoo.kinds import App, child_of, tell
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def buggy(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None:
+        return
+    wanted = child_of(app, app.spec.value)
+    await tell(ctx, app, value=wanted.metadata.name)
+    if await ctx.find(ConfigMap, wanted.key) is None:
+        await ctx.create(wanted)
+
+
+@controller(for_=App, owns=[ConfigMap])
+async def fixed(ctx: Context, key: Key) -> None:
+    app = await ctx.find(App, key)
+    if app is None:
+        return
+    wanted = child_of(app, app.spec.value)
+    if await ctx.find(ConfigMap, wanted.key) is None:
+        await ctx.create(wanted)
+    await tell(ctx, app, value=wanted.metadata.name)
