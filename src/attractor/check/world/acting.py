@@ -13,10 +13,12 @@ from attractor.client.retry import NO_RETRY
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
 from attractor.objects.resource import Scheme
+from attractor.runtime import effects
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
+    from attractor.check.world.externals import WorldExternal
     from attractor.check.world.faults import Faults
     from attractor.check.world.stage import Cell
     from attractor.check.world.universe import Universe
@@ -118,6 +120,29 @@ def _said(patch: JsonObject) -> str:
     return ", ".join(found)
 
 
+def add_happenings(universe: Universe) -> None:
+    """Add the steps that outside systems take by themselves."""
+    for external in universe.externals.values():
+        for name, how in external.happenings():
+            budget = None
+            if how.times is not None:
+                budget = universe.stage.slot("external budget", f"{external.name}.{name}", how.times)
+            which = (("external", external.name), ("event", name))
+            universe.add("outside", which, _happening(universe, external, name, budget), fair=how.fair)
+
+
+def _happening(universe: Universe, external: WorldExternal, name: str, budget: Cell | None) -> Callable[[], None]:
+    def happen() -> None:
+        if budget is not None:
+            spend(budget)
+        keys = list(external.happen(name))
+        for worker in (worker for host in universe.hosts for worker in host.workers if worker.declared.sources):
+            for key in keys:
+                worker.queue.add(Key(*key))
+
+    return happen
+
+
 def add_faults(universe: Universe, faults: Faults) -> None:
     """Add the steps that faults are."""
     budgets = faults.budgets()
@@ -153,6 +178,9 @@ def _add_fault(
 def _add_losses(universe: Universe, worker: Worker, cells: dict[str, Cell]) -> None:
     for key in worker.keys:
         who = (("host", worker.host.name), ("controller", worker.declared.name), ("key", str(key)))
+        for fault, trouble in (("external_failure", "call failed"), ("external_silence", "call unanswered")):
+            if fault in cells:
+                _add_fault(universe, trouble, who, cells[fault], _failing(universe, worker, key, trouble))
         for fault, trouble in (("lost_request", "request lost"), ("lost_answer", "answer lost")):
             if fault in cells:
                 _add_fault(universe, trouble, who, cells[fault], _losing(worker, key, trouble))
@@ -171,6 +199,21 @@ def _losing(worker: Worker, key: Key, trouble: Any) -> Callable[[], None]:
             transport.trouble = None
 
     return lose
+
+
+def _failing(universe: Universe, worker: Worker, key: Key, trouble: str) -> Callable[[], None]:
+    def fail() -> None:
+        suspended, _ = worker.pending(key)
+        if not isinstance(suspended.effect, effects.Call):
+            raise Disabled
+        external = universe.external(suspended.effect.protocol)
+        external.trouble = trouble
+        try:
+            worker.go_on(key)
+        finally:
+            external.trouble = None
+
+    return fail
 
 
 def _rivalling(universe: Universe, rival: Client, kind: type[Resource]) -> Callable[[], None]:

@@ -31,6 +31,11 @@ class Faults:
     closed_watch: int = 0
     """A watch is closed, by the server's will or with 410 Gone; what it had not delivered is found by a new list."""
 
+    external_failure: int = 0
+    """A call of an outside system fails before anything happened there."""
+    external_silence: int = 0
+    """A call of an outside system does what it should, and the answer is lost."""
+
     def budgets(self) -> dict[str, int]:
         """The faults that are on, by name."""
         found = {each.name: getattr(self, each.name) for each in fields(self)}

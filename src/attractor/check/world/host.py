@@ -88,11 +88,13 @@ class Host:
         lag: int,
         own_writes: bool,
         externals: Mapping[type, object],
+        joins_local_steps: bool,
     ) -> None:
         self.name = name
         self._stage, self._server = stage, server
         self.kinds: tuple[type[Resource], ...] = tuple(dict.fromkeys(kind for one in controllers for kind in one.kinds))
         self._lag = lag
+        self.joins_local_steps = joins_local_steps
         self.unsynced: Cell = stage.slot("unsynced", name, frozenset(kind.gvk.kind for kind in self.kinds))
         self.transport = WorldTransport(server, stage, name)
         self.client = Client(self.transport, scheme=Scheme(*self.kinds), retry=NO_RETRY)
@@ -119,6 +121,11 @@ class Host:
     def now(self) -> datetime:
         """The time that controllers are told."""
         return self._server.now()
+
+    @property
+    def clock_stands(self) -> bool:
+        """Whether the time is always the same."""
+        return self._server.clock_stands
 
     def may_write(self) -> bool:
         """Whether this process thinks that it leads."""
