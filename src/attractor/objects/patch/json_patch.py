@@ -134,6 +134,12 @@ def _apply(holder: dict[str, Any], owned: set[int], operation: dict[str, Any]) -
 
 def same_json(left: Any, right: Any) -> bool:
     """Whether two JSON values are equal; unlike Python's ``==``, true is not 1."""
+    if left is right:
+        return True
+    if left != right:
+        return False
+    if isinstance(left, str):
+        return True
     if isinstance(left, dict):
         return (
             isinstance(right, dict)
