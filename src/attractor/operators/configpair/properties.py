@@ -1,6 +1,6 @@
 """What a ConfigPair promises, and the world in which the checker judges it.
 
-``world()`` is the right controller's, ``world(naive)`` the naive one's. Both have two workers, caches that lag, a user
+``world()`` is the right controller's, ``naive_world()`` the naive one's. Both have two workers, caches that lag, a user
 who edits the spec, and a process that may crash at any step.
 """
 
@@ -9,7 +9,7 @@ from attractor.check.world.users import User
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.configpair.controller import CHILDREN, child_key, configpair
+from attractor.operators.configpair.controller import CHILDREN, child_key, configpair, naive
 from attractor.operators.configpair.types import ConfigPair, ConfigPairSpec
 from attractor.runtime import Controller
 
@@ -47,3 +47,8 @@ def world(
         properties=[eventually_stable(as_wanted)],
         workers=workers,
     )
+
+
+def naive_world() -> World:
+    """The same with the naive controller, to see it fail."""
+    return world(naive)
