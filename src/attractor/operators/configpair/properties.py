@@ -4,6 +4,8 @@
 who edits the spec, and a process that may crash at any step.
 """
 
+from collections.abc import Sequence
+
 from attractor.check.world import Edit, Faults, Look, World, eventually_stable
 from attractor.check.world.users import User
 from attractor.objects.builtin.core_v1 import ConfigMap
@@ -22,13 +24,16 @@ def pair(value: str = "red") -> ConfigPair:
     return ConfigPair(metadata=meta, spec=ConfigPairSpec(value=value))
 
 
+def as_wanted_in(pairs: Sequence[ConfigPair], maps: Sequence[ConfigMap]) -> bool:
+    """Every pair has its two ConfigMaps and says so; there is no ConfigMap besides."""
+    wanted = {child_key(one.key, child): {"value": one.spec.value} for one in pairs for child in CHILDREN}
+    told = all(one.status.written == one.spec.value for one in pairs)
+    return told and {one.key: one.data for one in maps} == wanted
+
+
 def as_wanted(look: Look) -> bool:
     """Every pair has its two ConfigMaps and says so; there is no ConfigMap besides."""
-    pairs = look.list(ConfigPair)
-    wanted = {child_key(one.key, child): {"value": one.spec.value} for one in pairs for child in CHILDREN}
-    return {one.key: one.data for one in look.list(ConfigMap)} == wanted and all(
-        one.status.written == one.spec.value for one in pairs
-    )
+    return as_wanted_in(look.list(ConfigPair), look.list(ConfigMap))
 
 
 def world(
