@@ -42,9 +42,7 @@ def run(args: argparse.Namespace) -> int:  # noqa: ARG001
     asyncio.run(_run(stage))
     _break(stage)
     _prove(stage)
-    print(
-        "\nnext: docs/tutorial/first-proof.md tells how to get there; `attractor demo --help` lists more demonstrations"
-    )
+    say(["", "next: docs/tutorial/first-proof.md tells how to get there; `attractor demo --help` lists more"])
     return 0
 
 
