@@ -6,6 +6,7 @@ alike. ``docs/explanation/zoo.md`` is this table as a page.
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import pytest
 
 from attractor.check import check
 from attractor.cli.main import main
+from attractor.testing.replaying import replay
 
 if TYPE_CHECKING:
     from attractor.check.world import World
@@ -119,16 +121,23 @@ NAMES = [each.name for each in ANIMALS]
 
 
 @pytest.mark.parametrize("animal", ANIMALS, ids=NAMES)
-def test_the_bug_is_found_by_a_short_trace(animal: Animal) -> None:
-    verdict = check(animal.world("buggy"), stop_at_first=True)
-    trace = verdict.assert_violated(animal.claim)
+def test_the_bug_is_found_by_a_short_trace_that_the_runtime_confirms(animal: Animal) -> None:
+    world = animal.world("buggy")
+    trace = check(world, stop_at_first=True).assert_violated(animal.claim)
     assert (len(trace), trace.loop) == (animal.steps, animal.loop), trace.actions
+    if not world.externals:  # the runtime has no way yet to be given the models of outside systems
+        replayed = asyncio.run(replay(world, trace))
+        assert replayed.is_confirmed, str(replayed)
 
 
 @pytest.mark.parametrize("animal", ANIMALS, ids=NAMES)
 def test_the_fixed_twin_holds_in_every_reachable_state_of_the_same_world(animal: Animal) -> None:
     verdict = check(animal.world("fixed")).assert_holds()
     assert (verdict.bound, verdict.distinct) == (None, animal.fixed_states)
+
+
+def test_the_front_page_counts_the_animals() -> None:
+    assert f"{len(ANIMALS)} classic bugs of controllers" in (ROOT / "README.md").read_text()
 
 
 def test_every_animal_is_in_the_table_and_there_are_more_than_thirty_of_many_kinds() -> None:
