@@ -21,6 +21,7 @@ from attractor.check.world.notes import Operated
 from attractor.check.world.server import ApiServer
 from attractor.check.world.stage import Sketch, Stage
 from attractor.check.world.storage import Storage
+from attractor.check.world.viewing import Lag
 from attractor.runtime.manifests import crds
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Universe:
         self.stage = Stage(self.model)
         self.stage.bounds = self.model.within
         self.storage = Storage(self.stage)
+        self.storage.incarnations = world.incarnations
         self.storage.keeps_managers = parts.keeps_managers
         self.storage.history = world.lag if world.faults.stale_list or world.faults.stale_read else 0
         self.server = ApiServer(self.stage, self.storage, world.clock)
@@ -66,7 +68,7 @@ class Universe:
                     self.stage,
                     keys=keys,
                     workers=world.workers,
-                    lag=world.lag,
+                    lag=Lag(world.lag, world.closes_lagging_watches),
                     own_writes=world.own_writes,
                     externals=self.externals,
                     joins_local_steps=world.joins_local_steps,
@@ -78,9 +80,10 @@ class Universe:
         """How many objects were changed so far, in whatever step: steps compare it before and after."""
         self.storage.on_event += [self._changed, *(host.hear for host in self.hosts)]
         self.model.add_initial(initial.values)
+        further = "; a watch further behind is closed, and the kind listed again"
         self.model.within[
-            f"caches lag by at most {world.lag} undelivered events of a kind; a watch further behind is closed, and "
-            "the kind is listed again"
+            f"caches lag by at most {world.lag} undelivered events of a kind"
+            + (further if world.closes_lagging_watches else "")
         ] = None
         self._add_hosts()
         if world.garbage_collection:
