@@ -16,8 +16,9 @@ from attractor.check.properties import Case, Property
 from attractor.check.world import acting, failing
 from attractor.check.world.externals import WorldExternal
 from attractor.check.world.host import Host
-from attractor.check.world.looking import Look, root
+from attractor.check.world.looking import After, Look, root
 from attractor.check.world.notes import Operated
+from attractor.check.world.properties import Claim, StepClaim
 from attractor.check.world.server import ApiServer
 from attractor.check.world.stage import Sketch, Stage
 from attractor.check.world.storage import Storage
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor.check.world.parts import Parts
-    from attractor.check.world.properties import Claim
     from attractor.check.world.world import World
     from attractor.objects.resource import Resource
 
@@ -51,7 +51,6 @@ class Universe:
             protocol: WorldExternal(self.stage, protocol, model, world.external_failure)
             for protocol, model in world.externals.items()
         }
-        self.look = Look(self)
         self.on_step: Callable[[], None] | None = None
         """Called at the end of each run of a step, while a trace is being told."""
         initial = Sketch(self.model)
@@ -94,7 +93,10 @@ class Universe:
         acting.add_users(self, world.users)
         failing.add_faults(self, world.faults)
         for claim in world.claims:
-            self._claim(claim)
+            if isinstance(claim, StepClaim):
+                self._claim_steps(claim)
+            else:
+                self._claim(claim)
         self.model.is_composed = True
 
     def _changed(self, _event: Any) -> None:
@@ -164,13 +166,20 @@ class Universe:
         target = f"{op.resource} {op.namespace}/{op.name}"
         self.stage.note(Operated("garbage collector", op.verb, target, response.code))
 
+    def _claim_steps(self, claim: StepClaim) -> None:
+        def holds(view: Any, *_: Any) -> bool:
+            return bool(claim.holds(Look(self, view), Look(self, After(view))))
+
+        (index,) = self.model.add_predicates(claim.name, holds)
+        judged = {action.index: index for action in self.model.actions if action.name not in claim.except_for}
+        self.model.properties.append(Property(claim.name, "always_step", (Case((), (index,), steps=judged),)))
+
     def _claim(self, claim: Claim) -> None:
         cases = []
         for predicate in claim.predicates:
 
             def holds(view: Any, *_: Any, predicate: Any = predicate) -> bool:
-                with self.stage.on(view):
-                    return bool(predicate(self.look))
+                return bool(predicate(Look(self, view)))
 
             (index,) = self.model.add_predicates(claim.name, holds)
             cases.append(Case((), (index,)))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from attractor.check.errors import Grown
     from attractor.check.model import Model
-    from attractor.check.world.properties import Claim
+    from attractor.check.world.properties import Claim, StepClaim
     from attractor.check.world.users import User
     from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller
@@ -46,7 +46,7 @@ class World:
         objects: Sequence[Resource] = (),
         users: Sequence[User] = (),
         faults: Faults | None = None,
-        properties: Sequence[Claim] = (),
+        properties: Sequence[Claim | StepClaim] = (),
         externals: Mapping[Any, object] | None = None,
         *,
         name: str = "",
