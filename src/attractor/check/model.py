@@ -158,6 +158,8 @@ class Model:
         self.symmetries: list[Symmetry] = []
         self.properties: list[Property] = []
         self.applied: set[str] = set()
+        self.is_composed = False
+        """Whether a program put it together: it may come to rest anywhere, and steps never taken are no slip."""
         self.within: dict[str, None] = {}
         """Within what bounds a verdict is complete, in words; bounds may show themselves while exploring."""
 

@@ -32,6 +32,8 @@ def lines(
         f"  {verdict.distinct:,} distinct states, {verdict.generated:,} generated, depth {verdict.depth}, "
         f"{verdict.seconds:.2f} s"
     )
+    for bound in verdict.within:
+        yield f"  {paint('within:', 'dim')} {bound}"
     if coverage:
         yield ""
         yield from _coverage(verdict)

@@ -27,11 +27,11 @@ class DirectedSource(SystemSource):
 
     def now(self) -> str:
         """The moment at which time stands still."""
-        return EPOCH
+        return EPOCH.strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def now_micro(self) -> str:
         """The same, to the microsecond."""
-        return EPOCH.replace("Z", ".000000Z")
+        return EPOCH.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def uid(self) -> str:
         """The next uid."""
