@@ -18,6 +18,7 @@ from attractor.check.world.viewing import WatchSlots, WorldInformer
 from attractor.check.world.worker import Worker
 from attractor.client import Client
 from attractor.client.errors import AnswerLost, ServerUnreachable
+from attractor.client.kinds import MetadataOnly
 from attractor.client.retry import NO_RETRY
 from attractor.objects.resource import Scheme
 
@@ -131,7 +132,9 @@ class Host:
         assert isinstance(found, WorldInformer)
         return found
 
-    def _slots(self, kind: type[Resource]) -> tuple[WatchSlots, Cell, Watch, str]:
+    def _slots(self, kind: Any) -> tuple[WatchSlots, Cell, Watch, str]:
+        if isinstance(kind, MetadataOnly):
+            kind = kind.of
         info = kind.resource_info
         served = find_kind(self._server.transaction(), info.group, info.version, info.resource)
         assert served is not None, f"{kind.gvk} is not served"

@@ -125,12 +125,16 @@ class Universe:
         return index
 
     def _add_hosts(self) -> None:
+        world_resyncs = self.world.resync
         for host in self.hosts:
             for kind in host.kinds:
                 at = (("host", host.name), ("kind", kind.gvk.kind))
                 self.add("list", at, lambda host=host, kind=kind: host.list(kind), fair=True)  # type: ignore[misc]
                 self.add("deliver", at, lambda host=host, kind=kind: host.deliver(kind), fair=True)  # type: ignore[misc]
             for worker in host.workers:
+                if world_resyncs:
+                    of = (("host", host.name), ("controller", worker.declared.name))
+                    self.add("resync", of, worker.resync, fair=False)
                 for place in worker.background.places:
                     whose = (("host", host.name), ("controller", worker.declared.name), ("place", place))
                     step = lambda worker=worker, place=place: worker.background.go_on(place)  # noqa: E731

@@ -56,6 +56,7 @@ class World:
         own_writes: bool = True,
         garbage_collection: bool = True,
         quiet: bool = True,
+        resync: bool = False,
         kinds: Sequence[type[Resource]] = (),
         clock: Sequence[datetime] = (EPOCH,),
         external_failure: Callable[[], Exception] = NoAnswer,
@@ -67,6 +68,7 @@ class World:
         without ``election`` every host acts at once, with it the first one leads. ``clock`` is the instants that the
         time goes through (it stands still at one); ``externals`` are models of
         outside systems by protocol class, and ``external_failure`` what a call raises that gets no answer.
+        ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is never owed.
         ``joins_local_steps=False`` makes a step of everything that a reconcile asks for, to compare.
         """
         if not controllers:
@@ -86,7 +88,7 @@ class World:
         self.externals = dict(externals or {})
         self.external_failure = external_failure
         self.clock = tuple(clock)
-        self.joins_local_steps = joins_local_steps
+        self.joins_local_steps, self.resync = joins_local_steps, resync
         self._check_externals()
         self.own_writes, self.garbage_collection = own_writes, garbage_collection
         self.name = name or "world of " + ", ".join(one.name for one in self.controllers)
