@@ -22,6 +22,7 @@ from attractor.operators.irsa.types import (
 )
 from attractor.operators.irsa.writes import STALE, hold, is_held, release, report
 from attractor.runtime import Result
+from attractor.runtime.toolkit.finalizers import add_finalizer, finalizer_name
 from attractor.runtime.toolkit.owners import is_controlled_by, set_controller
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class Irsas:
         known = await ctx.find(type(wanted), irsa.key)
         if known is None:
             set_controller(irsa, wanted)
+            add_finalizer(wanted, finalizer_name(type(wanted)))  # from the start, which saves its controller a write
             created: P = await ctx.create(wanted)
             return created
         if not is_controlled_by(known, irsa) or known.spec == wanted.spec:
