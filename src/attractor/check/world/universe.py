@@ -13,7 +13,7 @@ from attractor.apiserver.registry import find_kind
 from attractor.check.errors import Disabled, SpecError
 from attractor.check.model import Fairness, Model
 from attractor.check.properties import Case, Property
-from attractor.check.world import acting
+from attractor.check.world import acting, failing
 from attractor.check.world.externals import WorldExternal
 from attractor.check.world.host import Host
 from attractor.check.world.looking import Look, root
@@ -42,6 +42,7 @@ class Universe:
         self.stage.bounds = self.model.within
         self.storage = Storage(self.stage)
         self.storage.keeps_managers = parts.keeps_managers
+        self.storage.history = world.lag if world.faults.stale_list or world.faults.stale_read else 0
         self.server = ApiServer(self.stage, self.storage, world.clock)
         self.kinds = world.kinds
         self.externals = {
@@ -88,7 +89,7 @@ class Universe:
             self.add("tick", (), self.server.tick, fair=True)
         acting.add_happenings(self)
         acting.add_users(self, world.users)
-        acting.add_faults(self, world.faults)
+        failing.add_faults(self, world.faults)
         for claim in world.claims:
             self._claim(claim)
         self.model.is_composed = True

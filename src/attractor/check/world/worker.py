@@ -94,11 +94,15 @@ class Worker:
             raise Disabled
         return found
 
+    def is_cached(self, effect: effects.Get[Any] | effects.List[Any]) -> bool:
+        """Whether the cache answers a read."""
+        return effect.is_cached and self.views.follows(effect.kind)
+
     # Steps.
 
     def start(self, key: Key) -> None:
         """A free worker takes the key and begins to reconcile."""
-        if self.host.unsynced.get():
+        if self.host.unsynced.get() or (self.declared.needs_leader and not self.host.may_write()):
             raise Disabled
         priority = self.queue.take(key, self._workers)
         self._stage.note(Started(self.name, key))

@@ -52,6 +52,7 @@ class World:
         workers: int = 2,
         lag: int = 3,
         hosts: Sequence[str] = ("host1",),
+        election: bool = False,
         own_writes: bool = True,
         garbage_collection: bool = True,
         quiet: bool = True,
@@ -63,7 +64,8 @@ class World:
         """``workers`` per controller; ``lag``: undelivered events per kind; ``own_writes`` switches D6 off to show why.
 
         ``quiet`` adds the claim that the world goes quiet; ``kinds`` names kinds that nothing else here mentions;
-        ``clock`` is the instants that the time goes through (it stands still at one); ``externals`` are models of
+        without ``election`` every host acts at once, with it the first one leads. ``clock`` is the instants that the
+        time goes through (it stands still at one); ``externals`` are models of
         outside systems by protocol class, and ``external_failure`` what a call raises that gets no answer.
         ``joins_local_steps=False`` makes a step of everything that a reconcile asks for, to compare.
         """
@@ -76,7 +78,11 @@ class World:
         self.users = tuple(users)
         self.faults = faults or Faults()
         self.workers, self.lag = workers, lag
-        self.hosts = tuple(hosts)
+        self.hosts, self.election = tuple(hosts), election
+        if self.faults.leader_change and (not election or len(self.hosts) < 2):
+            raise SpecError(
+                "a change of leader needs two hosts that elect one: hosts=('host1', 'host2'), election=True"
+            )
         self.externals = dict(externals or {})
         self.external_failure = external_failure
         self.clock = tuple(clock)

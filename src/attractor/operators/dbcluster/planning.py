@@ -67,6 +67,15 @@ def missing_secrets(cluster: Cluster, snapshot: Snapshot) -> list[Key]:
     return [key for key in wanted if snapshot.find(Secret, key) is None]
 
 
+def as_wanted(snapshot: Snapshot, key: Key) -> Secret:
+    """A stored secret, wanted just as it is."""
+    stored = snapshot.find(Secret, key)
+    assert stored is not None, f"Secret {key} is in the snapshot"
+    wanted = stored.deep_copy()
+    wanted.metadata.owner_references = []
+    return wanted
+
+
 def build(inputs: Inputs) -> Plan:
     """The plan, without the status. Raises ``Refused`` when the Cluster asks for what cannot be."""
     cluster, snapshot, _ = inputs

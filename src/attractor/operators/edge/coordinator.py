@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attractor.objects.errors import Conflict, NotFound
+from attractor.objects.errors import Conflict, Forbidden, NotFound
 from attractor.objects.gvk import Key
 from attractor.operators.edge import intents
 from attractor.operators.edge.intents import claim_refusal, cluster_status, override_of, status_of, wish
@@ -138,8 +138,8 @@ async def _prepare(ctx: Context, cluster: ClusterInst) -> Result | None:
         if app.spec.cluster == cluster.metadata.name and app.spec.auto_delete and not app.metadata.is_deleting:
             try:
                 await ctx.delete(app)
-            except (NotFound, Conflict):
-                continue
+            except (NotFound, Conflict, Forbidden):
+                continue  # gone already, changed, or busy: its next change brings us back
     if not await _forget_missing(ctx, cluster, sorted(status.apps)):
         names = ", ".join(sorted(status.apps))
         await _say(ctx, cluster, f"waits until AppInst {names} {'is' if len(status.apps) == 1 else 'are'} deleted")

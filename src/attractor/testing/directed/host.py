@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.client import Client
 from attractor.runtime.manager import Manager
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from attractor.runtime import Controller
     from attractor.runtime.effects import Effect
     from attractor.testing.directed.transport import GatedStream, Outcome
+
+
+class Answered(NamedTuple):
+    """An effect, and what it was answered: a value, or an error."""
+
+    effect: Effect[Any]
+    value: Any
+    error: BaseException | None
 
 
 class Host:
@@ -47,7 +55,9 @@ class Host:
         self.lists: Gate[GroupResource, None, None] = Gate("to be listed")
         self.transport = GatedTransport(transport, self.requests, self.lists, self._workers, group)
         self._holders: dict[tuple[str, Key], Worker] = {}
-        declared = [gated(one, self._turn) for one in controllers]
+        self.answers: list[Answered] = []
+        """What reconciles were answered since the list was last emptied."""
+        declared = [gated(one, self._turn, self._told) for one in controllers]
         self.manager = Manager(
             Client(self.transport), declared, now=now, externals=externals, workers=workers, resync_s=None
         )
@@ -66,6 +76,9 @@ class Host:
         worker = self._workers.current()
         if worker is not None:
             await self.effects.wait(worker, effect)
+
+    def _told(self, effect: Effect[Any], value: Any, error: BaseException | None) -> None:
+        self.answers.append(Answered(effect, value, error))
 
     def queue(self, controller: str) -> GatedQueue:
         """The queue of a controller; raises ``Departed`` when there is no such controller."""
