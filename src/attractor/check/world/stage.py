@@ -80,7 +80,9 @@ class Stage:
         ref = self._refs.get((variable, key))
         if ref is None:
             keyed = key is not None
-            ref = self._refs[variable, key] = self.model.add_slot(variable, default, key=key, keyed=keyed, domain=domain)
+            ref = self._refs[variable, key] = self.model.add_slot(
+                variable, default, key=key, keyed=keyed, domain=domain
+            )
         return Cell(self, ref)
 
 

@@ -63,7 +63,7 @@ class Lanes:
         """The lane that a step belongs to."""
         if "controller" in arguments:
             name = f"{arguments['host']}/{arguments['controller']}"
-            if action in {"timer", "background"}:
+            if action in {"timer", "background", "resync"}:
                 return f"{action} {arguments['host']}"
             return self.worker(name, arguments["key"])
         if action == "outside":
@@ -82,7 +82,7 @@ class Lanes:
         for note in notes:
             if isinstance(note, Ended):
                 self._busy.get(note.worker.split("/")[0], {}).pop(f"{note.worker} {note.key}", None)
-        if action.startswith("crash"):
+        if action.startswith("crash") or action == "leadership lost":
             self._busy.pop(arguments["host"], None)
 
     def messages(self, actor: str, notes: Sequence[Note]) -> Iterator[Message]:
@@ -232,7 +232,7 @@ def summary(action: str, arguments: dict[str, Any], notes: Sequence[Note]) -> st
         return f"{action} " + ", ".join(str(each) for each in arguments.values())
     if action == "outside":
         return f"{arguments['external']}: {arguments['event'].replace('_', ' ')}"
-    if action in {"crash", "timer", "close watch", "request lost", "answer lost", "call failed", "call unanswered"}:
+    if action not in {"start", "go on", "deliver", "collect garbage"}:
         parts.insert(0, action)
     return "; ".join(parts) or action
 

@@ -13,7 +13,7 @@ from attractor.apiserver.registry import find_kind
 from attractor.check.errors import Disabled, SpecError
 from attractor.check.model import Fairness, Model
 from attractor.check.properties import Case, Property
-from attractor.check.world import acting
+from attractor.check.world import acting, failing
 from attractor.check.world.externals import WorldExternal
 from attractor.check.world.host import Host
 from attractor.check.world.looking import Look, root
@@ -42,6 +42,7 @@ class Universe:
         self.stage.bounds = self.model.within
         self.storage = Storage(self.stage)
         self.storage.keeps_managers = parts.keeps_managers
+        self.storage.history = world.lag if world.faults.stale_list or world.faults.stale_read else 0
         self.server = ApiServer(self.stage, self.storage, world.clock)
         self.kinds = world.kinds
         self.externals = {
@@ -88,7 +89,7 @@ class Universe:
             self.add("tick", (), self.server.tick, fair=True)
         acting.add_happenings(self)
         acting.add_users(self, world.users)
-        acting.add_faults(self, world.faults)
+        failing.add_faults(self, world.faults)
         for claim in world.claims:
             self._claim(claim)
         self.model.is_composed = True
@@ -124,12 +125,16 @@ class Universe:
         return index
 
     def _add_hosts(self) -> None:
+        world_resyncs = self.world.resync
         for host in self.hosts:
             for kind in host.kinds:
                 at = (("host", host.name), ("kind", kind.gvk.kind))
                 self.add("list", at, lambda host=host, kind=kind: host.list(kind), fair=True)  # type: ignore[misc]
                 self.add("deliver", at, lambda host=host, kind=kind: host.deliver(kind), fair=True)  # type: ignore[misc]
             for worker in host.workers:
+                if world_resyncs:
+                    of = (("host", host.name), ("controller", worker.declared.name))
+                    self.add("resync", of, worker.resync, fair=False)
                 for place in worker.background.places:
                     whose = (("host", host.name), ("controller", worker.declared.name), ("place", place))
                     step = lambda worker=worker, place=place: worker.background.go_on(place)  # noqa: E731

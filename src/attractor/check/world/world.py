@@ -52,9 +52,11 @@ class World:
         workers: int = 2,
         lag: int = 3,
         hosts: Sequence[str] = ("host1",),
+        election: bool = False,
         own_writes: bool = True,
         garbage_collection: bool = True,
         quiet: bool = True,
+        resync: bool = False,
         kinds: Sequence[type[Resource]] = (),
         clock: Sequence[datetime] = (EPOCH,),
         external_failure: Callable[[], Exception] = NoAnswer,
@@ -63,8 +65,10 @@ class World:
         """``workers`` per controller; ``lag``: undelivered events per kind; ``own_writes`` switches D6 off to show why.
 
         ``quiet`` adds the claim that the world goes quiet; ``kinds`` names kinds that nothing else here mentions;
-        ``clock`` is the instants that the time goes through (it stands still at one); ``externals`` are models of
+        without ``election`` every host acts at once, with it the first one leads. ``clock`` is the instants that the
+        time goes through (it stands still at one); ``externals`` are models of
         outside systems by protocol class, and ``external_failure`` what a call raises that gets no answer.
+        ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is never owed.
         ``joins_local_steps=False`` makes a step of everything that a reconcile asks for, to compare.
         """
         if not controllers:
@@ -76,11 +80,15 @@ class World:
         self.users = tuple(users)
         self.faults = faults or Faults()
         self.workers, self.lag = workers, lag
-        self.hosts = tuple(hosts)
+        self.hosts, self.election = tuple(hosts), election
+        if self.faults.leader_change and (not election or len(self.hosts) < 2):
+            raise SpecError(
+                "a change of leader needs two hosts that elect one: hosts=('host1', 'host2'), election=True"
+            )
         self.externals = dict(externals or {})
         self.external_failure = external_failure
         self.clock = tuple(clock)
-        self.joins_local_steps = joins_local_steps
+        self.joins_local_steps, self.resync = joins_local_steps, resync
         self._check_externals()
         self.own_writes, self.garbage_collection = own_writes, garbage_collection
         self.name = name or "world of " + ", ".join(one.name for one in self.controllers)
