@@ -116,12 +116,9 @@ def credentials_come_before_all_else(look: Look) -> bool:
 
 
 def credentials_stay_the_same(look: Look) -> bool:
-    """While a cluster lives, its credentials are the first ones that were stored: their Secret was never replaced."""
-    for cluster in look.list(Cluster):
-        found = look.find(Secret, naming.credentials_key(cluster))
-        if found is not None and not is_first(found):
-            return False
-    return True
+    """A cluster's credentials are the first that were stored: the Secret is immutable, and was never replaced."""
+    found = [look.find(Secret, naming.credentials_key(cluster)) for cluster in look.list(Cluster)]
+    return all(secret is None or (secret.immutable is True and is_first(secret)) for secret in found)
 
 
 def is_first(obj: Resource) -> bool:
