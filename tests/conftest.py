@@ -1,10 +1,44 @@
-"""Settings that every test shares."""
+"""Settings that every test shares, and the choice of another cluster for those that can have one."""
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.anycluster import Leftovers, given_config
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.register_profile("nightly", settings.get_profile("default"), max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("attractor")
+    group.addoption(
+        "--kubeconfig",
+        type=Path,
+        metavar="PATH",
+        help="run the tests marked any_cluster, and no others, against the cluster that this file names",
+    )
+    group.addoption(
+        "--kube-context", default="", metavar="NAME", help="the kubeconfig's context (default: its current)"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--kubeconfig") is None:
+        return
+    others = [item for item in items if item.get_closest_marker("any_cluster") is None]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if item.get_closest_marker("any_cluster") is not None]
+
+
+@pytest.fixture(scope="session")
+def leftovers(request: pytest.FixtureRequest) -> Iterator[Leftovers]:
+    """Where tests note what they put into a cluster that outlives them."""
+    made = Leftovers(given_config(request.config))
+    yield made
+    made.remove()

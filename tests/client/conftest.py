@@ -1,6 +1,8 @@
-"""The same client over three transports: in process, HTTP, and HTTPS with a token to ``attractor serve``."""
+"""The same client over three transports: in process, HTTP, and HTTPS with a token to ``attractor serve``.
 
-import itertools
+With ``--kubeconfig`` it is the client of that cluster instead.
+"""
+
 import re
 import subprocess
 import sys
@@ -14,12 +16,10 @@ from attractor.client import NO_RETRY, Client, ClientConfig, load_kubeconfig
 from attractor.client.http import HttpTransport
 from attractor.embedded import EmbeddedCluster
 from attractor.httpd.authentication import ADMIN, Authenticator
-from attractor.objects.builtin.core_v1 import Namespace
-from attractor.objects.resource import ObjectMeta
+from tests.anycluster import KUBECONFIG, Leftovers, given_config, own_namespace, ways
 
 PATIENCE_S = 30
 TRANSPORTS = ("in-process", "http", "https")
-_count = itertools.count(1)
 
 
 class Served:
@@ -66,10 +66,19 @@ async def cluster() -> AsyncIterator[EmbeddedCluster]:
         yield running
 
 
-@pytest.fixture(params=TRANSPORTS)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "client" in metafunc.fixturenames:
+        metafunc.parametrize("client", ways(metafunc.config, TRANSPORTS), indirect=True)
+
+
+@pytest.fixture
 async def client(request: pytest.FixtureRequest, cluster: EmbeddedCluster) -> AsyncIterator[Client]:
     """A client with every right; tests that use it run once for each transport."""
-    if request.param == "in-process":
+    given = given_config(request.config)
+    if request.param == KUBECONFIG:
+        assert given is not None
+        made = Client.connect(given, field_manager="tests")
+    elif request.param == "in-process":
         made = cluster.client(field_manager="tests")
     elif request.param == "http":
         config = ClientConfig.of((await cluster.listen()).url, token="admin-token")
@@ -90,7 +99,6 @@ async def http(cluster: EmbeddedCluster) -> AsyncIterator[Client]:
 
 
 @pytest.fixture
-async def namespace(client: Client) -> str:
+async def namespace(client: Client, leftovers: Leftovers) -> str:
     """A namespace of the test's own."""
-    made = await client.create(Namespace(metadata=ObjectMeta(name=f"test-{next(_count)}")))
-    return made.metadata.name
+    return await own_namespace(client, leftovers)

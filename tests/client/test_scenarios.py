@@ -27,6 +27,7 @@ from attractor.objects.errors import (
 from attractor.objects.gvk import GroupVersionKind, GroupVersionResource, Key
 from attractor.objects.labels import LabelSelector
 from attractor.objects.resource import ObjectMeta, Resource, Scheme, Struct
+from tests.anycluster import Leftovers, installed
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 
@@ -58,13 +59,13 @@ def config_map(namespace: str, name: str, labels: dict[str, str] | None = None, 
     return ConfigMap(metadata=ObjectMeta(name=name, namespace=namespace, labels=labels or {}), data=data)
 
 
-async def ensure_widgets(client: Client) -> None:
-    try:
-        await client.create(Widget.crd())
-    except AlreadyExists:
-        return
+@pytest.fixture
+async def widgets(client: Client, leftovers: Leftovers) -> None:
+    """The custom kind is served."""
+    await installed(client, Widget, leftovers)
 
 
+@pytest.mark.any_cluster
 async def test_what_is_created_is_read_back_typed(client: Client, namespace: str) -> None:
     created = await client.create(config_map(namespace, "a", x="1"))
     assert created.metadata.uid
@@ -74,6 +75,7 @@ async def test_what_is_created_is_read_back_typed(client: Client, namespace: str
     assert read.data == {"x": "1"}
 
 
+@pytest.mark.any_cluster
 async def test_the_field_manager_of_the_client_is_recorded(client: Client, namespace: str) -> None:
     created = await client.create(config_map(namespace, "a", x="1"), field_manager="somebody")
     assert [entry.manager for entry in created.metadata.managed_fields] == ["somebody"]
@@ -87,6 +89,7 @@ def _with(obj: ConfigMap, **data: str) -> ConfigMap:
     return changed
 
 
+@pytest.mark.any_cluster
 async def test_creating_twice_is_already_exists_and_reading_nothing_is_not_found(
     client: Client, namespace: str
 ) -> None:
@@ -97,6 +100,7 @@ async def test_creating_twice_is_already_exists_and_reading_nothing_is_not_found
         await client.get(ConfigMap, Key(namespace, "b"))
 
 
+@pytest.mark.any_cluster
 async def test_a_generated_name_comes_back(client: Client, namespace: str) -> None:
     asked = ConfigMap(metadata=ObjectMeta(generate_name="gen-", namespace=namespace))
     created = await client.create(asked)
@@ -117,6 +121,7 @@ async def test_a_dry_run_answers_and_stores_nothing(client: Client, namespace: s
     assert await client.list(ConfigMap, namespace) == []
 
 
+@pytest.mark.any_cluster
 async def test_objects_handed_out_are_the_callers_own(client: Client, namespace: str) -> None:
     await client.create(config_map(namespace, "a", x="1"))
     first = await client.get(ConfigMap, (namespace, "a"))
@@ -124,6 +129,7 @@ async def test_objects_handed_out_are_the_callers_own(client: Client, namespace:
     assert (await client.get(ConfigMap, (namespace, "a"))).data == {"x": "1"}
 
 
+@pytest.mark.any_cluster
 async def test_an_update_on_an_old_version_is_a_conflict(client: Client, namespace: str) -> None:
     created = await client.create(config_map(namespace, "a", x="1"))
     updated = await client.update(_with(created, x="2"))
@@ -132,6 +138,7 @@ async def test_an_update_on_an_old_version_is_a_conflict(client: Client, namespa
         await client.update(_with(created, x="3"))
 
 
+@pytest.mark.any_cluster
 async def test_a_patch_of_two_states_is_locked_on_the_version_that_was_read(client: Client, namespace: str) -> None:
     created = await client.create(config_map(namespace, "a", x="1", y="1"))
     rival = await client.update(_with(created, x="1", y="rival"))
@@ -142,6 +149,7 @@ async def test_a_patch_of_two_states_is_locked_on_the_version_that_was_read(clie
     assert merged.metadata.uid == rival.metadata.uid
 
 
+@pytest.mark.any_cluster
 async def test_a_patch_of_equal_states_sends_nothing(client: Client, namespace: str) -> None:
     created = await client.create(config_map(namespace, "a", x="1"))
     answered = await client.patch(created, created.deep_copy())
@@ -150,6 +158,7 @@ async def test_a_patch_of_equal_states_sends_nothing(client: Client, namespace: 
         await client.patch(created, created)
 
 
+@pytest.mark.any_cluster
 async def test_a_patch_removes_fields_labels_and_finalizers(client: Client, namespace: str) -> None:
     asked = config_map(namespace, "a", {"k": "v", "l": "w"}, x="1")
     asked.metadata.finalizers = ["example.org/hold"]
@@ -162,6 +171,7 @@ async def test_a_patch_removes_fields_labels_and_finalizers(client: Client, name
     assert (patched.metadata.labels, patched.metadata.finalizers, patched.data) == ({"l": "w"}, [], {})
 
 
+@pytest.mark.any_cluster
 async def test_json_merge_and_strategic_patches(client: Client, namespace: str) -> None:
     key = (await client.create(config_map(namespace, "a", x="1"))).key
     operations = [{"op": "test", "path": "/data/x", "value": "1"}, {"op": "add", "path": "/data/y", "value": "2"}]
@@ -172,6 +182,7 @@ async def test_json_merge_and_strategic_patches(client: Client, namespace: str) 
         await client.json_patch(ConfigMap, key, [{"op": "test", "path": "/data/x", "value": "1"}])
 
 
+@pytest.mark.any_cluster
 async def test_apply_creates_owns_and_conflicts(client: Client, namespace: str) -> None:
     applied = await client.apply(config_map(namespace, "a", x="1"), field_manager="one")
     assert applied.data == {"x": "1"}
@@ -183,8 +194,8 @@ async def test_apply_creates_owns_and_conflicts(client: Client, namespace: str) 
     assert again.metadata.resource_version == forced.metadata.resource_version
 
 
-async def test_status_is_written_apart_from_spec(client: Client, namespace: str) -> None:
-    await ensure_widgets(client)
+@pytest.mark.any_cluster
+async def test_status_is_written_apart_from_spec(client: Client, namespace: str, widgets: None) -> None:
     created = await client.create(
         Widget(
             metadata=ObjectMeta(name="w", namespace=namespace), spec=WidgetSpec(size=2), status=WidgetStatus(ready=9)
@@ -203,6 +214,7 @@ async def test_status_is_written_apart_from_spec(client: Client, namespace: str)
     assert (patched.spec.size, patched.status) == (2, WidgetStatus(ready=2))
 
 
+@pytest.mark.any_cluster
 async def test_fields_that_a_class_does_not_know_survive_a_round_trip(client: Client, namespace: str) -> None:
     created = await client.create(
         {
@@ -216,11 +228,12 @@ async def test_fields_that_a_class_does_not_know_survive_a_round_trip(client: Cl
     known.metadata.labels["new"] = "label"
     written = await client.update(known)
     assert written.to_dict()["secrets"] == created["secrets"]
-    assert (await client.list(Narrow, namespace))[-1].unknown_fields["secrets"] == created["secrets"]
+    listed = await client.list(Narrow, namespace, label_selector="new")
+    assert [one.unknown_fields["secrets"] for one in listed] == [created["secrets"]]
 
 
-async def test_unknown_kinds_are_found_by_discovery(client: Client, namespace: str) -> None:
-    await ensure_widgets(client)
+@pytest.mark.any_cluster
+async def test_unknown_kinds_are_found_by_discovery(client: Client, namespace: str, widgets: None) -> None:
     gvk = GroupVersionKind("client.example.org", "v1", "Widget")
     created = await client.create(
         {"apiVersion": "client.example.org/v1", "kind": "Widget", "metadata": {"name": "d", "namespace": namespace},
@@ -236,19 +249,21 @@ async def test_unknown_kinds_are_found_by_discovery(client: Client, namespace: s
         await client.list(GroupVersionKind("nowhere.example.org", "v9", "Gadget"))
 
 
+@pytest.mark.any_cluster
 async def test_lists_follow_pages_to_the_end_and_keep_one_version(client: Client, namespace: str) -> None:
     for number in range(7):
-        await client.create(config_map(namespace, f"c{number}"))
-    listed = await client.list(ConfigMap, namespace, page_size=3)
+        await client.create(config_map(namespace, f"c{number}", {"app": "paged"}))
+    listed = await client.list(ConfigMap, namespace, label_selector="app", page_size=3)
     assert [item.metadata.name for item in listed] == [f"c{number}" for number in range(7)]
     assert listed.resource_version
     assert not listed.continue_token
-    some = await client.list(ConfigMap, namespace, limit=4, page_size=3)
+    some = await client.list(ConfigMap, namespace, label_selector="app", limit=4, page_size=3)
     assert len(some) == 4
-    sizes = [len(page) async for page in client.pages(ConfigMap, namespace, page_size=3)]
+    sizes = [len(page) async for page in client.pages(ConfigMap, namespace, label_selector="app", page_size=3)]
     assert sizes == [3, 3, 1]
 
 
+@pytest.mark.any_cluster
 async def test_lists_are_chosen_by_labels_fields_and_namespace(client: Client, namespace: str) -> None:
     await client.create(config_map(namespace, "a", {"app": "web"}))
     await client.create(config_map(namespace, "b", {"app": "db"}))
@@ -265,16 +280,18 @@ async def test_lists_are_chosen_by_labels_fields_and_namespace(client: Client, n
         await names(field_selector="spec.nothing=1")
 
 
+@pytest.mark.any_cluster
 async def test_metadata_alone_is_read_and_listed(client: Client, namespace: str) -> None:
     created = await client.create(config_map(namespace, "a", {"k": "v"}, x="1"))
     alone = await client.get(MetadataOnly(ConfigMap), created.key)
     assert isinstance(alone, PartialObjectMetadata)
     assert alone.metadata == created.metadata
     assert "data" not in alone.to_dict()
-    listed = await client.list(MetadataOnly(CONFIG_MAP), namespace)
+    listed = await client.list(MetadataOnly(CONFIG_MAP), namespace, label_selector="k")
     assert [item.metadata for item in listed] == [created.metadata]
 
 
+@pytest.mark.any_cluster
 async def test_encoded_objects_are_the_text_that_came(client: Client, namespace: str) -> None:
     created = await client.create(config_map(namespace, "a", x="1"))
     text = await client.get(Encoded(ConfigMap), created.key)
@@ -284,6 +301,7 @@ async def test_encoded_objects_are_the_text_that_came(client: Client, namespace:
     assert ConfigMap.from_json(text.json) == created
 
 
+@pytest.mark.any_cluster
 async def test_delete_by_object_takes_that_object_and_no_successor(client: Client, namespace: str) -> None:
     first = await client.create(config_map(namespace, "a"))
     await client.delete(first)
@@ -297,6 +315,7 @@ async def test_delete_by_object_takes_that_object_and_no_successor(client: Clien
         await client.delete(ConfigMap, second.key)
 
 
+@pytest.mark.any_cluster
 async def test_an_object_with_finalizers_is_asked_to_go_and_stays(client: Client, namespace: str) -> None:
     asked = config_map(namespace, "a")
     asked.metadata.finalizers = ["example.org/hold"]
@@ -307,13 +326,15 @@ async def test_an_object_with_finalizers_is_asked_to_go_and_stays(client: Client
     await client.merge_patch(ConfigMap, created.key, {"metadata": {"finalizers": None}})
 
 
+@pytest.mark.any_cluster
 async def test_delete_all_of_takes_what_the_selector_chooses(client: Client, namespace: str) -> None:
     for name, app in (("a", "web"), ("b", "web"), ("c", "db")):
         await client.create(config_map(namespace, name, {"app": app}))
     await client.delete_all_of(ConfigMap, namespace, label_selector="app=web")
-    assert [item.metadata.name for item in await client.list(ConfigMap, namespace)] == ["c"]
+    assert [item.metadata.name for item in await client.list(ConfigMap, namespace, label_selector="app")] == ["c"]
 
 
+@pytest.mark.any_cluster
 async def test_scale_is_read_and_written_whatever_the_kind(client: Client, namespace: str) -> None:
     deployment = {
         "apiVersion": "apps/v1",
@@ -333,16 +354,17 @@ async def test_scale_is_read_and_written_whatever_the_kind(client: Client, names
         await client.get_scale(ConfigMap, (namespace, "d"))
 
 
-async def test_strategic_patches_of_custom_kinds_are_refused(client: Client, namespace: str) -> None:
-    await ensure_widgets(client)
+@pytest.mark.any_cluster
+async def test_strategic_patches_of_custom_kinds_are_refused(client: Client, namespace: str, widgets: None) -> None:
     await client.create(Widget(metadata=ObjectMeta(name="w", namespace=namespace), spec=WidgetSpec()))
     with pytest.raises(UnsupportedMediaType):
         await client.strategic_patch(Widget, (namespace, "w"), {"spec": {"size": 2}})
 
 
+@pytest.mark.any_cluster
 async def test_a_watch_tells_what_is_there_then_what_happens(client: Client, namespace: str) -> None:
-    created = await client.create(config_map(namespace, "a", x="1"))
-    async with client.watch(ConfigMap, namespace, initial_events=True) as events:
+    created = await client.create(config_map(namespace, "a", {"k": "v"}, x="1"))
+    async with client.watch(ConfigMap, namespace, label_selector="k", initial_events=True) as events:
         first = await anext(events)
         assert isinstance(first, WatchEvent)
         assert (first.type, first.object, first.key) == ("ADDED", created, created.key)
@@ -359,6 +381,7 @@ async def test_a_watch_tells_what_is_there_then_what_happens(client: Client, nam
         assert (third.type, third.uid) == ("DELETED", created.metadata.uid)
 
 
+@pytest.mark.any_cluster
 async def test_a_watch_resumes_after_a_version_and_respects_selectors(client: Client, namespace: str) -> None:
     await client.create(config_map(namespace, "a", {"app": "web"}))
     listed = await client.list(ConfigMap, namespace)
@@ -373,20 +396,23 @@ async def test_a_watch_resumes_after_a_version_and_respects_selectors(client: Cl
         assert event.resource_version == wanted.metadata.resource_version
 
 
+@pytest.mark.any_cluster
 async def test_a_watch_of_metadata_alone(client: Client, namespace: str) -> None:
-    created = await client.create(config_map(namespace, "a", x="1"))
-    async with client.watch(MetadataOnly(ConfigMap), namespace) as events:
+    created = await client.create(config_map(namespace, "a", {"k": "v"}, x="1"))
+    async with client.watch(MetadataOnly(ConfigMap), namespace, label_selector="k") as events:
         event = await anext(events)
         assert isinstance(event, WatchEvent)
         assert isinstance(event.object, PartialObjectMetadata)
         assert event.object.metadata == created.metadata
 
 
+@pytest.mark.any_cluster
 async def test_a_watch_ends_in_good_order_when_its_time_is_over(client: Client, namespace: str) -> None:
-    async with client.watch(ConfigMap, namespace, timeout_s=1, bookmarks=False) as events:
+    async with client.watch(ConfigMap, namespace, label_selector="k", timeout_s=1, bookmarks=False) as events:
         assert [event async for event in events] == []
 
 
+@pytest.mark.any_cluster
 async def test_a_watch_from_before_history_is_gone(client: Client, namespace: str) -> None:
     with pytest.raises(Gone):
         async with client.watch(ConfigMap, namespace, resource_version="1") as events:
@@ -412,7 +438,7 @@ async def test_a_key_that_does_not_fit_the_kinds_scope_is_refused_before_anythin
         await client.get(Pod, ("a", ""))
 
 
-async def test_a_registered_class_is_known_by_its_kind(client: Client, namespace: str) -> None:
-    await ensure_widgets(client)
+@pytest.mark.any_cluster
+async def test_a_registered_class_is_known_by_its_kind(client: Client, namespace: str, widgets: None) -> None:
     known = Client(client.transport, scheme=Scheme(Widget))
     assert await known.list(Widget.gvk, namespace) == []

@@ -1,4 +1,4 @@
-"""One scenario on every way to a server: in process, HTTP with a token, HTTPS with a token."""
+"""One operator on every way to a server: in process, HTTP with a token, HTTPS with a token, any kubeconfig."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -15,14 +15,21 @@ from attractor.embedded import EmbeddedCluster
 from attractor.httpd.authentication import ADMIN, Authenticator
 from attractor.httpd.certificates import ensure_certificates
 from attractor.httpd.tls import server_context
-from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Election, Manager
 from attractor.testing import eventually
+from tests.anycluster import PATIENCE_S, Leftovers, given_config, installed, own_namespace, ways
 
 TOKEN = "scenario-token"
+WAYS = ("in process", "http", "https")
+
+pytestmark = pytest.mark.any_cluster
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    metafunc.parametrize("way", ways(metafunc.config, WAYS))
 
 
 @asynccontextmanager
@@ -42,32 +49,58 @@ async def client_over(way: str, directory: Path) -> AsyncIterator[Client]:
             yield client
 
 
-@pytest.mark.parametrize("way", ["in process", "http", "https"])
-async def test_a_pair_is_created_edited_and_deleted(way: str, tmp_path: Path) -> None:
-    async with client_over(way, tmp_path) as client:
-        await client.create(CustomResourceDefinition.from_dict(ConfigPair.crd()))
+@pytest.fixture
+async def client(way: str, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Client]:
+    given = given_config(request.config)
+    async with Client.connect(given) if given is not None else client_over(way, tmp_path) as made:
+        yield made
 
-        async def is_served() -> bool:
-            await client.list(ConfigPair)
-            return True
 
-        await eventually(is_served)
-        async with Manager(client, [configpair], election=Election("pairs", "default", "me")).running():
-            meta = ObjectMeta(name="web", namespace="default")
-            pair = await client.create(ConfigPair(metadata=meta, spec=ConfigPairSpec(data={"a": "1"})))
+@pytest.fixture
+async def namespace(client: Client, leftovers: Leftovers) -> str:
+    await installed(client, ConfigPair, leftovers)
+    return await own_namespace(client, leftovers)
 
-            async def are(value: str) -> bool:
-                found = [await client.get(ConfigMap, Key("default", f"web-{n}")) for n in (1, 2)]
-                return [one.data for one in found] == [{"a": value}] * 2
 
-            await eventually(lambda: are("1"))
-            changed = pair.deep_copy()
-            changed.spec.data = {"a": "2"}
-            await client.patch(pair, changed)
-            await eventually(lambda: are("2"))
-            await client.delete(ConfigPair, pair.key)
+def pair_in(namespace: str, value: str) -> ConfigPair:
+    return ConfigPair(metadata=ObjectMeta(name="web", namespace=namespace), spec=ConfigPairSpec(data={"a": value}))
 
-            async def are_gone() -> bool:
-                return not [one for one in await client.list(ConfigMap, "default") if one.metadata.name[:4] == "web-"]
 
-            await eventually(are_gone)
+async def test_a_pair_is_created_edited_and_deleted(client: Client, namespace: str) -> None:
+    election = Election("pairs", namespace, "me")
+    async with Manager(client, [configpair], namespace=namespace, election=election).running():
+        pair = await client.create(pair_in(namespace, "1"))
+
+        async def are(value: str) -> bool:
+            found = [await client.get(ConfigMap, Key(namespace, f"web-{n}")) for n in (1, 2)]
+            return [one.data for one in found] == [{"a": value}] * 2
+
+        await eventually(lambda: are("1"), within_s=PATIENCE_S)
+        changed = pair.deep_copy()
+        changed.spec.data = {"a": "2"}
+        await client.patch(pair, changed)
+        await eventually(lambda: are("2"), within_s=PATIENCE_S)
+        await client.delete(ConfigPair, pair.key)
+
+        async def are_gone() -> bool:
+            return not [one for one in await client.list(ConfigMap, namespace) if one.metadata.name[:4] == "web-"]
+
+        await eventually(are_gone, within_s=PATIENCE_S)
+
+
+async def test_a_standby_takes_over_from_a_leader_that_stops(client: Client, namespace: str) -> None:
+    await client.create(pair_in(namespace, "1"))
+    # Each manager has a client of its own, as two processes would.
+    one = Manager(Client(client.transport), [configpair], namespace=namespace, election=_election(namespace, "one"))
+    two = Manager(Client(client.transport), [configpair], namespace=namespace, election=_election(namespace, "two"))
+    async with one.running():
+        await eventually(lambda: client.get(ConfigMap, Key(namespace, "web-1")), within_s=PATIENCE_S)
+    async with two.running():
+        await client.delete(ConfigMap, Key(namespace, "web-1"))
+        await eventually(lambda: client.get(ConfigMap, Key(namespace, "web-1")), within_s=PATIENCE_S)
+        assert not one.is_leader
+        assert two.is_leader
+
+
+def _election(namespace: str, identity: str) -> Election:
+    return Election("pairs", namespace, identity)

@@ -23,7 +23,7 @@ from attractor.cache.scope import Scope
 from attractor.client.kinds import MetadataOnly, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from attractor.cache.index import IndexFunction
     from attractor.cache.reflector import Policy
@@ -59,8 +59,10 @@ class Cache:
         self._transform = transform
         self._make = make
         """How informers are made; the checker has its own, whose view is part of its state."""
-        self._scopes: dict[CachedKind, Scope] = {}
+        self._scopes: dict[type[Resource] | UntypedKind, Scope] = {}
         self._informers: dict[tuple[CachedKind, Scope], Informer[Any]] = {}
+        self._concerned: dict[tuple[str, str, str, str], list[tuple[Informer[Any], bool]]] = {}
+        """Which informers a write to a resource in a namespace concerns, as ``_views`` has found."""
         self._group: asyncio.TaskGroup | None = None
         if own_writes:
             client.observer = self
@@ -68,10 +70,10 @@ class Cache:
     # Informers.
 
     def scope(self, kind: CachedKind, scope: Scope) -> None:
-        """Say which objects of a kind this cache is about, before the kind is first read."""
-        if any(known == kind for known, _ in self._informers):
+        """Say which objects of a kind (or their metadata) this cache is about, before the kind is first read."""
+        if any(_plain(known) == _plain(kind) for known, _ in self._informers):
             raise ValueError(f"{name_of(kind)} is cached already; set its scope before it is first used")
-        self._scopes[kind] = scope
+        self._scopes[_plain(kind)] = scope
 
     @overload
     def informer(
@@ -99,7 +101,7 @@ class Cache:
 
         Whoever makes it says its transform; asking later for another one is an error.
         """
-        scope = scope or self._scopes.get(kind) or Scope(self._namespace)
+        scope = scope or self._default_scope(kind)
         known = self._informers.get((kind, scope))
         if known is None:
             known = self._make(
@@ -111,6 +113,7 @@ class Cache:
                 idle_s=self._idle_s,
             )
             self._informers[kind, scope] = known
+            self._concerned.clear()
             if self._group is not None:
                 self._group.create_task(known.run())
         elif transform is not None and transform is not known.transform:
@@ -118,6 +121,14 @@ class Cache:
         for name, function in (indexes or {}).items():
             known.add_index(name, function)
         return known
+
+    def _default_scope(self, kind: CachedKind) -> Scope:
+        """What was said with ``scope``, or the cache's namespace; what lives in no namespace is seen in any case."""
+        said = self._scopes.get(_plain(kind))
+        if said is not None:
+            return said
+        mapped = self.api_reader.mapping.find_nowait(kind)
+        return Scope(self._namespace if mapped is None or mapped.info.namespaced else "")
 
     async def run(self) -> None:
         """Keep every informer up to date until cancelled."""
@@ -184,15 +195,23 @@ class Cache:
 
     # What the client writes (``WriteObserver``).
 
-    def _views(self, info: ResourceInfo, key: Key) -> Iterator[tuple[Informer[Any], bool]]:
+    def _views(self, info: ResourceInfo, key: Key) -> Iterable[tuple[Informer[Any], bool]]:
         """The informers that a write concerns, and whether they keep objects in the version that was written."""
-        for informer in self._informers.values():
-            mapped = self.api_reader.mapping.find_nowait(informer.kind)
+        at = (info.group, info.version, info.resource, key.namespace)
+        known = self._concerned.get(at)
+        if known is not None:
+            return known
+        found: list[tuple[Informer[Any], bool]] = []
+        mappings = [self.api_reader.mapping.find_nowait(informer.kind) for informer in self._informers.values()]
+        for informer, mapped in zip(self._informers.values(), mappings, strict=True):
             if mapped is None or mapped.info.group_resource != info.group_resource:
                 continue
             if informer.scope.namespace in {"", key.namespace}:
                 is_same = mapped.info.version == info.version or isinstance(informer.kind, MetadataOnly)
-                yield informer, is_same
+                found.append((informer, is_same))
+        if None not in mappings:
+            self._concerned[at] = found
+        return found
 
     def wrote(self, info: ResourceInfo, written: EncodedObject) -> None:
         """The server stored an object that this process wrote."""
@@ -223,6 +242,10 @@ class Cache:
         for informer, _ in self._views(info, key):
             informer.core.unsure(key)
             informer.wake()
+
+
+def _plain(kind: CachedKind) -> type[Resource] | UntypedKind:
+    return kind.of if isinstance(kind, MetadataOnly) else kind
 
 
 def drop_managed_fields(obj: Any) -> Any:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor.cli import serve
-from attractor.cli.operatormodule import HELP, ModuleError, load, need_controllers
+from attractor.cli.operatormodule import HELP, ModuleError, load, need_controllers, opened
+from attractor.runtime.running import RESYNC_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -71,14 +72,31 @@ def register(commands: Any) -> None:
         "--workers", type=int, metavar="N", help="reconcile so many objects at once, in each controller"
     )
     parser.add_argument("--health", default="", metavar="HOST:PORT", help="serve /healthz, /readyz and /metrics there")
-    parser.add_argument("--leader-elect", action="store_true", help="act only while holding a Lease")
-    parser.add_argument("--leader-elect-name", default="", metavar="NAME", help="the Lease (default: MODULE-leader)")
-    parser.add_argument("--leader-elect-namespace", default="default", metavar="NAME", help="(default: default)")
+    _add_election(parser)
+    parser.add_argument(
+        "--resync", type=float, default=RESYNC_S, metavar="S",
+        help=f"reconcile everything again after so many seconds, 0 for never (default: {RESYNC_S:g})",
+    )  # fmt: skip
     parser.add_argument("--reload", action="store_true", help="start again whenever the code changes")
     parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(default: info)"
     )
     parser.set_defaults(run=run)
+
+
+def _add_election(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("leader election")
+    group.add_argument("--leader-elect", action="store_true", help="act only while holding a Lease")
+    group.add_argument("--leader-elect-name", default="", metavar="NAME", help="the Lease (default: MODULE-leader)")
+    group.add_argument("--leader-elect-namespace", default="default", metavar="NAME", help="(default: default)")
+    for name, default, text in (
+        ("lease-duration", 15.0, "how long others wait for a leader that is not heard of"),
+        ("renew-deadline", 10.0, "how long a leader acts without having renewed; shorter than the lease"),
+        ("retry-period", 2.0, "how often a leader renews"),
+    ):
+        group.add_argument(
+            f"--leader-elect-{name}", type=float, default=default, metavar="S", help=f"{text} (default: {default:g})"
+        )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -117,15 +135,16 @@ def _refuse(message: str, hint: str) -> int:
 async def _run(args: argparse.Namespace, loaded: OperatorModule) -> None:
     from attractor.runtime import Manager
 
-    async with _client(args, loaded) as client:
+    async with _client(args, loaded) as client, opened(loaded.externals) as externals:
         manager = Manager(
             client,
             loaded.controllers,
             namespace=args.namespace,
-            externals=loaded.externals,
+            externals=externals,
             election=_election(args, loaded),
             health=serve.parse_address(args.health) if args.health else None,
             workers=args.workers,
+            resync_s=args.resync or None,
         )
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, manager.stop)
@@ -198,5 +217,14 @@ def _election(args: argparse.Namespace, loaded: OperatorModule) -> Any:
 
     if not args.leader_elect:
         return None
-    identity = f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"
-    return Election(args.leader_elect_name or f"{loaded.name}-leader", args.leader_elect_namespace, identity)
+    try:
+        return Election(
+            args.leader_elect_name or f"{loaded.name}-leader",
+            args.leader_elect_namespace,
+            identity=f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}",
+            duration_s=args.leader_elect_lease_duration,
+            renew_deadline_s=args.leader_elect_renew_deadline,
+            retry_period_s=args.leader_elect_retry_period,
+        )
+    except ValueError as error:
+        raise serve.ServeError(str(error), "see `attractor run --help`") from error

@@ -56,11 +56,16 @@ class For:
 
 @dataclass(frozen=True)
 class Owns:
-    """A kind of children. A change runs the reconcile of the controlling owner, or of ``every_owner``."""
+    """A kind of children. A change runs the reconcile of the controlling owner, or of ``every_owner``.
+
+    ``only_metadata`` watches without spec and status, for kinds that are many or big: predicates then see metadata,
+    and the reconcile reads such objects from the server.
+    """
 
     kind: type[Resource]
     every_owner: bool = False
     when: Predicate = always
+    only_metadata: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,13 +73,15 @@ class Watches:
     """Another kind: a change runs the reconcile of the keys that ``to_keys`` answers.
 
     ``index`` instead of ``to_keys`` names an index of the reconciled kind: every object whose index values contain the
-    changed object's ``namespace/name`` (or name, if it has no namespace) is reconciled.
+    changed object's ``namespace/name`` (or name, if it has no namespace) is reconciled. ``only_metadata`` is as in
+    ``Owns``; ``to_keys`` then gets a ``PartialObjectMetadata``.
     """
 
     kind: type[Resource]
     to_keys: Callable[[Any], Iterable[Key]] | None = None
     index: str = ""
     when: Predicate = always
+    only_metadata: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,6 +133,14 @@ class Controller:
         """Every kind that is watched, the reconciled one first, each once."""
         parts: tuple[For | Owns | Watches | Index, ...] = (self.for_, *self.owns, *self.watches, *self.indexes)
         return tuple(dict.fromkeys(part.kind for part in parts))
+
+    @property
+    def metadata_kinds(self) -> frozenset[type[Resource]]:
+        """Those of which nothing but the metadata is watched: no part of the declaration asks for more."""
+        whole = {self.for_.kind, *(index.kind for index in self.indexes)}
+        parts: tuple[Owns | Watches, ...] = (*self.owns, *self.watches)
+        whole |= {part.kind for part in parts if not part.only_metadata}
+        return frozenset(self.kinds) - whole
 
 
 class ControllerOptions(TypedDict, total=False):

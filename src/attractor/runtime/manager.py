@@ -25,7 +25,7 @@ from attractor.runtime.lease import LeaderElector, LeadershipLost
 from attractor.runtime.measuredtransport import MeasuredTransport
 from attractor.runtime.metrics import Metrics
 from attractor.runtime.performer import Memory, Performer
-from attractor.runtime.running import RunningController
+from attractor.runtime.running import RESYNC_S, RunningController
 from attractor.runtime.tracing import configured_tracer
 from attractor.runtime.views import Views
 
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
     from typing import Any
 
+    from attractor.cache import Scope
     from attractor.client import Client
+    from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller
     from attractor.runtime.lease import Election
     from attractor.runtime.tracing import Tracer
@@ -57,22 +59,32 @@ class Manager:
         controllers: Iterable[Controller],
         *,
         namespace: str = "",
+        scopes: Mapping[type[Resource], Scope] | None = None,
+        transform: Callable[[Any], Any] | None = None,
         externals: Mapping[Any, object] | None = None,
         election: Election | None = None,
         health: tuple[str, int] | None = None,
         workers: int | None = None,
         grace_s: float = GRACE_S,
+        resync_s: float | None = RESYNC_S,
         now: Callable[[], datetime] = wall_clock,
         tracer: Tracer | None = None,
     ) -> None:
-        """``namespace`` limits what is watched; ``externals`` provides outside systems, by protocol class."""
+        """``externals`` provides outside systems, by protocol class.
+
+        ``namespace`` limits what is watched; ``scopes`` does so for single kinds, by namespace, labels and fields;
+        ``transform`` is applied to every object before it is kept (see ``drop_managed_fields``). ``resync_s`` is how
+        often everything is reconciled again although nothing changed; None for never.
+        """
         declared = tuple(controllers)
         self._externals = dict(externals or {})
         _check(declared, self._externals)
         self.metrics = Metrics()
         self.client = client
         client.transport = MeasuredTransport(client.transport, self.metrics)
-        self.cache = Cache(client, namespace=namespace)
+        self.cache = Cache(client, namespace=namespace, transform=transform)
+        for kind, scope in (scopes or {}).items():
+            self.cache.scope(kind, scope)
         self._recorder = EventRecorder(client, self.metrics, now, instance=election.identity if election else "")
         self._elector = LeaderElector(client, election, now=now) if election is not None else None
         self._health = HealthServer(
@@ -88,7 +100,8 @@ class Manager:
         self._leading: asyncio.Task[None] | None = None
         tracer = tracer or configured_tracer()
         self.controllers = [
-            self._attached(RunningController(one, self.metrics, workers=workers, tracer=tracer)) for one in declared
+            self._attached(RunningController(one, self.metrics, workers=workers, tracer=tracer, resync_s=resync_s))
+            for one in declared
         ]
         if self._elector is not None:
             elector = self._elector
@@ -98,7 +111,7 @@ class Manager:
         declared = running.declared
         views = Views(declared, self.cache)
         for kind, informer in views.informers.items():
-            informer.add_handler(running.handler(kind, views.keys_by_index(declared.for_.kind)))
+            running.follow(informer, kind, views.keys_by_index(declared.for_.kind))
         gate = self._elector if declared.needs_leader else None
         running.attach(
             Performer(

@@ -26,6 +26,7 @@ from attractor.workqueue import QueueShutDown
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Callable, Iterable
 
+    from attractor.cache import Informer
     from attractor.cache.handlers import InformerEvent
     from attractor.objects.gvk import Key
     from attractor.objects.resource import Resource
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from attractor.runtime.tracing import Tracer
 
 
+RESYNC_S = 36_000.0
+"""How often everything is reconciled again, changed or not: every ten hours, as in controller-runtime."""
 _RESULTS = {"done": "success", "later": "requeue_after", "backoff": "requeue"}
 """How metrics call what follows."""
 
@@ -47,9 +50,18 @@ class RunningController:
     """One controller in one process; its owner runs ``run()`` in a task group and calls ``stop()``."""
 
     def __init__(
-        self, declared: Controller, metrics: Metrics, *, workers: int | None = None, tracer: Tracer | None = None
+        self,
+        declared: Controller,
+        metrics: Metrics,
+        *,
+        workers: int | None = None,
+        tracer: Tracer | None = None,
+        resync_s: float | None = RESYNC_S,
     ) -> None:
         self.declared = declared
+        self._resync_s = resync_s
+        self._tell_again: list[Callable[[], None]] = []
+        """For each informer, how to hear of everything it has as at the start."""
         self._metrics = metrics
         self._workers = workers or declared.workers
         self._tracer = tracer
@@ -76,6 +88,14 @@ class RunningController:
         """Say who answers the effects; once, before ``run``."""
         self._performer = performer
 
+    def follow(
+        self, informer: Informer[Any], kind: type[Resource], keys_by_index: Callable[[str, str], Iterable[Key]]
+    ) -> None:
+        """Reconcile what every change of a kind concerns, and now and then everything again."""
+        handle = self.handler(kind, keys_by_index)
+        informer.add_handler(handle)
+        self._tell_again.append(lambda: informer.tell(handle))
+
     def handler(
         self, kind: type[Resource], keys_by_index: Callable[[str, str], Iterable[Key]]
     ) -> Callable[[InformerEvent[Any]], None]:
@@ -97,7 +117,9 @@ class RunningController:
         """Reconcile until ``stop`` was called and what was running is finished."""
         async with asyncio.TaskGroup() as group:
             helpers = [group.create_task(self.background.run())]
-            helpers += [group.create_task(self._follow(source)) for source in self.declared.sources]
+            helpers += [group.create_task(self._receive(source)) for source in self.declared.sources]
+            if self._resync_s is not None:
+                helpers.append(group.create_task(self._resync(self._resync_s)))
             async with asyncio.TaskGroup() as workers:
                 for _ in range(self._workers):
                     workers.create_task(self._work())
@@ -111,9 +133,19 @@ class RunningController:
         self.scheduled.close()
         self.queue.shut_down()
 
-    async def _follow(self, source: AsyncIterable[Key]) -> None:
+    async def _receive(self, source: AsyncIterable[Key]) -> None:
         async for key in source:
             self.queue.add(key)
+
+    async def _resync(self, period_s: float) -> None:
+        """Every so often, reconcile all objects as after a start, behind those that change now.
+
+        It heals what no event tells of: somebody's change of an outside system, or a mistake in a map function.
+        """
+        while True:
+            await asyncio.sleep(period_s)
+            for tell in self._tell_again:
+                tell()
 
     async def _work(self) -> None:
         name = self.declared.name

@@ -1,14 +1,15 @@
 """``Views``: the cached kinds of one controller, in the shared cache.
 
 A kind that the controller declares (``for_``, ``owns``, ``watches``, ``indexes``) is read from the cache; any other is
-read from the server, so that nothing is watched, and no right to watch is needed, that was not declared.
+read from the server, so that nothing is watched, and no right to watch is needed, that was not declared. So is one of
+which only the metadata is watched.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attractor.cache import Scope
+from attractor.client.kinds import MetadataOnly
 from attractor.objects.resource import Resource
 from attractor.runtime.fieldlogger import FieldLogger
 
@@ -27,11 +28,16 @@ class Views:
 
     def __init__(self, declared: Controller, cache: Cache) -> None:
         self._name = declared.name
-        self._informers: dict[Any, Informer[Any]] = {
-            # A cache of one namespace still sees all of what lives in none.
-            kind: cache.informer(kind, None if kind.resource_info.namespaced else Scope())
+        partial = declared.metadata_kinds
+        self.informers: dict[type[Resource], Informer[Any]] = {
+            kind: cache.informer(MetadataOnly(kind)) if kind in partial else cache.informer(kind)
             for kind in declared.kinds
         }
+        """The informer of each declared kind."""
+        self._informers: dict[Any, Informer[Any]] = {
+            kind: informer for kind, informer in self.informers.items() if kind not in partial
+        }
+        """Those that have whole objects."""
         self._log = FieldLogger(f"attractor.controller.{declared.name}", {"controller": declared.name})
         for index in declared.indexes:
             self._informers[index.kind].add_index(self._own(index.name), self._safe(index))
@@ -51,19 +57,13 @@ class Views:
 
         return values
 
-    @property
-    def informers(self) -> dict[type[Resource], Informer[Any]]:
-        """The informer of each declared kind."""
-        return self._informers
-
     def follows(self, kind: Any) -> bool:
-        """Whether this kind is cached."""
+        """Whether objects of this kind are cached, as a whole."""
         return kind in self._informers
 
-    async def get(self, kind: type[R], key: Key) -> R:
-        """One object, never older than this process's last write of it; raises ``NotFound``."""
-        found: R = await self._informers[kind].get(key)
-        return found
+    def informer(self, kind: Any) -> Informer[Any] | None:
+        """The informer that has whole objects of a kind, if there is one."""
+        return self._informers.get(kind)
 
     async def list(
         self, kind: type[R], namespace: str = "", *, labels: str = "", index: tuple[str, str] | None = None

@@ -1,0 +1,98 @@
+"""Tests marked ``any_cluster`` run against the cluster of a kubeconfig, too: ``pytest --kubeconfig ~/.kube/config``.
+
+They use namespaces of their own, rely on nothing that another controller of that cluster might put there, and are
+cleaned up after at the end of the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from attractor.client import Client, load_kubeconfig
+from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
+from attractor.objects.builtin.core_v1 import Namespace
+from attractor.objects.errors import AlreadyExists, Conflict, NotFound
+from attractor.objects.resource import ObjectMeta
+from attractor.testing import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pytest
+
+    from attractor.client import ClientConfig
+    from attractor.objects.resource import Resource
+
+PATIENCE_S = 60.0
+KUBECONFIG = "kubeconfig"
+"""The way to a cluster that somebody else runs, in the place of those that the tests make."""
+
+
+def given_config(config: pytest.Config) -> ClientConfig | None:
+    """The cluster that ``--kubeconfig`` names."""
+    path = config.getoption("--kubeconfig")
+    return None if path is None else load_kubeconfig(path, context=config.getoption("--kube-context"))
+
+
+def ways(config: pytest.Config, own: Sequence[str]) -> Sequence[str]:
+    """How tests reach a cluster: in the ways that they bring, or through the kubeconfig that was given."""
+    return own if config.getoption("--kubeconfig") is None else (KUBECONFIG,)
+
+
+class Leftovers:
+    """What tests have put into a cluster that outlives them."""
+
+    def __init__(self, config: ClientConfig | None) -> None:
+        self._config = config
+        self._made: dict[tuple[type[Resource], str], None] = {}
+
+    def note(self, kind: type[Resource], name: str) -> None:
+        """Remove this cluster-scoped object in the end."""
+        self._made[kind, name] = None
+
+    def remove(self) -> None:
+        """Remove everything and wait until it is gone; clusters that the tests made themselves are gone already."""
+        if self._config is not None:
+            asyncio.run(self._remove(self._config))
+
+    async def _remove(self, config: ClientConfig) -> None:
+        async with Client.connect(config) as client:
+            for kind, name in reversed(self._made):
+                try:
+                    await client.delete(kind, ("", name))
+                except (NotFound, Conflict):
+                    continue
+            for kind, name in self._made:
+                await eventually(lambda kind=kind, name=name: _is_gone(client, kind, name), within_s=PATIENCE_S)  # type: ignore[misc]
+
+
+async def _is_gone(client: Client, kind: type[Resource], name: str) -> bool:
+    try:
+        await client.get(kind, ("", name))
+    except NotFound:
+        return True
+    return False
+
+
+async def own_namespace(client: Client, leftovers: Leftovers) -> str:
+    """A new namespace for one test."""
+    made = await client.create(Namespace(metadata=ObjectMeta(name=f"attractor-test-{secrets.token_hex(4)}")))
+    leftovers.note(Namespace, made.metadata.name)
+    return made.metadata.name
+
+
+async def installed(client: Client, kind: type[Resource], leftovers: Leftovers) -> None:
+    """Have a custom kind served."""
+    definition = CustomResourceDefinition.from_dict(kind.crd())
+    leftovers.note(CustomResourceDefinition, definition.metadata.name)
+    with suppress(AlreadyExists):
+        await client.create(definition)
+
+    async def is_served() -> bool:
+        await client.list(kind, limit=1)
+        return True
+
+    await eventually(is_served, within_s=PATIENCE_S)
