@@ -8,10 +8,10 @@ import pytest
 
 from attractor.check import check
 from attractor.check.engines import explore, runs_of
-from attractor.check.errors import Disabled
+from attractor.check.errors import Disabled, SpecError
 from attractor.check.exploration import Settings
 from attractor.check.liveness import Query
-from attractor.check.model import Fairness, Model
+from attractor.check.model import Domain, Fairness, Model
 from attractor.check.properties import Case, Property
 
 if TYPE_CHECKING:
@@ -142,3 +142,54 @@ def test_shortest_runs_go_through_allowed_states_only(engine: dict[str, Any]) ->
     assert all(still[index] for index in path)
     nowhere = bytearray(count)
     assert runs.shortest(Query(still, still), nowhere) is None
+
+
+class Fifo:
+    """A queue of ``size`` places that is shifted without being looked at; ``copies`` False: by reading and writing."""
+
+    def __init__(self, size: int, *, copies: bool) -> None:
+        self.model = model = Model("fifo")
+        domain = Domain("place")
+        self.places = [model.add_slot("place", None, key=n, keyed=True, domain=domain) for n in range(size)]
+        self.seen = model.add_slot("seen", None, domain=domain)
+        model.add_initial({})
+        model.add_actions("push", self.push, [(("letter", letter),) for letter in "abc"])
+        model.add_actions("shift", self.shift)
+        self.copies = copies
+
+    def push(self, view: Execution, letter: Any) -> None:
+        view.write(self.places[-1], str(letter))
+
+    def shift(self, view: Execution) -> None:
+        for to, source in zip([self.seen, *self.places], self.places, strict=False):
+            if self.copies:
+                view.copy(to, source)
+            else:
+                view.write(to, view.read(source))
+        view.write(self.places[-1], None)
+        if view.read(self.seen) == "c":  # reading a copy looks at what was copied
+            view.write(self.seen, "a")
+
+    def compile(self) -> Model:
+        return self.model
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_copying_a_slot_is_reading_and_writing_it_with_fewer_executions(engine: dict[str, Any]) -> None:
+    copied, written = check(Fifo(3, copies=True), **engine), check(Fifo(3, copies=False), **engine)
+    assert (copied.distinct, copied.generated) == (written.distinct, written.generated) == (4**3 * 3, 1 + 4**3 * 3 * 4)
+    executed = {
+        name: {each.name: each.executed for each in verdict.coverage}["shift"]
+        for name, verdict in (("copied", copied), ("written", written))
+    }
+    assert executed["copied"] == 4
+    assert executed["written"] == 4**3
+
+
+def test_copying_between_slots_of_different_domains_is_refused() -> None:
+    model = Model("domains")
+    one, other = model.add_slot("one", 0), model.add_slot("other", 0)
+    model.add_initial({})
+    model.add_actions("mix", lambda view: view.copy(one, other))
+    with pytest.raises(SpecError, match="mix copies other to one, which has another domain"):
+        explore(model, Settings(), "python")

@@ -149,6 +149,30 @@ async def test_a_transaction_that_conflicts_with_a_failed_one_is_judged_by_what_
     await store.aclose()
 
 
+async def test_a_draft_shows_writes_on_their_way_and_settles_when_they_are_durable(path: Path) -> None:
+    store = SqliteStore(path)
+    first = asyncio.create_task(store.commit({"a": 0}, puts={"a": b"1"}))
+    await asyncio.sleep(0)
+    draft = await store.draft()
+    assert [entry.value for entry in draft.range("")] == [b"1"]
+    assert not store.snapshot_nowait().range("")
+    assert await store.settled(draft)
+    assert store.revision == draft.revision == first.result()
+    await store.aclose()
+
+
+async def test_a_draft_that_shows_a_write_that_failed_never_was(path: Path) -> None:
+    store = SqliteStore(path)
+    first = await store.commit({}, puts={"a": b"1"})
+    store._file._db.pragma("max_page_count", store._file._db.pragma("page_count"))
+    doomed = asyncio.create_task(store.commit({"a": first}, puts={"a": bytes(90_000)}))
+    await asyncio.sleep(0)
+    assert not await store.settled(await store.draft())
+    assert isinstance(doomed.exception(), StoreFull)
+    assert await store.draft() is store.snapshot_nowait()
+    await store.aclose()
+
+
 async def test_an_input_output_error_refuses_writes_until_it_is_over(path: Path) -> None:
     store = SqliteStore(path)
     first = await store.commit({}, puts={"a": b"1"})

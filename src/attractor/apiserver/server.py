@@ -3,6 +3,9 @@
 When the core needs a webhook's answer (``outside`` tells how it says so), the driver awaits it and runs the core again,
 on a snapshot taken afterwards: a webhook that reads from this server reads nothing older than what it is asked about.
 
+Reads are answered from what is durable. A write rests on the store's draft, so that writers of one object queue up
+behind each other instead of losing to each other; whatever it answers, it answers once what it saw is durable.
+
 Nothing here decides what a request means. A driver (sockets, in-process clients) awaits ``Server``; a caller without
 an event loop runs ``Core`` on a transaction itself.
 """
@@ -35,6 +38,9 @@ T = TypeVar("T")
 MAX_ATTEMPTS = 100
 """How often a write is run again when other writers keep being faster; each loss means that another one won."""
 
+_READS = frozenset({"GET", "HEAD", "get", "list", "watch"})
+"""Methods and verbs that are answered from what is durable; all others may rest on writes that are on their way."""
+
 FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
@@ -59,13 +65,13 @@ class Server:
     async def handle(self, request: Request) -> Response:
         """Answer a request; every refusal is an answer with its Status."""
         try:
-            return await self._run(lambda txn: self.core.handle(request, txn))
+            return await self._run(lambda txn: self.core.handle(request, txn), is_read=request.method in _READS)
         except ApiError as error:
             return refusal(error)
 
     async def perform(self, op: Operation) -> Response:
         """Carry out an operation; raises ``ApiError``."""
-        return await self._run(lambda txn: self.core.execute(op, txn))
+        return await self._run(lambda txn: self.core.execute(op, txn), is_read=op.verb in _READS)
 
     def transaction(self, snapshot: Snapshot) -> Transaction:
         """A fresh transaction on a snapshot of this server's store."""
@@ -80,12 +86,15 @@ class Server:
             except NeedsAnswers as needs:
                 await consultation.answer(needs)
 
-    async def _run(self, attempt: Callable[[Transaction], Response]) -> Response:
+    async def _run(self, attempt: Callable[[Transaction], Response], *, is_read: bool) -> Response:
         consultation: _Consultation | None = None
+        store = self.store
         try:
             for _ in range(MAX_ATTEMPTS):
-                snapshot = await self.store.snapshot()
-                txn = self.transaction(snapshot) if consultation is None else consultation.transaction(snapshot)
+                if consultation is not None:
+                    txn = consultation.transaction(await store.snapshot())
+                else:
+                    txn = self.transaction(await (store.snapshot() if is_read else store.draft()))
                 try:
                     response = attempt(txn)
                 except NeedsAnswers as needs:
@@ -94,10 +103,16 @@ class Server:
                     else:
                         await consultation.answer(needs)
                     continue
+                except ApiError:
+                    if is_read or await store.settled(txn.snapshot):
+                        raise
+                    continue
                 if not txn.is_dirty:
-                    return response
+                    if is_read or await store.settled(txn.snapshot):
+                        return response
+                    continue
                 try:
-                    revision = await self.store.commit(txn.compares, puts=txn.puts, deletes=txn.deletes)
+                    revision = await store.commit(txn.compares, puts=txn.puts, deletes=txn.deletes)
                 except Stale:
                     continue
                 if _touches_definitions(txn.puts):

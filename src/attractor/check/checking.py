@@ -79,7 +79,7 @@ def check(
         memory_bytes=memory_bytes,
         symmetry=symmetry and bool(model.symmetries),
         reduction=reduction,
-        deadlock=deadlock,
+        deadlock=deadlock and not model.is_composed,
         stop_at_first=stop_at_first,
         properties=frozenset(wanted),
         on_progress=on_progress,
@@ -156,7 +156,7 @@ class Judgement:
         audit(exploration)
         tracer = Tracer(exploration, self.title)
         answers = [self._safety(number, exploration, tracer) for number in self.wanted if not self._live(number)]
-        if self.settings.deadlock:
+        if self.settings.deadlock and not self.model.is_composed:
             answers.insert(0, self._deadlock(exploration, tracer))
         live = [number for number in self.wanted if self._live(number)]
         if live:
@@ -225,7 +225,7 @@ class Judgement:
             return [PropertyVerdict(p.name, p.kind, "inconclusive") for p in (self.model.properties[n] for n in live)]
         runs = runs_of(exploration)
         idle = set(range(len(self.model.fairness))) - runs.ever_enabled()
-        for number in sorted(idle):
+        for number in sorted(idle) if not self.model.is_composed else ():
             condition = self.model.fairness[number]
             kind = "strong" if condition.strong else "weak"
             self.warnings.append(
@@ -234,7 +234,7 @@ class Judgement:
         return [Promise(self.model.properties[n], exploration, runs, self.title).verdict() for n in live]
 
     def _warn_of_idle_actions(self, exploration: Exploration) -> None:
-        if exploration.bound:
+        if exploration.bound or self.model.is_composed:
             return
         taken: dict[str, int] = {}
         for action, count in zip(self.model.actions, exploration.counts.taken, strict=True):

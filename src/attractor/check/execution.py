@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from attractor.check.errors import Disabled, SharingLost, SpecError, author_line
-from attractor.check.model import AFTER, CHOICE, DERIVED, Instance, Model, State
+from attractor.check.model import AFTER, CHOICE, COPY, DERIVED, Instance, Model, Slot, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -73,7 +73,10 @@ for _operation in _WAYS_TO_LOOK:
 class Execution:
     """The view that a routine runs against: reads are recorded, writes are held back, choices follow a script."""
 
-    __slots__ = ("_after", "_instance", "_model", "_script", "_state", "_values", "chosen", "path", "writes")
+    __slots__ = (
+        *("_after", "_copied", "_instance", "_model", "_script", "_seen", "_state", "_values"),
+        *("chosen", "path", "writes"),
+    )
 
     def __init__(
         self, model: Model, instance: Instance, state: State, after: State | None, script: Sequence[int] = ()
@@ -83,15 +86,23 @@ class Execution:
         self._state = state
         self._after: State = after or ()
         self._script = script
+        self._seen: dict[int, Any] = {}
         self._values: dict[int, Any] = {}
+        self._copied: dict[int, int] = {}
         self.path: list[tuple[int, int]] = []
         self.chosen: list[Any] = []
         self.writes: dict[int, int] = {}
 
     def read(self, ref: int) -> Any:
         """The value behind ``ref``: this step's own write if there was one, otherwise the state's."""
-        if ref in self._values:
-            return self._values[ref]
+        if ref not in self._values:
+            self._values[ref] = self._before(self._copied.get(ref, ref))
+        return self._values[ref]
+
+    def _before(self, ref: int) -> Any:
+        """The value that the state before this step holds; the path notes it."""
+        if ref in self._seen:
+            return self._seen[ref]
         routine = self._instance.routine
         real = ref
         if ref < 0:
@@ -107,11 +118,32 @@ class Execution:
             number = vector[slot.index] if slot.index < len(vector) else slot.default
             value = slot.domain.values[number]
         self.path.append((ref, number))
-        self._values[ref] = value
+        self._seen[ref] = value
         return value
 
     def write(self, ref: int, value: Any) -> None:
         """Set ``ref`` in the state after this step."""
+        self.writes[ref] = self._slot(ref).domain.intern(value)
+        self._values[ref] = value
+        self._copied.pop(ref, None)
+
+    def copy(self, ref: int, source: int) -> None:
+        """Set ``ref`` to what ``source`` holds, without looking: the step is then the same for every value there.
+
+        The two slots must share a domain.
+        """
+        if source in self._values:
+            self.write(ref, self._values[source])
+            return
+        source = self._copied.get(source, source)
+        slot, other = self._slot(ref), self._slot(source)
+        if slot.domain is not other.domain:
+            raise SpecError(f"{self._instance.name} copies {other.name} to {slot.name}, which has another domain")
+        self.writes[ref] = COPY | other.index
+        self._copied[ref] = source
+
+    def _slot(self, ref: int) -> Slot:
+        """The slot behind a reference that may be written."""
         routine = self._instance.routine
         if ref < 0:
             real = self._instance.binding[-1 - ref]
@@ -121,8 +153,7 @@ class Execution:
             real = ref
         if real >= AFTER:
             raise SpecError(f"{author_line()}: {self._instance.name} may only look at the state, not change it")
-        self.writes[ref] = self._model.slots[real].domain.intern(value)
-        self._values[ref] = value
+        return self._model.slots[real]
 
     def has_written(self) -> bool:
         """Whether this step wrote anything so far."""
@@ -252,5 +283,5 @@ def apply(writes: Writes, binding: Sequence[int], state: State) -> State:
     """The state after ``writes``; ``state`` must have every slot that they name."""
     after = list(state)
     for ref, value in writes:
-        after[binding[-1 - ref] if ref < 0 else ref] = value
+        after[binding[-1 - ref] if ref < 0 else ref] = state[value ^ COPY] if value & COPY else value
     return tuple(after)

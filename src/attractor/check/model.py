@@ -5,6 +5,8 @@ a number. An *instance* is an action or predicate with its parameters filled in;
 function of a view. Instances of one routine may share what is remembered of it: the routine then reads "my own slot"
 through a *virtual* reference, which each instance binds to a real one.
 
+A step writes a value, or copies what another slot of the same domain holds (``COPY`` and the slot's index).
+
 References are integers: a slot's index, possibly with ``AFTER`` (the slot in the state after a step), or ``DERIVED``
 and the index of a predicate whose value is read as if it were a slot; a negative reference ``-1 - i`` is the
 instance's ``binding[i]``.
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 AFTER = 1 << 24
 DERIVED = 1 << 25
 CHOICE = 1 << 26
+COPY = 1 << 30
 
 State = tuple[int, ...]
 Arguments = tuple[tuple[str, Any], ...]
@@ -155,6 +158,8 @@ class Model:
         self.symmetries: list[Symmetry] = []
         self.properties: list[Property] = []
         self.applied: set[str] = set()
+        self.is_composed = False
+        """Whether a program put it together: it may come to rest anywhere, and steps never taken are no slip."""
         self.within: dict[str, None] = {}
         """Within what bounds a verdict is complete, in words; bounds may show themselves while exploring."""
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.check import PropertyVerdict, SpecError, Verdict, check, simulate
 from attractor.check.graphs import FORMATS, GraphTooLarge, draw
+from attractor.check.story.artefact import Written, save
 from attractor.check.tracefiles import save_traces
+from attractor.check.world import World
 from attractor.cli import report
 from attractor.cli.progress import Meter
 from attractor.cli.specs import close, load
@@ -102,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
             verdict = _interrupted(spec, args, meter)
         finally:
             line.clear()
-        _print(verdict, args)
+        _print(verdict, spec, args)
         return EXIT[verdict.verdict]
     return guard.code
 
@@ -154,22 +156,24 @@ def _interrupted(spec: Checkable, args: argparse.Namespace, meter: Meter) -> Ver
     )
 
 
-def _print(verdict: Verdict, args: argparse.Namespace) -> None:
+def _print(verdict: Verdict, spec: Checkable, args: argparse.Namespace) -> None:
     if args.json:
         data = verdict.to_json()
         if args.coverage:
             data["coverage"] = [vars(each) for each in verdict.coverage]
         if args.trace_dir:
-            _saved(verdict, args.trace_dir)
+            _saved(verdict, spec, args.trace_dir, args)
         say([json.dumps(data, ensure_ascii=False)])
         return
-    traces = _saved(verdict, args.trace_dir or Path("traces"))
+    traces = _saved(verdict, spec, args.trace_dir or Path("traces"), args)
     say(report.lines(verdict, Paint(sys.stdout), traces, coverage=args.coverage))
 
 
-def _saved(verdict: Verdict, folder: Path) -> dict[str, Path]:
+def _saved(verdict: Verdict, spec: Checkable, folder: Path, args: argparse.Namespace) -> dict[str, Path | Written]:
     try:
-        return save_traces(verdict, folder)
+        if isinstance(spec, World):
+            return {**save(verdict, spec, folder, target=args.target, constants=args.constants)}
+        return {**save_traces(verdict, folder)}
     except OSError as problem:
         reason = f"traces cannot be written to {folder}: {problem.strerror}"
         raise UsageError(reason, "choose another --trace-dir") from None

@@ -7,12 +7,12 @@ import sys
 from typing import TYPE_CHECKING
 
 import attractor
-from attractor.cli import check, demo, manifests, replay, run, serve, tla
+from attractor.cli import check, demo, edge, manifests, replay, run, serve, tla, trace_to_test
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-ROOMS = (demo, run, serve, manifests, check, replay, tla)
+ROOMS = (demo, run, serve, manifests, check, replay, trace_to_test, tla, edge)
 """Each has a ``register(subparsers)`` that adds its subcommands; a subcommand sets ``run`` to its function."""
 
 

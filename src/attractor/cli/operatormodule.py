@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import sys
@@ -13,7 +14,7 @@ from attractor.objects.resource import Resource
 from attractor.runtime.controller import BuilderError, Controller
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
     from types import ModuleType
 
 HELP = "a module or a file, such as my.operator or operator.py, and a controller in it, such as operator.py:pairs"
@@ -37,7 +38,7 @@ class OperatorModule:
     module: ModuleType
     controllers: tuple[Controller, ...]
     externals: Mapping[Any, object]
-    """Outside systems: the module's attribute ``externals``, a dict by protocol class."""
+    """Outside systems: the module's attribute ``externals``, a dict by protocol class; see ``opened``."""
 
     @property
     def kinds(self) -> list[type[Resource]]:
@@ -106,6 +107,18 @@ def _named(module: ModuleType, path: str, name: str) -> tuple[Controller, ...]:
             f"{path}:{name} is no controller", "name a Controller, a list of them, or a function that makes them"
         )
     return found
+
+
+@contextlib.asynccontextmanager
+async def opened(externals: Mapping[Any, object]) -> AsyncIterator[dict[Any, object]]:
+    """Outside systems, ready for use: those that are async context managers are entered, and left at the end."""
+    async with contextlib.AsyncExitStack() as stack:
+        yield {
+            protocol: await stack.enter_async_context(one)
+            if isinstance(one, contextlib.AbstractAsyncContextManager)
+            else one
+            for protocol, one in externals.items()
+        }
 
 
 def need_controllers(loaded: OperatorModule) -> None:

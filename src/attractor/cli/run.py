@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor.cli import serve
-from attractor.cli.operatormodule import HELP, ModuleError, load, need_controllers
+from attractor.cli.operatormodule import HELP, ModuleError, load, need_controllers, opened
 from attractor.runtime.running import RESYNC_S
 
 if TYPE_CHECKING:
@@ -135,12 +135,12 @@ def _refuse(message: str, hint: str) -> int:
 async def _run(args: argparse.Namespace, loaded: OperatorModule) -> None:
     from attractor.runtime import Manager
 
-    async with _client(args, loaded) as client:
+    async with _client(args, loaded) as client, opened(loaded.externals) as externals:
         manager = Manager(
             client,
             loaded.controllers,
             namespace=args.namespace,
-            externals=loaded.externals,
+            externals=externals,
             election=_election(args, loaded),
             health=serve.parse_address(args.health) if args.health else None,
             workers=args.workers,

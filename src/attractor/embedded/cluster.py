@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from attractor.apiserver.admission import Plugin
     from attractor.apiserver.authorization import Authorizer
     from attractor.apiserver.operation import User
     from attractor.apiserver.transaction import Source
@@ -87,8 +88,10 @@ class EmbeddedCluster:
         service_addresses: Mapping[tuple[str, str], tuple[str, int]] | None = None,
         pod_logs: PodLogs | None = None,
         root_ca: str = "",
+        admission: Sequence[Plugin] = (),
     ) -> None:
         self._given = store
+        self._admission = tuple(admission)
         self._controllers = controllers
         self._source = source or SystemSource()
         self.authenticator = authenticator or Authenticator()
@@ -146,7 +149,7 @@ class EmbeddedCluster:
             server = Server(
                 store,
                 self._source,
-                Core((*DEFAULT_CHAIN, EscalationCheck(self._authorizer)), self._reviewer(tokens)),
+                Core((*DEFAULT_CHAIN, EscalationCheck(self._authorizer), *self._admission), self._reviewer(tokens)),
                 webhooks,
             )
             is_fresh = not (await store.snapshot()).count("")

@@ -1,8 +1,8 @@
 """The controllers that a control plane is expected to have, driven inside the server.
 
 What each one does is a planner in ``attractor.apiserver``: from a snapshot to the operations that bring the cluster one
-step further. Here is the loop that drives them: look at every change, and when one concerns a controller, plan and
-perform until nothing is left to do. Level-based: what was missed, refused or overtaken is planned again.
+step further. Here is the loop that drives them: when a change concerns a controller (``lookout``), plan and perform
+until nothing is left to do. Level-based: what was missed, refused or overtaken is planned again.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from attractor.apiserver.namespacecontent import ROOT_CA, plan_root_ca, plan_ser
 from attractor.apiserver.operation import User
 from attractor.apiserver.registry import builtin_kind, served_builtin
 from attractor.apiserver.termination import plan_definitions, plan_namespaces
+from attractor.embedded.lookout import Lookout
 from attractor.objects.errors import ApiError, Conflict, NotFound
-from attractor.store.contract import Compacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("attractor.controllers")
 
-SETTLE_S = 0.005
-"""Changes within this time of the first are planned for together."""
 REST = 4
 """A planner rests so many times as long as its last plan took, so that it never has more than a fifth of the core."""
 RETRY_S = 1.0
@@ -186,37 +184,36 @@ class Controllers:
         self._server = server
         self._root_ca = root_ca
         self._controllers = tuple(one for one in _ALL if one.name in names)
+        self._lookout: Lookout | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
+        self._lookout = Lookout(self._server.store)
         for controller in self._controllers:
-            work = self._run(controller) if controller.period_s is None else self._run_at_intervals(controller)
+            if controller.period_s is None:
+                work = self._run(controller, self._lookout.bell(controller.concerns))
+            else:
+                work = self._run_at_intervals(controller)
             self._tasks.append(asyncio.create_task(work, name=f"controller {controller.name}"))
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._lookout is not None:
+            self._lookout.close()
         for task in self._tasks:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def _run(self, controller: Controller) -> None:
-        """Drive one controller for as long as the store lives; whatever goes wrong, start over."""
-        store = self._server.store
+    async def _run(self, controller: Controller, bell: asyncio.Event) -> None:
+        """Drive one controller: whatever the bell rings for is in the snapshot that is planned for next."""
         while True:
-            snapshot = await store.snapshot()
+            bell.clear()
             took_s = await self._settle(controller)
-            try:
-                async with store.watch("", after=snapshot.revision) as watch:
-                    async for batch in watch:
-                        if any(map(controller.concerns, batch.events)):
-                            await asyncio.sleep(max(SETTLE_S, took_s * REST))
-                            took_s = await self._settle(controller)
-                return
-            except Compacted:
-                continue
+            await bell.wait()
+            await asyncio.sleep(took_s * REST)
 
     async def _run_at_intervals(self, controller: Controller) -> None:
         """Drive a controller that waits for time to pass, not for changes."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
 DNS1123_LABEL_MAX = 63
 DNS1123_SUBDOMAIN_MAX = 253
@@ -178,8 +178,15 @@ def wildcard_dns1123_subdomain(value: str) -> list[str]:
 _is_qualified_name = re.compile(
     rf"(?:(?=[^/]{{1,{DNS1123_SUBDOMAIN_MAX}}}/){_SUBDOMAIN}/)?(?=[^/]{{1,{LABEL_VALUE_MAX}}}\Z){_QUALIFIED}", re.ASCII
 ).fullmatch
-is_config_map_key = re.compile(rf"(?!\.\.)(?!\.\Z)[-._a-zA-Z0-9]{{1,{DNS1123_SUBDOMAIN_MAX}}}", re.ASCII).fullmatch
-"""Whether a key of data is allowed, quickly and without saying why not."""
+_CONFIG_MAP_KEY = rf"(?!\.\.)(?!\.(?:\n|\Z))[-._a-zA-Z0-9]{{1,{DNS1123_SUBDOMAIN_MAX}}}"
+_is_config_map_key = re.compile(_CONFIG_MAP_KEY, re.ASCII).fullmatch
+_is_lines_of_keys = re.compile(rf"{_CONFIG_MAP_KEY}(?:\n{_CONFIG_MAP_KEY})*", re.ASCII).fullmatch
+
+
+def are_config_map_keys(keys: Collection[str]) -> bool:
+    """Whether all keys of data are allowed, told with one match and without saying why not."""
+    text = "\n".join(keys)
+    return not keys or (text.count("\n") == len(keys) - 1 and bool(_is_lines_of_keys(text)))
 
 
 def qualified_name(value: str) -> list[str]:
@@ -217,7 +224,7 @@ def c_identifier(value: str) -> list[str]:
 
 def config_map_key(value: str) -> list[str]:
     """A key of a ConfigMap's or a Secret's data."""
-    if is_config_map_key(value):
+    if _is_config_map_key(value):
         return []
     return _config_key(value) + _climbing(value)
 

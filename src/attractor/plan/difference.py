@@ -63,7 +63,9 @@ def _sides(vertex: Vertex) -> tuple[Any, Any]:
             return before, ABSENT
         case Action.STATUS:
             return {"status": before.get("status", {})}, {"status": vertex.object.to_dict().get("status", {})}
-        case Action.UPDATE | Action.PATCH:
+        case Action.UPDATE:
+            return before, _plain(vertex.object.to_dict())
+        case Action.PATCH:
             assert vertex.before is not None, "what is changed is in the snapshot"
             return before, _plain(overlay(vertex.before, vertex.object).to_dict())
         case Action.NONE:

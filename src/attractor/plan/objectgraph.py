@@ -28,9 +28,9 @@ class Action(StrEnum):
 
     CREATE = "create"
     UPDATE = "update"
-    """Written as a whole, only if it is still the one that was read."""
+    """Written exactly as it should be, only if it is still the one that was read."""
     PATCH = "patch"
-    """Changed where it differs, whatever else has changed, only if it is still this very object (its uid)."""
+    """The desired fields laid over it, whatever else has changed, only if it is still this very object (its uid)."""
     DELETE = "delete"
     STATUS = "status"
     NONE = "none"

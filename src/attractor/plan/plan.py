@@ -221,7 +221,7 @@ def effect_of(vertex: Vertex) -> Effect[Any]:
         case Action.PATCH:
             return effects.Patch(*vertex.ref, patch_of(vertex))
         case Action.UPDATE:
-            return effects.Update(overlay(_before(vertex), vertex.object))
+            return effects.Update(_whole(vertex))
         case Action.DELETE:
             return effects.Delete(*vertex.ref, uid=_before(vertex).metadata.uid)
         case Action.STATUS:
@@ -235,6 +235,13 @@ def patch_of(vertex: Vertex) -> JsonObject:
     before = _before(vertex)
     body = cast("JsonObject", merge_patch_between(before.to_dict(), overlay(before, vertex.object).to_dict()))
     return {**body, "metadata": {**(body.get("metadata") or {}), "uid": before.metadata.uid}}
+
+
+def _whole(vertex: Vertex) -> Resource:
+    """The object exactly as it should be, guarded by the version and the uid of the one that was read."""
+    before, whole = _before(vertex), vertex.object.deep_copy()
+    whole.metadata.resource_version, whole.metadata.uid = before.metadata.resource_version, before.metadata.uid
+    return whole
 
 
 def _status_patch(vertex: Vertex) -> Effect[Any]:

@@ -155,6 +155,21 @@ class Store(Protocol):
         """Linearizable: shows every write that anyone had acknowledged before the call."""
         ...
 
+    async def draft(self) -> Snapshot:
+        """What a write may rest on: ``snapshot``, and on top of it the writes of this process that are on their way.
+
+        A write planned on it follows them instead of losing to them. They may still fail, so whoever answers from a
+        draft without writing anything asks ``settled`` first.
+        """
+        ...
+
+    async def settled(self, draft: Snapshot) -> bool:
+        """Wait until all that a draft shows is durable; False when some of it failed, so that the draft never was.
+
+        To be asked in the step of the event loop in which the draft was taken.
+        """
+        ...
+
     def snapshot_nowait(self) -> Snapshot:
         """What this process knows now; on a shared engine it may lag behind other processes."""
         ...

@@ -11,6 +11,7 @@ from attractor.store.watching import Subscriptions, Watcher
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from attractor.store.contract import Snapshot
     from attractor.store.mvcc import Commit, View
 
 
@@ -38,6 +39,14 @@ class LocalStore:
     async def snapshot(self) -> View:
         """Linearizable: shows every write that anyone had acknowledged before the call."""
         return self._mvcc.head
+
+    async def draft(self) -> View:
+        """What a write may rest on; an engine that shows nothing before it is durable answers a snapshot."""
+        return await self.snapshot()
+
+    async def settled(self, draft: Snapshot) -> bool:
+        """Whether all that a draft shows is durable."""
+        return True
 
     def snapshot_nowait(self) -> View:
         """What this process knows now."""

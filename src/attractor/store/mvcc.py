@@ -67,7 +67,7 @@ class View:
         events = []
         check_transaction(puts, deletes)
         for key, value in puts.items():
-            before = entries.get(key)
+            before = None if compares.get(key) == 0 else entries.get(key)
             entries = entries.set(key, Entry(key, value, revision, before.created if before else revision))
             events.append(Event(revision, key, value, before))
         for key in deletes:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from os import PathLike
 
-    from attractor.store.mvcc import Commit
+    from attractor.store.contract import Snapshot
+    from attractor.store.mvcc import Commit, View
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +69,8 @@ class SqliteStore(LocalStore):
         """Whether ``_start_group`` is about to run, or a group is under way and will run it."""
         self._settling: list[asyncio.Future[None]] = []
         """Those who wait for any group to end, well or not."""
+        self._failures = 0
+        """How many groups have failed; each took the head back."""
         self._folding_to = self._mvcc.compacted
         """Rows of the log below this revision serve nobody any more."""
         self._died = StoreUnavailable(f"{self._path}: the writer thread has died; open the store anew")
@@ -98,6 +101,17 @@ class SqliteStore(LocalStore):
             if self._head is self._mvcc.head:
                 return commit.revision
             await self._settled()
+
+    async def draft(self) -> View:
+        """The newest planned view: what is durable, and the writes on their way."""
+        return self._head
+
+    async def settled(self, draft: Snapshot) -> bool:
+        """Wait until all that a draft shows is durable; False when some of it failed."""
+        failures = self._failures
+        while draft.revision > self.revision and failures == self._failures:
+            await self._settled()
+        return failures == self._failures
 
     async def compact(self, revision: int) -> None:
         """Forget history below that revision; the newest state is always kept."""
@@ -166,6 +180,7 @@ class SqliteStore(LocalStore):
                     waiting.done.set_result(None)
         else:
             self._head = self._mvcc.head
+            self._failures += 1
             # Those in the queue planned on writes that have failed.
             group, self._queue = group + self._queue, []
             for waiting in group:

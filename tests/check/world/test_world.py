@@ -45,7 +45,7 @@ def test_a_controller_that_looks_at_both_is_right_whatever_happens(
 
 @pytest.mark.parametrize(
     ("faults", "users", "steps"),
-    [(Faults(crash=1), (), 12), (Faults(lost_answer=1), (), 11), (Faults(), (EDIT,), 13)],
+    [(Faults(crash=1), (), 12), (Faults(lost_answer=1), (), 11), (Faults(), (EDIT,), 14)],
 )
 def test_a_controller_that_stops_at_the_first_child_falls_to_one_fault(
     faults: Faults, users: tuple[User, ...], steps: int

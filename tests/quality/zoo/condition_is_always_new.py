@@ -4,8 +4,9 @@ Every reconcile writes a new time, and every write is a reason to reconcile. See
 stackabletech/operator-rs#1032 and rabbitmq/messaging-topology-operator#251, among many.
 """
 
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, tell
+from attractor.check.world import World
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import App, app, tell
 
 
 @controller(for_=App)
@@ -22,3 +23,7 @@ async def fixed(ctx: Context, key: Key) -> None:
     if app is not None and app.status.value != "ready":
         now = await ctx.now()
         await tell(ctx, app, value="ready", at=now.isoformat())
+
+
+def world(declared: Controller = buggy) -> World:
+    return World([declared], [app()])

@@ -6,6 +6,7 @@ from attractor import Context, Key, ObjectMeta, Result, controller
 from attractor.client import AnswerLost
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
+from attractor.objects.resource.metadata import OwnerReference
 from attractor.runtime.effects import Create, Get
 from attractor.testing.directed import Departed, DirectedRuntime
 from attractor.testing.virtualtime import VirtualTime
@@ -41,90 +42,112 @@ def directed() -> DirectedRuntime:
 async def test_nothing_happens_until_it_is_told_to() -> None:
     async with directed() as on:
         await on.start("h")
+        with pytest.raises(Departed, match="no key waits"):
+            await on.begin("h", "copies")
+        await on.list("h", ConfigMap)
+        assert await on.begin("h", "copies") == A
+        assert isinstance(on.asks("h", "copies", A), Get)
+        assert await on.go_on("h", "copies", A) == ()
+        await on.go_on("h", "copies", A)
+        assert isinstance(on.asks("h", "copies", A), Create)
         assert len(await on.objects(ConfigMap)) == 1
-        assert await on.begin("h", "copies", 0) == A
-        assert isinstance(on.asks("h", "copies", 0), Get)
-        await on.step("h", "copies", 0)
-        await on.step("h", "copies", 0)
-        assert isinstance(on.asks("h", "copies", 0), Create)
-        assert len(await on.objects(ConfigMap)) == 1
-        done = await on.perform("h", "copies", 0)
+        (done,) = await on.go_on("h", "copies", A)
         assert done.response is not None
         assert done.response.code == 201
         assert [one["metadata"]["name"] for one in await on.objects(ConfigMap)] == ["a", "a-copy"]
-        assert on.asks("h", "copies", 0) is None
+        with pytest.raises(Departed, match="copies on h does not reconcile default/a"):
+            on.asks("h", "copies", A)
         assert on.undelivered("h", ConfigMap) == 1
-        await on.step("h", "copies", 0)
         assert (await on.deliver("h", ConfigMap))["type"] == "ADDED"
-        assert await on.begin("h", "copies", 1) == Key("default", "a-copy")
+        assert await on.begin("h", "copies") == Key("default", "a-copy")
 
 
 async def test_a_lost_answer_is_written_and_its_timer_fires_when_told() -> None:
     async with directed() as on:
         await on.start("h")
-        await on.begin("h", "copies", 0)
-        await on.step("h", "copies", 0)
-        await on.step("h", "copies", 0)
-        await on.perform("h", "copies", 0, "answer lost")
+        await on.list("h", ConfigMap)
+        await on.begin("h", "copies")
+        await on.go_on("h", "copies", A)
+        await on.go_on("h", "copies", A)
+        await on.go_on("h", "copies", A, "answer lost")
         assert len(await on.objects(ConfigMap)) == 2
-        await on.step("h", "copies", 0)
         with pytest.raises(Departed, match="no key waits"):
-            await on.begin("h", "copies", 0)
+            await on.begin("h", "copies")
         await on.fire("h", "copies", A)
-        assert await on.begin("h", "copies", 0) == A
-        await on.step("h", "copies", 0)
-        await on.step("h", "copies", 0)
-        resolving = on.sends("h", "copies", 0)
-        assert resolving is not None, "what the lost answer left in doubt is asked of the server"
-        assert resolving.method == "GET"
+        assert await on.begin("h", "copies") == A
+        await on.go_on("h", "copies", A)
+        (resolved,) = await on.go_on("h", "copies", A)
+        assert resolved.request.method == "GET", "what the lost answer left in doubt is asked of the server"
 
 
 async def test_what_a_crashed_host_had_sent_may_arrive_after_its_successor_has_listed() -> None:
     async with directed() as on:
         await on.start("h")
-        await on.begin("h", "copies", 0)
-        for _ in range(3):
-            await on.step("h", "copies", 0)
-        assert on.sends("h", "copies", 0) is not None
+        await on.list("h", ConfigMap)
+        await on.begin("h", "copies")
+        await on.go_on("h", "copies", A)
+        await on.go_on("h", "copies", A)
+        assert (await on.send_only("h", "copies", A)).method == "POST"
         await on.crash("h")
         await on.start("h")
-        assert await on.begin("h", "copies", 0) == A
+        await on.list("h", ConfigMap)
+        assert await on.begin("h", "copies") == A
         arrived = await on.arrive("h")
         assert arrived.response is not None
         assert arrived.response.code == 201
-        await on.step("h", "copies", 0)
-        await on.step("h", "copies", 0)
-        done = await on.perform("h", "copies", 0)
+        await on.go_on("h", "copies", A)
+        await on.go_on("h", "copies", A)
+        (done,) = await on.go_on("h", "copies", A)
         assert done.response is not None
         assert done.response.code == 409
 
 
-async def test_a_watch_that_is_gone_is_listed_again_without_what_was_on_its_way() -> None:
+async def test_a_closed_watch_is_listed_again_without_what_was_on_its_way() -> None:
     async with directed() as on:
         await on.start("h")
+        await on.list("h", ConfigMap)
         await on.client.create(config_map("b"))
         await on.client.create(config_map("c"))
-        await on.clock.quiet()
+        await on.quiet()
         assert on.undelivered("h", ConfigMap) == 2
-        await on.relist("h", ConfigMap)
-        assert on.undelivered("h", ConfigMap) == 0
+        await on.close_watch("h", ConfigMap)
+        with pytest.raises(Departed, match="h does not watch configmaps"):
+            await on.deliver("h", ConfigMap)
+        await on.list("h", ConfigMap)
         with pytest.raises(Departed, match="no event of ConfigMap is on its way to h"):
             await on.deliver("h", ConfigMap)
-        keys = [await on.begin("h", "copies", 0), await on.begin("h", "copies", 1)]
+        keys = [await on.begin("h", "copies"), await on.begin("h", "copies")]
         assert keys == [Key("default", "b"), Key("default", "c")]
+        with pytest.raises(Departed, match="all of them are busy"):
+            await on.begin("h", "copies")
+
+
+async def test_garbage_goes_when_told() -> None:
+    async with DirectedRuntime([copies]) as on:
+        owner = await on.client.create(config_map("owner"))
+        owned = config_map("owned")
+        owned.metadata.owner_references = [
+            OwnerReference(api_version="v1", kind="ConfigMap", name="owner", uid=owner.metadata.uid)
+        ]
+        await on.client.create(owned)
+        with pytest.raises(Departed, match="nothing to do to configmaps default/owned"):
+            await on.collect("configmaps", owned.key)
+        await on.client.delete(ConfigMap, owner.key)
+        assert [op.name for op in await on.garbage()] == ["owned"]
+        await on.collect("configmaps", owned.key)
+        assert await on.objects(ConfigMap) == []
 
 
 async def test_what_cannot_happen_is_named_with_what_happens_instead() -> None:
     async with directed() as on:
         with pytest.raises(Departed, match="h does not run; no host does"):
-            await on.begin("h", "copies", 0)
+            await on.begin("h", "copies")
         await on.start("h")
-        with pytest.raises(Departed, match="was to be inside a reconcile; it waits for a key"):
-            on.asks("h", "copies", 1)
+        await on.list_all("h")
         with pytest.raises(Departed, match="no timer of copies waits for default/a"):
             await on.fire("h", "copies", A)
         with pytest.raises(Departed, match="runs no controller 'others'; it runs copies"):
-            await on.begin("h", "others", 0)
+            await on.begin("h", "others")
 
 
 async def test_time_is_quiet_before_the_next_timer(virtual_time: VirtualTime) -> None:

@@ -20,6 +20,7 @@
 #define REF_AFTER (1 << 24)
 #define REF_DERIVED (1 << 25)
 #define REF_CHOICE (1 << 26)
+#define WRITE_COPY (1u << 30)
 
 /* A child of a trie node: a node's number, or one of these, or a leaf of writes (LEAF_OF). */
 #define CHILD_MISSING 0
@@ -61,8 +62,8 @@ typedef struct {
 } Node;
 
 typedef struct {
-    int32_t ref; /* a slot, or a virtual reference */
-    uint32_t value;
+    int32_t ref;    /* a slot, or a virtual reference */
+    uint32_t value; /* or WRITE_COPY and a slot: what the state before holds there */
 } Write;
 
 typedef struct {

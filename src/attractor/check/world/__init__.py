@@ -11,6 +11,8 @@ and ``storage`` show how production code comes to run on a state vector, ``frame
 value.
 """
 
+from attractor.check.world.conformance import conformance
+from attractor.check.world.externals import NoAnswer, happens
 from attractor.check.world.faults import Faults
 from attractor.check.world.looking import Look
 from attractor.check.world.properties import Claim, always, eventually_stable, goes_quiet, sometimes
@@ -24,9 +26,12 @@ __all__ = [
     "Edit",
     "Faults",
     "Look",
+    "NoAnswer",
     "World",
     "always",
+    "conformance",
     "eventually_stable",
     "goes_quiet",
+    "happens",
     "sometimes",
 ]

@@ -1,4 +1,4 @@
-"""Those who act on a world from outside: the initial objects, users, faults."""
+"""Those who act on a world from outside: the initial objects, users, outside systems by themselves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 from attractor.check.errors import Disabled, SpecError
 from attractor.check.world.host import WorldTransport, at_once
 from attractor.check.world.users import Create, Delete, Edit, User, described
-from attractor.check.world.worker import WRITES
 from attractor.client import Client
 from attractor.client.retry import NO_RETRY
 from attractor.objects.errors import ApiError
@@ -17,14 +16,11 @@ from attractor.objects.resource import Scheme
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from attractor.check.world.faults import Faults
+    from attractor.check.world.externals import WorldExternal
     from attractor.check.world.stage import Cell
     from attractor.check.world.universe import Universe
-    from attractor.check.world.worker import Worker
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.resource import Resource
-
-RIVAL = "example.org/rival"
 
 
 def client(universe: Universe, name: str) -> Client:
@@ -118,72 +114,24 @@ def _said(patch: JsonObject) -> str:
     return ", ".join(found)
 
 
-def add_faults(universe: Universe, faults: Faults) -> None:
-    """Add the steps that faults are."""
-    budgets = faults.budgets()
-    cells = {name: universe.stage.slot("fault", name, left) for name, left in budgets.items()}
-    for host in universe.hosts:
-        if "crash" in cells:
-            _add_fault(universe, "crash", (("host", host.name),), cells["crash"], host.crash)
-        if "closed_watch" in cells:
-            for kind in host.kinds:
-                at = (("host", host.name), ("kind", kind.gvk.kind))
-                close = lambda host=host, kind=kind: host.close_watch(kind)  # noqa: E731
-                _add_fault(universe, "close watch", at, cells["closed_watch"], close)
-        for worker in host.workers:
-            _add_losses(universe, worker, cells)
-    if "conflict" in cells:
-        rival = client(universe, "rival")
-        for kind in faults.conflict_kinds or universe.watched:
-            _add_fault(
-                universe, "rival", (("kind", kind.gvk.kind),), cells["conflict"], _rivalling(universe, rival, kind)
-            )
+def add_happenings(universe: Universe) -> None:
+    """Add the steps that outside systems take by themselves."""
+    for external in universe.externals.values():
+        for name, how in external.happenings():
+            budget = None
+            if how.times is not None:
+                budget = universe.stage.slot("external budget", f"{external.name}.{name}", how.times)
+            which = (("external", external.name), ("event", name))
+            universe.add("outside", which, _happening(universe, external, name, budget), fair=how.fair)
 
 
-def _add_fault(
-    universe: Universe, name: str, arguments: tuple[tuple[str, Any], ...], budget: Cell, step: Callable[[], None]
-) -> None:
-    def fail() -> None:
-        spend(budget)
-        step()
+def _happening(universe: Universe, external: WorldExternal, name: str, budget: Cell | None) -> Callable[[], None]:
+    def happen() -> None:
+        if budget is not None:
+            spend(budget)
+        keys = list(external.happen(name))
+        for worker in (worker for host in universe.hosts for worker in host.workers if worker.declared.sources):
+            for key in keys:
+                worker.queue.add(Key(*key))
 
-    universe.add(name, arguments, fail, fair=False)
-
-
-def _add_losses(universe: Universe, worker: Worker, cells: dict[str, Cell]) -> None:
-    for key in worker.keys:
-        who = (("host", worker.host.name), ("controller", worker.declared.name), ("key", str(key)))
-        for fault, trouble in (("lost_request", "request lost"), ("lost_answer", "answer lost")):
-            if fault in cells:
-                _add_fault(universe, trouble, who, cells[fault], _losing(worker, key, trouble))
-
-
-def _losing(worker: Worker, key: Key, trouble: Any) -> Callable[[], None]:
-    def lose() -> None:
-        suspended, _ = worker.pending(key)
-        if not isinstance(suspended.effect, WRITES):
-            raise Disabled
-        transport = worker.host.transport
-        transport.trouble = trouble
-        try:
-            worker.go_on(key)
-        finally:
-            transport.trouble = None
-
-    return lose
-
-
-def _rivalling(universe: Universe, rival: Client, kind: type[Resource]) -> Callable[[], None]:
-    def write() -> None:
-        found = at_once(rival.list(kind))
-        if not found:
-            raise Disabled
-        chosen = found[universe.stage.view.choose(range(len(found)))]
-        count = int(chosen.metadata.annotations.get(RIVAL, "0")) + 1
-        body: JsonObject = {"metadata": {"annotations": {RIVAL: str(count)}}}
-        try:
-            at_once(rival.merge_patch(kind, chosen.key, body))
-        except ApiError:
-            raise Disabled from None
-
-    return write
+    return happen

@@ -20,6 +20,8 @@ class Faults:
     """A controller host dies and starts again; all that it knew is gone, also the request that it was about to send."""
     late_request: int = 0
     """A host dies, and the write that it had under way arrives some time after it has started again."""
+    repeated: int = 0
+    """A write reaches the server a second time: at once, so that the second answer counts, or at any later moment."""
     lost_request: int = 0
     """A write does not reach the server; the caller learns that no answer came."""
     lost_answer: int = 0
@@ -30,6 +32,19 @@ class Faults:
     """Which kinds somebody else writes; all that controllers watch when empty."""
     closed_watch: int = 0
     """A watch is closed, by the server's will or with 410 Gone; what it had not delivered is found by a new list."""
+
+    stale_list: int = 0
+    """A cache lists from a server that lags behind: it gets an older state, and the events since then afterwards."""
+    stale_read: int = 0
+    """A read past the cache is answered from an older state."""
+    partition: int = 0
+    """A host cannot reach the server for a while: requests fail, events wait; it ends some time."""
+    leader_change: int = 0
+    """Another host becomes leader; the old one goes on until it notices. It needs ``World(election=True)``."""
+    external_failure: int = 0
+    """A call of an outside system fails before anything happened there."""
+    external_silence: int = 0
+    """A call of an outside system does what it should, and the answer is lost."""
 
     def budgets(self) -> dict[str, int]:
         """The faults that are on, by name."""

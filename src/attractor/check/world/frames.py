@@ -21,13 +21,11 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-def frames(coroutine: Any) -> Hashable:
-    """The identity of a suspended coroutine; raises ``Unfreezable``."""
-    return frame_of(coroutine, {})
-
-
 def frame_of(awaitable: Any, memo: dict[int, int]) -> Hashable:
-    """One frame and those that it waits for, which stand on its stack."""
+    """One frame and those that it waits for, which stand on its stack; raises ``Unfreezable``.
+
+    What is awaited last, the effect, is in no frame: whoever compares coroutines compares it too.
+    """
     frame: FrameType | None = getattr(awaitable, "cr_frame", None) or getattr(awaitable, "gi_frame", None)
     if frame is None:
         if hasattr(awaitable, "cr_frame") or hasattr(awaitable, "gi_frame"):

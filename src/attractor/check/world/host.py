@@ -17,12 +17,12 @@ from attractor.check.world.notes import Requested
 from attractor.check.world.viewing import WatchSlots, WorldInformer
 from attractor.check.world.worker import Worker
 from attractor.client import Client
-from attractor.client.errors import AnswerLost
+from attractor.client.errors import AnswerLost, ServerUnreachable
 from attractor.client.retry import NO_RETRY
 from attractor.objects.resource import Scheme
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from datetime import datetime
     from typing import Literal
 
@@ -34,7 +34,15 @@ if TYPE_CHECKING:
     from attractor.runtime.controller import Controller
     from attractor.store.contract import Event
 
-    Trouble = Literal["request lost", "answer lost"]
+    Trouble = Literal["request lost", "answer lost", "captured", "repeated", "cut off"]
+
+
+class Captured(BaseException):
+    """A request that was to be sent, taken off the wire."""
+
+    def __init__(self, request: ClientRequest) -> None:
+        super().__init__(request)
+        self.request = request
 
 
 class WorldTransport:
@@ -43,12 +51,22 @@ class WorldTransport:
     def __init__(self, server: ApiServer, stage: Stage, sender: str) -> None:
         self._server, self._stage, self._sender = server, stage, sender
         self.trouble: Trouble | None = None
+        self.last: ClientRequest | None = None
+        self.is_cut_off: Callable[[], bool] = lambda: False
 
     async def send(self, request: ClientRequest) -> ClientResponse:
         """The server's answer; raises ``AnswerLost`` when the network is in trouble."""
+        self.last = request
+        if self.trouble == "captured":
+            raise Captured(request)
+        if self.is_cut_off():
+            self._stage.note(Requested(self._sender, request, None, "cut off"))
+            raise ServerUnreachable(f"{request.method} {request.path}: the server cannot be reached")
         if self.trouble == "request lost":
             self._stage.note(Requested(self._sender, request, None, self.trouble))
             raise AnswerLost(f"{request.method} {request.path}: no answer came")
+        if self.trouble == "repeated":
+            self._stage.note(Requested(self._sender, request, self._server.send(request)))
         response = self._server.send(request)
         self._stage.note(Requested(self._sender, request, response, self.trouble))
         if self.trouble == "answer lost":
@@ -88,11 +106,15 @@ class Host:
         lag: int,
         own_writes: bool,
         externals: Mapping[type, object],
+        joins_local_steps: bool,
     ) -> None:
         self.name = name
         self._stage, self._server = stage, server
         self.kinds: tuple[type[Resource], ...] = tuple(dict.fromkeys(kind for one in controllers for kind in one.kinds))
         self._lag = lag
+        self.joins_local_steps = joins_local_steps
+        self.leaders: Cell | None = None
+        """Where there is an election: the hosts that think they lead, the one that does last."""
         self.unsynced: Cell = stage.slot("unsynced", name, frozenset(kind.gvk.kind for kind in self.kinds))
         self.transport = WorldTransport(server, stage, name)
         self.client = Client(self.transport, scheme=Scheme(*self.kinds), retry=NO_RETRY)
@@ -120,9 +142,14 @@ class Host:
         """The time that controllers are told."""
         return self._server.now()
 
+    @property
+    def clock_stands(self) -> bool:
+        """Whether the time is always the same."""
+        return self._server.clock_stands
+
     def may_write(self) -> bool:
         """Whether this process thinks that it leads."""
-        return True
+        return self.leaders is None or self.name in self.leaders.get()
 
     def hear(self, event: Event) -> None:
         """The store changed."""
@@ -137,13 +164,25 @@ class Host:
         informer = self.informers[kind]
         if isinstance(informer.slots.watch.get(), int):
             raise Disabled
+        if self.transport.is_cut_off():
+            raise Disabled
         at_once(informer._list())  # noqa: SLF001 - the informer's own activity, without its loop
         informer.core.version = "0"
         informer.slots.begin_watch()
 
+    def list_older(self, kind: type[Resource]) -> None:
+        """Read a whole kind from a server that lags behind; the events since then come afterwards."""
+        informer, storage = self.informers[kind], self._server.storage
+        log = storage.log(informer.prefix).get()
+        by = self._stage.view.choose(range(1, min(len(log), self._lag) + 1))
+        with storage.older(informer.prefix, by):
+            self.list(kind)
+        for event in storage.events_since(informer.prefix, by):
+            informer.hear(event)
+
     def deliver(self, kind: type[Resource]) -> None:
         """Hand the next event of a kind to the cache and the controllers."""
-        if self.informers[kind].deliver() is None:
+        if self.transport.is_cut_off() or self.informers[kind].deliver() is None:
             raise Disabled
 
     def close_watch(self, kind: type[Resource]) -> None:

@@ -48,8 +48,8 @@ class Look:
         return [_decoded(kind, entry) for entry in found if entry is not None]
 
     def external(self, protocol: Any) -> Any:
-        """The state of an outside system."""
-        return self._universe.external_state(protocol)
+        """The model of an outside system, in its state at this moment."""
+        return self._universe.external(protocol).state.get().value
 
 
 def prefix(kind: type[Resource], namespace: str = "") -> str:

@@ -95,4 +95,15 @@ class Recorded:
     message: str
 
 
-Note: TypeAlias = Requested | Delivered | Enqueued | Started | Performed | Ended | Operated | Closed | Recorded
+@dataclass(frozen=True)
+class Called:
+    """An outside system was called, or did something by itself."""
+
+    external: str
+    method: str
+    args: tuple[Any, ...]
+    result: Any
+    trouble: str | None = None
+
+
+Note: TypeAlias = Called | Requested | Delivered | Enqueued | Started | Performed | Ended | Operated | Closed | Recorded

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 class Timer(NamedTuple):
-    """A key that comes again some time."""
+    """A key that comes again some time; one that ``ctx.schedule`` asked for is dropped when its key runs anyway."""
 
     key: Key
     priority: int
+    is_scheduled: bool = False
 
 
 class WorldQueue:
@@ -53,6 +54,8 @@ class WorldQueue:
         if got is None or got[0] != key:
             raise Disabled
         self.state.set(core.state())
+        timers: frozenset[Timer] = self.timers.get()
+        self.timers.set(frozenset(each for each in timers if not (each.is_scheduled and each.key == key)))
         return got[1]
 
     def finish(self, key: Key, follows: Next, priority: int) -> None:
@@ -68,6 +71,12 @@ class WorldQueue:
         if key not in self._keys:
             raise Grown("keys", (self._controller, key))
         self.timers.set(self.timers.get() | {Timer(key, self._priority(priority))})
+
+    def schedule(self, key: Key) -> None:
+        """Let a key run soon, unless it runs before."""
+        if key not in self._keys:
+            raise Grown("keys", (self._controller, key))
+        self.timers.set(self.timers.get() | {Timer(key, 0, is_scheduled=True)})
 
     def fire(self, key: Key) -> None:
         """The time of a delayed key has come."""

@@ -6,7 +6,7 @@ and name suffixes come from the world, so the same state gives the same answer.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -16,19 +16,19 @@ from attractor.apiserver.operation import APPLY_PATCH, Operation, User
 from attractor.apiserver.response import ObjectBody, Response, refusal
 from attractor.apiserver.server import FIRST_NAMESPACES
 from attractor.apiserver.transaction import Transaction
-from attractor.check.errors import Grown
+from attractor.check.errors import Disabled, Grown
 from attractor.check.world.storage import FRESH_UID, NAMES, Storage, WorldSnapshot
 from attractor.client.transport import ClientResponse
 from attractor.objects.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from attractor.check.world.stage import Stage
+    from attractor.check.world.stage import Cell, Stage
     from attractor.client.transport import ClientRequest
     from attractor.objects.jsontypes import JsonObject
 
-EPOCH = "2026-01-01T00:00:00Z"
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 _DEFINITIONS: dict[str, Any] = {
     "group": "apiextensions.k8s.io",
     "version": "v1",
@@ -39,16 +39,24 @@ _DEFINITIONS: dict[str, Any] = {
 class WorldSource:
     """Where transactions take time, uids and names from: the state of the world."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, clock: Sequence[datetime]) -> None:
         self._stage = stage
+        self.clock = clock
+        self.tick: Cell = stage.slot("clock", None, 0)
 
     def now(self) -> str:
         """The time of the world's clock; it stands still unless the world says otherwise."""
-        return EPOCH
+        return self.clock[self._at()].strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def now_micro(self) -> str:
         """The same, as micro time."""
-        return EPOCH.replace("Z", ".000000Z")
+        return self.clock[self._at()].strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+    def _at(self) -> int:
+        if len(self.clock) == 1:
+            return 0
+        at: int = self.tick.get()
+        return at
 
     def uid(self) -> str:
         """A mark that the store replaces when it knows whose uid it is."""
@@ -71,14 +79,27 @@ class WorldSource:
 class ApiServer:
     """Answers requests in the running step."""
 
-    def __init__(self, stage: Stage, storage: Storage) -> None:
+    def __init__(self, stage: Stage, storage: Storage, clock: Sequence[datetime] = (EPOCH,)) -> None:
         self.storage = storage
         self._core = Core()
-        self._source = WorldSource(stage)
+        self._source = WorldSource(stage, clock)
 
     def now(self) -> datetime:
         """The time of the world's clock."""
-        return datetime.fromisoformat(self._source.now())
+        source = self._source
+        return source.clock[0 if self.clock_stands else source.tick.get()]
+
+    @property
+    def clock_stands(self) -> bool:
+        """Whether the time is always the same."""
+        return len(self._source.clock) == 1
+
+    def tick(self) -> None:
+        """Time goes on to the next instant that matters."""
+        at = self._source.tick.get()
+        if at + 1 >= len(self._source.clock):
+            raise Disabled
+        self._source.tick.set(at + 1)
 
     def transaction(self) -> Transaction:
         """A fresh transaction on the state of the running step."""
@@ -124,7 +145,7 @@ class ApiServer:
             self._create({"group": "", "version": "v1", "resource": "namespaces"}, {"metadata": {"name": name}})
         for definition in definitions:
             self._create(_DEFINITIONS, definition)
-        for name, status in list(plan_names(WorldSnapshot(self.storage), EPOCH)):
+        for name, status in list(plan_names(WorldSnapshot(self.storage), self._source.now())):
             body = {"status": status}
             self._must(Operation(verb="patch", name=name, subresource="status", body=body, **_DEFINITIONS))
 

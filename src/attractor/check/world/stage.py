@@ -17,7 +17,7 @@ from attractor.check.errors import Disabled
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
 
-    from attractor.check.model import Model
+    from attractor.check.model import Domain, Model
 
 T = TypeVar("T")
 
@@ -31,6 +31,10 @@ class View(Protocol):
 
     def write(self, ref: int, value: Any) -> None:
         """Set a value in the state after the step."""
+        ...
+
+    def copy(self, ref: int, source: int) -> None:
+        """Set a value to what another slot holds, without looking."""
         ...
 
     def choose(self, options: Iterable[Any]) -> Any:
@@ -71,12 +75,13 @@ class Stage:
         if self.on_note is not None:
             self.on_note(what)
 
-    def slot(self, variable: str, key: Hashable = None, default: Any = None) -> Cell:
+    def slot(self, variable: str, key: Hashable = None, default: Any = None, domain: Domain | None = None) -> Cell:
         """The slot of that name; a new one holds ``default`` in every state known so far."""
         ref = self._refs.get((variable, key))
         if ref is None:
             keyed = key is not None
-            ref = self._refs[variable, key] = self.model.add_slot(variable, default, key=key, keyed=keyed)
+            ref = self.model.add_slot(variable, default, key=key, keyed=keyed, domain=domain)
+            self._refs[variable, key] = ref
         return Cell(self, ref)
 
 
@@ -97,6 +102,10 @@ class Cell:
         """Set it in the state after the step."""
         self._stage.view.write(self.ref, value)
 
+    def copy(self, source: Cell) -> None:
+        """Set it to what another slot of its domain holds, without looking."""
+        self._stage.view.copy(self.ref, source.ref)
+
 
 class Sketch:
     """A view over a plain mapping of values by slot, with the model's defaults behind it; choices take the first."""
@@ -115,6 +124,10 @@ class Sketch:
     def write(self, ref: int, value: Any) -> None:
         """Keep a value."""
         self.values[ref] = value
+
+    def copy(self, ref: int, source: int) -> None:
+        """Keep the value of another slot."""
+        self.values[ref] = self.read(source)
 
     def choose(self, options: Iterable[T]) -> T:
         """The first option."""

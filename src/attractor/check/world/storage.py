@@ -15,6 +15,7 @@ take no slots. The first write to one of them raises ``Grown``: the world is the
 from __future__ import annotations
 
 import zlib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -23,7 +24,7 @@ from attractor.check.errors import Grown
 from attractor.store.contract import Entry, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from attractor.apiserver.transaction import Transaction
     from attractor.check.world.stage import Cell, Stage
@@ -48,6 +49,14 @@ class Stored(NamedTuple):
         return None if self.value is None else orjson.loads(self.value)
 
 
+class Logged(NamedTuple):
+    """One change of one key."""
+
+    key: str
+    before: Stored
+    after: Stored
+
+
 def root_of(key: str) -> str:
     """The part of a store key that names the resource: ``core/configmaps/``."""
     group, resource, _ = key.split("/", 2)
@@ -70,6 +79,10 @@ class Storage:
         """The roots of the kinds that live in slots; None while the fixed ones are being written."""
         self.on_event: list[Callable[[Event], None]] = []
         self.keeps_managers = False
+        self.history = 0
+        """How many changes of each kind are kept, for servers that answer from an older state."""
+        self._older: dict[str, Stored] = {}
+        """While an older state is shown: the keys that were different then."""
         self._versions: dict[str, dict[bytes, int]] = {}
 
     def begin(self, moving: frozenset[str]) -> None:
@@ -97,7 +110,7 @@ class Storage:
         """What a key holds now."""
         if self.is_fixed(root_of(key)):
             return self.fixed.get(key)
-        stored: Stored = self.object(key).get()
+        stored: Stored = self._older[key] if key in self._older else self.object(key).get()
         if stored.value is None:
             return None
         return Entry(key, stored.value, self.version(key, stored.value), 1)
@@ -107,8 +120,43 @@ class Storage:
         inside = [root for root in self._moving or () if root.startswith(prefix) or prefix.startswith(root)]
         found = [key for key in self.fixed if key.startswith(prefix)]
         for root in inside:
-            found += [key for key in self.names(root).get() if key.startswith(prefix)]
+            found += [key for key in self._names(root) if key.startswith(prefix)]
         return sorted(found)
+
+    def _names(self, root: str) -> Iterable[str]:
+        names: frozenset[str] = self.names(root).get()
+        if not self._older:
+            return names
+        gone = {key for key, stored in self._older.items() if stored.value is None}
+        return (names - gone) | {key for key in self._older if key.startswith(root) and key not in gone}
+
+    # Older states.
+
+    def log(self, root: str) -> Cell:
+        """The slot with the last changes of a kind, the newest last."""
+        return self._stage.slot("log", root, ())
+
+    @contextmanager
+    def older(self, root: str, by: int) -> Iterator[None]:
+        """Show a kind as it was before its last ``by`` changes."""
+        log: tuple[Logged, ...] = self.log(root).get()
+        for logged in reversed(log[len(log) - by :]):
+            self._older[logged.key] = logged.before
+        try:
+            yield
+        finally:
+            self._older = {}
+
+    def events_since(self, root: str, by: int) -> list[Event]:
+        """The last ``by`` changes of a kind."""
+        log: tuple[Logged, ...] = self.log(root).get()
+        return [self._event(each) for each in log[len(log) - by :]]
+
+    def _event(self, logged: Logged) -> Event:
+        before, after, key = logged.before, logged.after, logged.key
+        value = after.value if after.value is not None else before.value
+        assert value is not None
+        return Event(self.version(key, value), key, after.value, self._previous(key, before))
 
     def commit(self, txn: Transaction) -> dict[str, bytes]:
         """Store what a transaction wrote and tell the watchers; answers what the keys hold now."""
@@ -133,9 +181,17 @@ class Storage:
         value = self.canonical(value, uid_of(key, incarnation))
         if value == before.value:
             return value
-        cell.set(Stored(incarnation, value))
-        self._tell(Event(self.version(key, value), key, value, self._previous(key, before)))
+        self._change(cell, Logged(key, before, Stored(incarnation, value)))
         return value
+
+    def _change(self, cell: Cell, logged: Logged) -> None:
+        cell.set(logged.after)
+        if self.history:
+            log = self.log(root_of(logged.key))
+            log.set((*log.get(), logged)[-self.history :])
+        event = self._event(logged)
+        for told in self.on_event:
+            told(event)
 
     def _put_fixed(self, key: str, value: bytes) -> None:
         if self._moving is not None:
@@ -152,15 +208,10 @@ class Storage:
         if before.value is None:
             return
         self.names(root).set(self.names(root).get() - {key})
-        cell.set(Stored(before.incarnation))
-        self._tell(Event(self.version(key, before.value), key, None, self._previous(key, before)))
+        self._change(cell, Logged(key, before, Stored(before.incarnation)))
 
     def _previous(self, key: str, before: Stored) -> Entry | None:
         return None if before.value is None else Entry(key, before.value, self.version(key, before.value), 1)
-
-    def _tell(self, event: Event) -> None:
-        for told in self.on_event:
-            told(event)
 
     def answered(self, key: str, value: bytes) -> bytes:
         """An object as a response shows it after a write to its key."""

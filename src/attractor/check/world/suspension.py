@@ -1,7 +1,8 @@
 """Reconciles that wait: each known by its frames, each brought back to life by running it again.
 
 A coroutine cannot be copied, and the checker needs the same suspended reconcile in many states. So what a state holds
-is a ``Suspended``: an identity (``frames``), the effect that it waits for, and one history of answers that leads there.
+is a ``Suspended``: an identity (``frames`` and the effect that it waits for, whole: what is asked need not be in any
+variable that is still read), and one history of answers that leads there.
 To go on from it, a new coroutine is made and given that history; a live one that is left over is used up first.
 
 What makes this right: a reconcile is a function of its answers. It is therefore run twice whenever it gets somewhere
@@ -14,7 +15,7 @@ import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.check.errors import SpecError
-from attractor.check.world.frames import frames
+from attractor.check.world.frames import frame_of
 from attractor.check.world.freezing import Unfreezable, freeze
 from attractor.check.world.telling import described
 from attractor.runtime.context import Context
@@ -184,7 +185,8 @@ class Suspensions:
     @staticmethod
     def _identity(run: Run, key: Key) -> Hashable:
         try:
-            return (key, frames(run.coroutine))
+            memo: dict[int, int] = {}
+            return (key, frame_of(run.coroutine, memo), freeze(run.effect, memo))
         except Unfreezable:
             return (key, "history", tuple(_frozen_answer(answer) for answer in run.history))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from attractor.check.world.notes import (
+    Called,
     Closed,
     Delivered,
     Ended,
@@ -62,7 +63,11 @@ class Lanes:
         """The lane that a step belongs to."""
         if "controller" in arguments:
             name = f"{arguments['host']}/{arguments['controller']}"
-            return f"timers {arguments['host']}" if action == "timer" else self.worker(name, arguments["key"])
+            if action in {"timer", "background"}:
+                return f"{action} {arguments['host']}"
+            return self.worker(name, arguments["key"])
+        if action == "outside":
+            return f"external {arguments['external']}"
         if action in {"list", "deliver", "close watch"}:
             return f"cache {arguments['host']}"
         if "host" in arguments:
@@ -77,7 +82,7 @@ class Lanes:
         for note in notes:
             if isinstance(note, Ended):
                 self._busy.get(note.worker.split("/")[0], {}).pop(f"{note.worker} {note.key}", None)
-        if action.startswith("crash"):
+        if action.startswith("crash") or action == "leadership lost":
             self._busy.pop(arguments["host"], None)
 
     def messages(self, actor: str, notes: Sequence[Note]) -> Iterator[Message]:
@@ -89,13 +94,23 @@ class Lanes:
                 case Delivered(watch, told):
                     host, kind = watch.split("/")
                     yield Message(SERVER, f"cache {host}", f"{told.type} {kind.lower()} {told.key}")
-                case Enqueued(worker, key) if not actor.startswith("timers"):
+                case Called(external, method, args, _, trouble):
+                    yield from _call(actor, f"external {external}", f"{method}{args}", trouble)
+                case Enqueued(worker, key) if not actor.startswith("timer"):
                     host = worker.split("/")[0]
                     yield Message(f"cache {host}", f"queue {host}", f"{worker.split('/')[1]}: {key}")
                 case Performed(effect=effects.Get() | effects.List()) if not _asks_server(notes):
                     yield Message(f"cache {note.worker.split('/')[0]}", actor, described(note.effect))
                 case Operated(who, verb, target, _):
                     yield Message(who, SERVER, f"{verb} {target}")
+
+
+def _call(actor: str, external: str, label: str, trouble: str | None) -> Iterator[Message]:
+    if actor == external:
+        return
+    yield Message(actor, external, label, lost=trouble == "call failed")
+    if trouble != "call failed":
+        yield Message(external, actor, "answer", lost=trouble is not None)
 
 
 def _asks_server(notes: Sequence[Note]) -> bool:
@@ -215,7 +230,9 @@ def summary(action: str, arguments: dict[str, Any], notes: Sequence[Note]) -> st
     parts = [text for note in notes if (text := _said(note))]
     if action in {"create", "edit", "delete"}:
         return f"{action} " + ", ".join(str(each) for each in arguments.values())
-    if action in {"crash", "timer", "close watch", "request lost", "answer lost"}:
+    if action == "outside":
+        return f"{arguments['external']}: {arguments['event'].replace('_', ' ')}"
+    if action not in {"start", "go on", "deliver", "collect garbage"}:
         parts.insert(0, action)
     return "; ".join(parts) or action
 

@@ -13,7 +13,8 @@ from attractor.apiserver.registry import find_kind
 from attractor.check.errors import Disabled, SpecError
 from attractor.check.model import Fairness, Model
 from attractor.check.properties import Case, Property
-from attractor.check.world import acting
+from attractor.check.world import acting, failing
+from attractor.check.world.externals import WorldExternal
 from attractor.check.world.host import Host
 from attractor.check.world.looking import Look, root
 from attractor.check.world.notes import Operated
@@ -41,8 +42,13 @@ class Universe:
         self.stage.bounds = self.model.within
         self.storage = Storage(self.stage)
         self.storage.keeps_managers = parts.keeps_managers
-        self.server = ApiServer(self.stage, self.storage)
+        self.storage.history = world.lag if world.faults.stale_list or world.faults.stale_read else 0
+        self.server = ApiServer(self.stage, self.storage, world.clock)
         self.kinds = world.kinds
+        self.externals = {
+            protocol: WorldExternal(self.stage, protocol, model, world.external_failure)
+            for protocol, model in world.externals.items()
+        }
         self.look = Look(self)
         self.on_step: Callable[[], None] | None = None
         """Called at the end of each run of a step, while a trace is being told."""
@@ -62,7 +68,8 @@ class Universe:
                     workers=world.workers,
                     lag=world.lag,
                     own_writes=world.own_writes,
-                    externals={},
+                    externals=self.externals,
+                    joins_local_steps=world.joins_local_steps,
                 )
                 for name in world.hosts
             ]
@@ -78,12 +85,14 @@ class Universe:
         self._add_hosts()
         if world.garbage_collection:
             self.add("collect garbage", (), self._collect_garbage, fair=True)
+        if len(world.clock) > 1:
+            self.add("tick", (), self.server.tick, fair=True)
+        acting.add_happenings(self)
         acting.add_users(self, world.users)
-        acting.add_faults(self, world.faults)
+        failing.add_faults(self, world.faults)
         for claim in world.claims:
             self._claim(claim)
-        (ends,) = self.model.add_predicates("may end", lambda _view: True)
-        self.model.terminal.append(ends)
+        self.model.is_composed = True
 
     def _changed(self, _event: Any) -> None:
         self.changes += 1
@@ -93,9 +102,11 @@ class Universe:
         """The kinds that some controller watches."""
         return tuple(dict.fromkeys(kind for host in self.hosts for kind in host.kinds))
 
-    def external_state(self, protocol: Any) -> Any:
-        """The state of an outside system."""
-        raise SpecError(f"the world has no outside system {protocol!r}; give it `externals`")
+    def external(self, protocol: Any) -> WorldExternal:
+        """An outside system."""
+        if protocol not in self.externals:
+            raise SpecError(f"the world has no outside system {protocol!r}; give it `externals={{...}}`")
+        return self.externals[protocol]
 
     def add(self, name: str, arguments: tuple[tuple[str, Any], ...], step: Callable[[], None], *, fair: bool) -> int:
         """Add an action whose step runs on the stage."""
@@ -120,6 +131,10 @@ class Universe:
                 self.add("list", at, lambda host=host, kind=kind: host.list(kind), fair=True)  # type: ignore[misc]
                 self.add("deliver", at, lambda host=host, kind=kind: host.deliver(kind), fair=True)  # type: ignore[misc]
             for worker in host.workers:
+                for place in worker.background.places:
+                    whose = (("host", host.name), ("controller", worker.declared.name), ("place", place))
+                    step = lambda worker=worker, place=place: worker.background.go_on(place)  # noqa: E731
+                    self.add("background", whose, step, fair=True)
                 for key in worker.keys:
                     who = (("host", host.name), ("controller", worker.declared.name), ("key", str(key)))
                     self.add("start", who, lambda worker=worker, key=key: worker.start(key), fair=True)  # type: ignore[misc]

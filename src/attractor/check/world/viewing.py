@@ -20,6 +20,7 @@ from attractor.cache.core import ViewCore, Wrote
 from attractor.cache.index import Indexer
 from attractor.cache.informer import Informer
 from attractor.cache.reflector import Watching
+from attractor.check.model import Domain
 from attractor.check.world.notes import Closed, Delivered
 from attractor.client.codec import encoded
 from attractor.client.events import WatchEvent
@@ -65,7 +66,10 @@ class WatchSlots:
         self.lag = lag
         self._stage, self._name = stage, name
         self.watch: Cell = stage.slot("watch", name)
-        self.events: list[Cell] = [stage.slot("undelivered", f"{name}/{place}") for place in range(1, lag + 1)]
+        events = Domain("undelivered")
+        self.events: list[Cell] = [
+            stage.slot("undelivered", f"{name}/{place}", domain=events) for place in range(1, lag + 1)
+        ]
         self.names: Cell = stage.slot("cached names", name, frozenset())
         self.floors: Cell = stage.slot("own writes", name, frozenset())
 
@@ -99,7 +103,7 @@ class WatchSlots:
             return None
         told: Told = self.events[0].get()
         for place in range(state - 1):
-            self.events[place].set(self.events[place + 1].get())
+            self.events[place].copy(self.events[place + 1])
         self.events[state - 1].set(None)
         self.watch.set(state - 1)
         return told

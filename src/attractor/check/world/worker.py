@@ -18,7 +18,8 @@ from attractor.check.world.notes import Ended, Performed, Recorded, Started
 from attractor.check.world.queueing import WorldQueue
 from attractor.check.world.remembering import loaded, saved
 from attractor.check.world.stage import Sketch
-from attractor.check.world.suspension import Answer, CheckedCodeError, Run, Suspended, Suspensions, context
+from attractor.check.world.suspension import Answer, Run, Suspended, Suspensions, context
+from attractor.check.world.working import Background
 from attractor.runtime import effects
 from attractor.runtime.metrics import Metrics
 from attractor.runtime.outcome import after_error, after_result
@@ -37,7 +38,10 @@ if TYPE_CHECKING:
 
 MEMORY = (effects.Recall, effects.Remember, effects.Forget, effects.Defer)
 LOCAL = (*MEMORY, effects.Now, effects.Emit, effects.Schedule, effects.Start)
-"""Effects that nobody else can notice, or order against anything: they happen with the step before them."""
+"""Effects that nobody else can notice, or order against anything: they happen with the step before them.
+
+Where somebody can (background work that shares the memory, a clock that moves), they are steps of their own.
+"""
 WRITES = (effects.Create, effects.Update, effects.Patch, effects.Delete)
 
 
@@ -59,6 +63,7 @@ class Worker:
         self._stage, self._workers = stage, workers
         self.queue = WorldQueue(stage, self.name, declared.name, keys)
         self.memory: Cell = stage.slot("memory", self.name, ())
+        self.background = Background(stage, self)
         self.suspensions = Suspensions(lambda: guarded_state(declared))
         with stage.on(Sketch(stage.model)):
             self.views = Views(declared, host.cache)
@@ -73,8 +78,8 @@ class Worker:
             recorder=_Recorder(stage),  # type: ignore[arg-type]  # it is only told
             externals=externals,
             now=host.now,
-            start=self._start_work,
-            schedule=self.queue.later,
+            start=lambda _: None,
+            schedule=self.queue.schedule,
             may_write=host.may_write,
         )
 
@@ -89,11 +94,15 @@ class Worker:
             raise Disabled
         return found
 
+    def is_cached(self, effect: effects.Get[Any] | effects.List[Any]) -> bool:
+        """Whether the cache answers a read."""
+        return effect.is_cached and self.views.follows(effect.kind)
+
     # Steps.
 
     def start(self, key: Key) -> None:
         """A free worker takes the key and begins to reconcile."""
-        if self.host.unsynced.get():
+        if self.host.unsynced.get() or (self.declared.needs_leader and not self.host.may_write()):
             raise Disabled
         priority = self.queue.take(key, self._workers)
         self._stage.note(Started(self.name, key))
@@ -102,13 +111,14 @@ class Worker:
     def go_on(self, key: Key) -> None:
         """Perform what the reconcile of a key waits for, and let it go on."""
         suspended, priority = self.pending(key)
-        answer = self._answer(key, suspended.effect)
+        answer = self.answer(key, suspended.effect)
         self._settle(key, self.suspensions.resume(suspended, answer), priority)
 
     def forget(self) -> None:
         """The process is gone."""
         self.queue.forget()
         self.memory.set(())
+        self.background.forget()
         for key in self.keys:
             self.running(key).set(None)
 
@@ -119,9 +129,7 @@ class Worker:
 
     def _settle(self, key: Key, run: Run, priority: int) -> None:
         """Let a reconcile run up to the next effect that others could notice, or to its end."""
-        while not run.is_done and isinstance(run.effect, LOCAL):
-            run.go_on(self._answer(key, run.effect))
-        self.suspensions.check_guarded(f"controller {self.declared.name!r}")
+        self.run_local(key, run)
         if not run.is_done:
             self.running(key).set((self.suspensions.suspend(run, key, self._maker(key)), priority))
             return
@@ -130,10 +138,25 @@ class Worker:
         self.queue.finish(key, follows, priority)
         self.running(key).set(None)
 
-    def _answer(self, key: Key, effect: Effect[Any]) -> Answer:
+    def run_local(self, key: Key, run: Run) -> None:
+        """Answer what nobody else can notice, for as long as nothing else is asked."""
+        while not run.is_done and isinstance(run.effect, LOCAL) and self._is_unnoticed(run.effect):
+            run.go_on(self.answer(key, run.effect))
+        self.suspensions.check_guarded(f"controller {self.declared.name!r}")
+
+    def _is_unnoticed(self, effect: Effect[Any]) -> bool:
+        if not self.host.joins_local_steps:
+            return False
+        if isinstance(effect, effects.Now):
+            return self.host.clock_stands
+        return not isinstance(effect, MEMORY) or self.background.is_idle
+
+    def answer(self, key: Key, effect: Effect[Any]) -> Answer:
         """Perform an effect; a failure is an answer too."""
         from attractor.check.world.host import at_once
 
+        if isinstance(effect, effects.Start):
+            self.background.start(effect)
         is_memory = isinstance(effect, MEMORY)
         if is_memory:
             self._performer.memory = loaded(self.memory.get())
@@ -149,11 +172,6 @@ class Worker:
             self.memory.set(saved(self._performer.memory))
         self._stage.note(Performed(self.name, key, effect, answer))
         return answer
-
-    def _start_work(self, work: Any) -> None:
-        raise CheckedCodeError(
-            f"controller {self.declared.name!r} starts background work, which worlds do not have yet"
-        )
 
 
 class _Recorder:

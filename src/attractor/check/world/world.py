@@ -12,18 +12,21 @@ check(world).assert_holds()
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import SpecError
+from attractor.check.world.externals import NoAnswer
 from attractor.check.world.faults import Faults
 from attractor.check.world.parts import Parts
 from attractor.check.world.properties import goes_quiet
+from attractor.check.world.server import EPOCH
 from attractor.check.world.universe import Universe
 from attractor.check.world.users import Create, Delete, Edit
 from attractor.objects.gvk import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from attractor.check.errors import Grown
     from attractor.check.model import Model
@@ -43,19 +46,28 @@ class World:
         users: Sequence[User] = (),
         faults: Faults | None = None,
         properties: Sequence[Claim] = (),
+        externals: Mapping[Any, object] | None = None,
         *,
         name: str = "",
         workers: int = 2,
         lag: int = 3,
         hosts: Sequence[str] = ("host1",),
+        election: bool = False,
         own_writes: bool = True,
         garbage_collection: bool = True,
         quiet: bool = True,
         kinds: Sequence[type[Resource]] = (),
+        clock: Sequence[datetime] = (EPOCH,),
+        external_failure: Callable[[], Exception] = NoAnswer,
+        joins_local_steps: bool = True,
     ) -> None:
         """``workers`` per controller; ``lag``: undelivered events per kind; ``own_writes`` switches D6 off to show why.
 
-        ``quiet`` adds the claim that the world goes quiet; ``kinds`` names kinds that nothing else here mentions.
+        ``quiet`` adds the claim that the world goes quiet; ``kinds`` names kinds that nothing else here mentions;
+        without ``election`` every host acts at once, with it the first one leads. ``clock`` is the instants that the
+        time goes through (it stands still at one); ``externals`` are models of
+        outside systems by protocol class, and ``external_failure`` what a call raises that gets no answer.
+        ``joins_local_steps=False`` makes a step of everything that a reconcile asks for, to compare.
         """
         if not controllers:
             raise SpecError("a world needs a controller, as in World(controllers=[pairs])")
@@ -66,7 +78,16 @@ class World:
         self.users = tuple(users)
         self.faults = faults or Faults()
         self.workers, self.lag = workers, lag
-        self.hosts = tuple(hosts)
+        self.hosts, self.election = tuple(hosts), election
+        if self.faults.leader_change and (not election or len(self.hosts) < 2):
+            raise SpecError(
+                "a change of leader needs two hosts that elect one: hosts=('host1', 'host2'), election=True"
+            )
+        self.externals = dict(externals or {})
+        self.external_failure = external_failure
+        self.clock = tuple(clock)
+        self.joins_local_steps = joins_local_steps
+        self._check_externals()
         self.own_writes, self.garbage_collection = own_writes, garbage_collection
         self.name = name or "world of " + ", ".join(one.name for one in self.controllers)
         self.claims = (*properties, *((goes_quiet(),) if quiet else ()))
@@ -75,6 +96,16 @@ class World:
 
     def __repr__(self) -> str:
         return self.name
+
+    def _check_externals(self) -> None:
+        for one in self.controllers:
+            for protocol in one.externals:
+                if protocol not in self.externals:
+                    name = protocol.__name__
+                    raise SpecError(
+                        f"controller {one.name!r} needs the outside system {name}; give the world a model of it, "
+                        f"as in World(..., externals={{{name}: {name}Model()}})"
+                    )
 
     def _all_kinds(self, more: Iterable[type[Resource]]) -> tuple[type[Resource], ...]:
         named = [kind for one in self.controllers for kind in one.kinds]

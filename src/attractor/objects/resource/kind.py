@@ -232,6 +232,9 @@ class Resource(Struct, metaclass=ResourceMeta):
         """A copy that shares nothing that can change."""
         return codec.deep_copy(self)
 
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return codec.deep_copy(self)
+
     def owner_reference(self, *, controller: bool = True, block_owner_deletion: bool = True) -> OwnerReference:
         """A reference that makes another object belong to this one, which must be stored already."""
         if not self.metadata.uid:

@@ -1,7 +1,7 @@
 """Gates: where the parts of a host wait for their turn.
 
-A gate has one place for each worker. Who comes to it waits there with what it is about to do, and goes on when the
-director opens the gate for that worker, or is cancelled when the host crashes.
+A gate has one place for each name (a worker, a kind). Who comes to it waits there with what it is about to do, and goes
+on when the director opens the gate for that name, or is cancelled when the host crashes.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import asyncio
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Mapping
 
+N = TypeVar("N", bound="Hashable")
 W = TypeVar("W")
 P = TypeVar("P")
 
@@ -30,34 +31,34 @@ class Worker(NamedTuple):
         return f"worker {self.number} of {self.controller}"
 
 
-class Gate(Generic[W, P]):
-    """Workers wait here with a ``W``; opening hands them a ``P``."""
+class Gate(Generic[N, W, P]):
+    """Names wait here with a ``W``; opening hands them a ``P``."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._places: dict[Worker, tuple[W, asyncio.Future[P]]] = {}
+    def __init__(self, purpose: str) -> None:
+        self._purpose = purpose
+        self._places: dict[N, tuple[W, asyncio.Future[P]]] = {}
 
     @property
-    def waiting(self) -> Mapping[Worker, W]:
+    def waiting(self) -> Mapping[N, W]:
         """Who waits, and with what."""
-        return {worker: what for worker, (what, _) in self._places.items()}
+        return {name: what for name, (what, _) in self._places.items()}
 
-    async def wait(self, worker: Worker, what: W) -> P:
-        """Wait until the gate is opened for this worker."""
+    async def wait(self, name: N, what: W) -> P:
+        """Wait until the gate is opened for this name."""
         turn: asyncio.Future[P] = asyncio.get_running_loop().create_future()
-        self._places[worker] = what, turn
+        self._places[name] = what, turn
         try:
             return await turn
         finally:
-            if self._places.get(worker, (None, None))[1] is turn:
-                del self._places[worker]
+            if self._places.get(name, (None, None))[1] is turn:
+                del self._places[name]
 
-    def open(self, worker: Worker, permit: P) -> W:
-        """Let one worker go on; answers what it waited with. Raises ``Departed`` when it does not wait here."""
-        found = self._places.pop(worker, None)
+    def open(self, name: N, permit: P) -> W:
+        """Let one go on; answers what it waited with. Raises ``Departed`` when it does not wait here."""
+        found = self._places.pop(name, None)
         if found is None:
             who = ", ".join(map(str, self._places)) or "nobody"
-            raise Departed(f"{worker} does not wait {self._name}; {who} does")
+            raise Departed(f"{name} does not wait {self._purpose}; {who} does")
         found[1].set_result(permit)
         return found[0]
 

@@ -1,8 +1,8 @@
-"""``Host``: a production manager whose every step waits for its turn. It lives from ``start`` to ``crash``."""
+"""``Host``: a production manager whose every step waits for its turn. It lives from its making until ``kill``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.client import Client
 from attractor.runtime.manager import Manager
@@ -17,10 +17,19 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from attractor.client import ClientRequest, Transport
+    from attractor.objects.gvk import GroupResource, Key
     from attractor.objects.resource import Resource
     from attractor.runtime import Controller
     from attractor.runtime.effects import Effect
     from attractor.testing.directed.transport import GatedStream, Outcome
+
+
+class Answered(NamedTuple):
+    """An effect, and what it was answered: a value, or an error."""
+
+    effect: Effect[Any]
+    value: Any
+    error: BaseException | None
 
 
 class Host:
@@ -40,11 +49,15 @@ class Host:
     ) -> None:
         self.name = name
         self._workers = Workers()
-        self.begins: Gate[None, None] = Gate("for a key")
-        self.effects: Gate[Effect[Any] | None, None] = Gate("with an effect")
-        self.requests: Gate[ClientRequest, Outcome] = Gate("with a request")
-        self.transport = GatedTransport(transport, self.requests, self._workers, group)
-        declared = [gated(one, self._turn) for one in controllers]
+        self.begins: Gate[Worker, None, None] = Gate("for a key")
+        self.effects: Gate[Worker, Effect[Any] | None, None] = Gate("with an effect")
+        self.requests: Gate[Worker, ClientRequest, Outcome] = Gate("with a request")
+        self.lists: Gate[GroupResource, None, None] = Gate("to be listed")
+        self.transport = GatedTransport(transport, self.requests, self.lists, self._workers, group)
+        self._holders: dict[tuple[str, Key], Worker] = {}
+        self.answers: list[Answered] = []
+        """What reconciles were answered since the list was last emptied."""
+        declared = [gated(one, self._turn, self._told) for one in controllers]
         self.manager = Manager(
             Client(self.transport), declared, now=now, externals=externals, workers=workers, resync_s=None
         )
@@ -64,10 +77,8 @@ class Host:
         if worker is not None:
             await self.effects.wait(worker, effect)
 
-    @property
-    def is_running(self) -> bool:
-        """Whether its controllers run."""
-        return self.manager.is_running and not self._task.done()
+    def _told(self, effect: Effect[Any], value: Any, error: BaseException | None) -> None:
+        self.answers.append(Answered(effect, value, error))
 
     def queue(self, controller: str) -> GatedQueue:
         """The queue of a controller; raises ``Departed`` when there is no such controller."""
@@ -78,22 +89,40 @@ class Host:
     def stream(self, kind: type[Resource]) -> GatedStream:
         """The open watch of a kind; raises ``Departed`` when there is none."""
         wanted = kind.resource_info.group_resource
-        if wanted not in self.transport.streams:
+        if wanted not in self.transport.streams or wanted in self.lists.waiting:
             raise Departed(f"{self.name} does not watch {wanted}")
         return self.transport.streams[wanted]
 
-    def state_of(self, worker: Worker) -> str:
-        """What a worker does, for people."""
-        if worker in self.begins.waiting:
-            return "waits for a key"
-        if worker in self.effects.waiting:
-            effect = self.effects.waiting[worker]
-            return "is about to finish" if effect is None else f"is about to ask {effect!r}"
-        request = self.requests.waiting.get(worker)
-        return "is elsewhere" if request is None else f"is about to send {request.method} {request.target}"
+    def begin(self, controller: str) -> Worker:
+        """Let a free worker of a controller, the lowest by number, take a key; raises ``Departed`` if it cannot."""
+        queue = self.queue(controller)
+        free = sorted(worker for worker in self.begins.waiting if worker.controller == controller)
+        if not len(queue):
+            raise Departed(f"no key waits in the queue of {controller} on {self.name}")
+        if not free:
+            unsynced = ", ".join(map(str, self.lists.waiting))
+            reason = f"its caches have not listed {unsynced}" if unsynced else "all of them are busy"
+            raise Departed(f"no worker of {controller} on {self.name} is free: {reason}")
+        self.begins.open(free[0], None)
+        return free[0]
+
+    def hold(self, worker: Worker, key: Key) -> None:
+        """Keep in mind which worker has a key."""
+        self._holders[worker.controller, key] = worker
+
+    def holder(self, controller: str, key: Key) -> Worker:
+        """The worker that reconciles a key; raises ``Departed`` when none does."""
+        worker = self._holders.get((controller, key))
+        if worker is None or worker in self.begins.waiting or key not in self.queue(controller).core.processing:
+            raise Departed(f"{controller} on {self.name} does not reconcile {key}")
+        return worker
+
+    def busy(self) -> list[tuple[str, Key]]:
+        """The controllers and keys whose reconciles are under way."""
+        return [(name, key) for name, queue in self.queues.items() for key in sorted(queue.core.processing)]
 
     def kill(self) -> list[ClientRequest]:
-        """End at once, without any farewell; answers the requests that were on their way."""
+        """End at once, without any farewell; answers the list in which its requests under way will be."""
         self.transport.cut_off()
         self._task.cancel()
         return self.transport.left_over

@@ -11,7 +11,7 @@ from attractor.testing.directed.gates import Departed
 
 if TYPE_CHECKING:
     from attractor.runtime.metrics import Metrics
-    from attractor.testing.directed.gates import Gate, Workers
+    from attractor.testing.directed.gates import Gate, Worker, Workers
     from attractor.workqueue import Limiter
 
 
@@ -22,7 +22,7 @@ class GatedQueue(MeteredQueue):
     """
 
     def __init__(
-        self, name: str, metrics: Metrics, limiter: Limiter | None, begins: Gate[None, None], workers: Workers
+        self, name: str, metrics: Metrics, limiter: Limiter | None, begins: Gate[Worker, None, None], workers: Workers
     ) -> None:
         super().__init__(name, metrics, limiter)
         self._controller = name

@@ -9,28 +9,39 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from attractor.apiserver.garbage import plan_garbage
+from attractor.apiserver.server import FIRST_NAMESPACES
+from attractor.check.world.worker import LOCAL
+from attractor.client import ClientRequest
 from attractor.embedded import EmbeddedCluster
 from attractor.embedded.controllers import kinds_in
+from attractor.httpd.watchstreams import FLUSH_S
 from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
-from attractor.testing.directed.gates import Departed, Worker
+from attractor.objects.builtin.core_v1 import Namespace
+from attractor.objects.resource import ObjectMeta
+from attractor.testing.directed.gates import Departed
 from attractor.testing.directed.host import Host
-from attractor.testing.virtualtime import VirtualSource, VirtualTime
+from attractor.testing.directed.source import DirectedSource
+from attractor.testing.directed.transport import Performed
+from attractor.testing.virtualtime import START, VirtualTime
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
-    from attractor.client import Client, ClientRequest, ClientResponse
+    from attractor.apiserver.operation import Operation
+    from attractor.client import Client, ClientResponse
     from attractor.objects.gvk import Key
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.resource import Resource
     from attractor.runtime import Controller
     from attractor.runtime.effects import Effect
-    from attractor.testing.directed.transport import Outcome, Performed
+    from attractor.testing.directed.gates import Worker
+    from attractor.testing.directed.transport import Outcome
 
 PATIENCE_S = 60.0
 """How long a part may wait for a delay of its own (a retry, a watch that opens again) before it has departed."""
+TICK_S = 0.05
 GONE = (
     b'{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",'
     b'"message":"too old resource version","reason":"Expired","code":410}}'
@@ -48,14 +59,22 @@ class DirectedRuntime:
         externals: Mapping[Any, object] | None = None,
         workers: int | None = None,
         own_writes: bool = True,
+        kinds: Sequence[type[Resource]] = (),
+        uids: Sequence[str] = (),
+        namespaces: Sequence[str] = (),
     ) -> None:
+        """``kinds`` are installed beside those that controllers and objects name; ``uids`` are the objects'."""
+        self._uids = tuple(uids)
+        self._namespaces = tuple(namespaces)
+        self._kinds = tuple(kinds)
         self._controllers = tuple(controllers)
         self._objects = tuple(objects)
         self._externals = dict(externals or {})
         self._workers = workers
         self._own_writes = own_writes
         self.clock = VirtualTime()
-        self.cluster = EmbeddedCluster(controllers=(), source=VirtualSource(self.clock))
+        self.source = DirectedSource()
+        self.cluster = EmbeddedCluster(controllers=(), source=self.source)
         self._stack = AsyncExitStack()
         self._group = asyncio.TaskGroup()
         self._hosts: dict[str, Host] = {}
@@ -73,8 +92,9 @@ class DirectedRuntime:
         await self._stack.enter_async_context(self.cluster)
         self._client = await self._stack.enter_async_context(self.cluster.client())
         await self._install()
+        self.source.write_down(self._uids)
         for one in self._objects:
-            await self.client.create(one)
+            await self._create(one)
         await self._group.__aenter__()
         return self
 
@@ -86,16 +106,33 @@ class DirectedRuntime:
         await self._group.__aexit__(None, None, None)
         await self._stack.aclose()
 
+    async def quiet(self) -> None:
+        """Wait until nothing moves any more, and the server has sent what it gathers for its watchers."""
+        await asyncio.sleep(FLUSH_S)
+        await self.clock.quiet()
+
     async def _install(self) -> None:
-        kinds = {kind for one in self._controllers for kind in one.kinds} | {type(one) for one in self._objects}
+        for namespace in self._namespaces:
+            if namespace not in FIRST_NAMESPACES:
+                await self.client.create(Namespace(metadata=ObjectMeta(name=namespace)))
+        named = {kind for one in self._controllers for kind in one.kinds} | {type(one) for one in self._objects}
+        kinds = named | set(self._kinds)
         for kind in sorted(kinds, key=lambda kind: str(kind.gvk)):
             if not kind.resource_info.definition:
                 await self.client.create(CustomResourceDefinition.from_dict(kind.crd()))
 
+    async def _create(self, obj: Resource) -> None:
+        """Store an object with its status."""
+        made = await self.client.create(obj)
+        status = getattr(obj, "status", None)
+        if "status" in type(obj).resource_info.subresources and status is not None:
+            made.status = status  # type: ignore[attr-defined]  # kinds with a status subresource have the field
+            await self.client.update_status(made)
+
     # Hosts.
 
     async def start(self, name: str) -> None:
-        """Start a host: its caches list what is there, its controllers run, and no worker has begun."""
+        """Start a host. Its caches wait for ``list``; once all of them are synced, its workers wait for ``begin``."""
         if name in self._hosts:
             raise Departed(f"{name} runs already")
         self._hosts[name] = Host(
@@ -103,21 +140,19 @@ class DirectedRuntime:
             self.cluster.transport(),
             self._controllers,
             group=self._group,
-            now=self.clock.now,
+            now=lambda: START,
             externals=self._externals,
             workers=self._workers,
             own_writes=self._own_writes,
         )
-        await self.clock.quiet()
-        if not self._hosts[name].is_running:
-            raise Departed(f"{name} does not start: {self._hosts[name].manager.cache.health()}")
+        await self.quiet()
 
     async def crash(self, name: str) -> None:
         """End a host at once. What it had sent may still arrive: see ``arrive``."""
         host = self.host(name)
         del self._hosts[name]
         left = host.kill()
-        await self.clock.quiet()
+        await self.quiet()
         self._left_over.setdefault(name, []).extend(left)
 
     def host(self, name: str) -> Host:
@@ -133,63 +168,24 @@ class DirectedRuntime:
 
     async def arrive(self, name: str, number: int = 0) -> Performed:
         """A request that a host had sent before it crashed reaches the server now; nobody hears the answer."""
-        from attractor.testing.directed.transport import Performed
-
         left = self._left_over.get(name, [])
         if number >= len(left):
             raise Departed(f"{name} left {len(left)} requests on their way, so there is none of number {number}")
         request = left.pop(number)
-        response = await self.client.transport.send(request)
-        await self.clock.quiet()
-        return Performed(request, response)
+        return Performed(request, await self.send(request))
 
-    # Workers.
+    # Caches.
 
-    async def begin(self, host: str, controller: str, worker: int) -> Key:
-        """A worker takes the next key; answers it. Raises ``Departed`` when no key waits."""
-        at, who = self.host(host), Worker(controller, worker)
-        queue = at.queue(controller)
-        if not len(queue):
-            raise Departed(f"no key waits in the queue of {controller} on {host}")
-        before = queue.core.processing
-        at.begins.open(who, None)
-        await self.clock.quiet()
-        (key,) = queue.core.processing - before
-        return key
+    async def list(self, host: str, kind: type[Resource]) -> None:
+        """A cache lists a kind and watches it from there. Raises ``Departed`` when it has no reason to list."""
+        self.host(host).lists.open(kind.resource_info.group_resource, None)
+        await self.quiet()
 
-    def asks(self, host: str, controller: str, worker: int) -> Effect[Any] | None:
-        """The effect that a worker is about to ask for; None when it is about to finish. Raises ``Departed``."""
-        at, who = self.host(host), Worker(controller, worker)
-        waiting = at.effects.waiting
-        if who not in waiting:
-            raise Departed(f"{who} on {host} was to be inside a reconcile; it {at.state_of(who)}")
-        return waiting[who]
-
-    async def step(self, host: str, controller: str, worker: int) -> None:
-        """Let a worker ask for its effect, or finish. If the effect needs the server, its request waits then."""
-        self.host(host).effects.open(Worker(controller, worker), None)
-        await self.clock.quiet()
-
-    def sends(self, host: str, controller: str, worker: int) -> ClientRequest | None:
-        """The request that a worker is about to send; None when it sends none."""
-        return self.host(host).requests.waiting.get(Worker(controller, worker))
-
-    async def perform(self, host: str, controller: str, worker: int, outcome: Outcome = "answered") -> Performed:
-        """Let a worker's request have its turn; answers it, with what the server answered. Raises ``Departed``."""
-        at, who = self.host(host), Worker(controller, worker)
-        if who in at.effects.waiting:
-            await self.step(host, controller, worker)
-        await self._until(lambda: who in at.requests.waiting, f"{who} on {host} was to send a request")
-        at.requests.open(who, outcome)
-        await self.clock.quiet()
-        return at.transport.performed.pop()
-
-    async def fire(self, host: str, controller: str, key: Key) -> None:
-        """The delay of a key is over."""
-        self.host(host).queue(controller).fire(key)
-        await self.clock.quiet()
-
-    # Watches.
+    async def list_all(self, host: str) -> None:
+        """Every cache of a host that has to list does so."""
+        for resource in tuple(self.host(host).lists.waiting):
+            self.host(host).lists.open(resource, None)
+        await self.quiet()
 
     def undelivered(self, host: str, kind: type[Resource]) -> int:
         """How many events of a kind are on their way to a host's cache."""
@@ -200,54 +196,116 @@ class DirectedRuntime:
         event = self.host(host).stream(kind).deliver()
         if event is None:
             raise Departed(f"no event of {kind.__name__} is on its way to {host}")
-        await self.clock.quiet()
+        await self.quiet()
         return event
 
-    async def relist(self, host: str, kind: type[Resource]) -> None:
-        """The server forgets how far a watch was (410): the cache lists again. What was on its way is lost."""
-        at = self.host(host)
-        old = at.stream(kind)
-        old.held.clear()
-        old.inject(GONE)
-        await self._until(lambda: at.stream(kind) is not old, f"{host} was to list {kind.__name__} again")
+    async def close_watch(self, host: str, kind: type[Resource]) -> None:
+        """The server forgets how far a watch was (410): the cache must list again. What was on its way is lost."""
+        at, wanted = self.host(host), kind.resource_info.group_resource
+        stream = at.stream(kind)
+        stream.held.clear()
+        stream.inject(GONE)
+        await self._until(lambda: wanted in at.lists.waiting, f"{host} was to list {kind.__name__} again")
 
-    async def _until(self, condition: Any, expected: str) -> None:
+    # Workers.
+
+    async def begin(self, host: str, controller: str) -> Key:
+        """A free worker takes the next key and runs up to what others could notice; answers the key."""
+        at = self.host(host)
+        queue = at.queue(controller)
+        before = queue.core.processing
+        worker = at.begin(controller)
+        await self.quiet()
+        (key,) = queue.core.processing - before
+        at.hold(worker, key)
+        await self._settle(at, worker)
+        return key
+
+    def asks(self, host: str, controller: str, key: Key) -> Effect[Any]:
+        """What the reconcile of a key is about to ask for; raises ``Departed`` when there is no such reconcile."""
+        at = self.host(host)
+        effect = at.effects.waiting[at.holder(controller, key)]
+        assert effect is not None, "a reconcile that has ended is never left waiting"
+        return effect
+
+    async def go_on(self, host: str, controller: str, key: Key, outcome: Outcome = "answered") -> Sequence[Performed]:
+        """The reconcile of a key gets what it asks for and runs on; answers the requests that this took.
+
+        ``outcome`` is what becomes of these requests. Raises ``Departed`` when there is no such reconcile.
+        """
+        at = self.host(host)
+        worker = at.holder(controller, key)
+        at.transport.performed.clear()
+        at.effects.open(worker, None)
+        await self.quiet()
+        while worker in at.requests.waiting:
+            at.requests.open(worker, outcome)
+            await self.quiet()
+        await self._until(
+            lambda: worker in at.effects.waiting or worker in at.begins.waiting, f"{worker} on {host} was to go on"
+        )
+        await self._settle(at, worker)
+        return tuple(at.transport.performed)
+
+    async def send_only(self, host: str, controller: str, key: Key) -> ClientRequest:
+        """The reconcile of a key asks for what it wants, and its request is on its way; answers the request."""
+        at = self.host(host)
+        worker = at.holder(controller, key)
+        at.effects.open(worker, None)
+        await self._until(lambda: worker in at.requests.waiting, f"{worker} on {host} was to send a request")
+        return at.requests.waiting[worker]
+
+    async def fire(self, host: str, controller: str, key: Key) -> None:
+        """The delay of a key is over."""
+        self.host(host).queue(controller).fire(key)
+        await self.quiet()
+
+    async def _settle(self, at: Host, worker: Worker) -> None:
+        """Let a reconcile have what nobody else can notice, and its end."""
+        while worker in at.effects.waiting:
+            effect = at.effects.waiting[worker]
+            if effect is not None and not isinstance(effect, LOCAL):
+                return
+            at.effects.open(worker, None)
+            await self.quiet()
+
+    async def _until(self, condition: Callable[[], bool], expected: str) -> None:
         """Let only the time pass that the runtime itself wants to wait before it does what is expected."""
         waited_s = 0.0
-        await self.clock.quiet()
+        await self.quiet()
         while not condition():
             if waited_s >= PATIENCE_S:
                 raise Departed(f"{expected}, and did not within {PATIENCE_S:g} s")
-            await asyncio.sleep(0.05)
-            waited_s += 0.05
-            await self.clock.quiet()
+            await asyncio.sleep(TICK_S)
+            waited_s += TICK_S
+            await self.quiet()
 
     # The server's own.
 
     async def send(self, request: ClientRequest) -> ClientResponse:
         """A user's request."""
         response = await self.client.transport.send(request)
-        await self.clock.quiet()
+        await self.quiet()
         return response
 
-    async def collect(self, kind: type[Resource], key: Key) -> None:
-        """Garbage collection does to one object what ownership asks for. Raises ``Departed`` when that is nothing."""
+    async def garbage(self) -> Sequence[Operation]:
+        """What garbage collection would do now."""
         snapshot = await self.cluster.store.snapshot()
-        kinds = {found.group_kind: found for found in kinds_in(snapshot).values()}
-        wanted = kind.resource_info.resource, key.namespace, key.name
-        for op in plan_garbage(snapshot, kinds):
-            if (op.resource, op.namespace, op.name) == wanted:
+        return list(plan_garbage(snapshot, {found.group_kind: found for found in kinds_in(snapshot).values()}))
+
+    async def collect(self, resource: str, key: Key) -> None:
+        """Garbage collection does to one object what ownership asks for. Raises ``Departed`` when that is nothing."""
+        for op in await self.garbage():
+            if (op.resource, op.namespace, op.name) == (resource, *key):
                 await self.cluster.server.perform(op)
-                await self.clock.quiet()
+                await self.quiet()
                 return
-        raise Departed(f"garbage collection has nothing to do to {kind.__name__} {key}")
+        raise Departed(f"garbage collection has nothing to do to {resource} {key}")
 
-    async def objects(self, kind: type[Resource]) -> list[JsonObject]:
+    async def objects(self, kind: type[Resource]) -> Sequence[JsonObject]:
         """What the server has of a kind, in order of keys."""
-        from attractor.client.transport import ClientRequest as Request
-
         info = kind.resource_info
         prefix = f"/apis/{info.group}/{info.version}" if info.group else f"/api/{info.version}"
-        answer = await self.client.transport.send(Request("GET", f"{prefix}/{info.resource}"))
+        answer = await self.client.transport.send(ClientRequest("GET", f"{prefix}/{info.resource}"))
         head = {"apiVersion": f"{info.group}/{info.version}".lstrip("/"), "kind": info.kind}
         return [{**head, **item} for item in orjson.loads(answer.body)["items"]]

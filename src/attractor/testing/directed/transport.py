@@ -1,7 +1,8 @@
-"""A transport in which each request of a worker waits for its turn, and so does each event of a watch.
+"""A transport in which each request of a worker and each list of an informer waits for its turn, and so does each event
+of a watch.
 
-Requests that no worker makes (an informer's list, discovery, Events for people) pass. Bookmarks of a running watch are
-left out: a server may always do so, and the world has none.
+Other requests (discovery) pass; Events for people never arrive. Bookmarks of a running watch are left out: a server may
+always do so, and the world has none.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from attractor.testing.requestlog import describe
 if TYPE_CHECKING:
     from attractor.client import ByteStream, ClientRequest, Transport
     from attractor.objects.jsontypes import JsonObject
-    from attractor.testing.directed.gates import Gate, Workers
+    from attractor.testing.directed.gates import Gate, Worker, Workers
 
 Outcome = Literal["answered", "request lost", "answer lost", "repeated", "unreachable"]
 _BOOKMARK = b'{"type":"BOOKMARK"'
@@ -39,10 +40,16 @@ class GatedTransport:
     """One host's way to the server."""
 
     def __init__(
-        self, inner: Transport, requests: Gate[ClientRequest, Outcome], workers: Workers, group: asyncio.TaskGroup
+        self,
+        inner: Transport,
+        requests: Gate[Worker, ClientRequest, Outcome],
+        lists: Gate[GroupResource, None, None],
+        workers: Workers,
+        group: asyncio.TaskGroup,
     ) -> None:
         self._inner = inner
         self._requests = requests
+        self._lists = lists
         self._workers = workers
         self._group = group
         self._is_cut_off = False
@@ -59,8 +66,12 @@ class GatedTransport:
         """The server's answer, in this worker's turn and with what the director makes of it."""
         if self._is_cut_off:
             raise ServerUnreachable("the host has crashed")
-        worker = self._workers.current()
-        if worker is None or describe(request) is None:
+        worker, asked = self._workers.current(), describe(request)
+        if worker is None or asked is None:
+            if asked is not None and asked.resource == "events":
+                await asyncio.get_running_loop().create_future()  # Events are for people: none of them ever arrives
+            if asked is not None and asked.verb == "list" and not _goes_on(request):
+                await self._lists.wait(GroupResource(asked.group, asked.resource), None)
             return await self._inner.send(request)
         try:
             outcome = await self._requests.wait(worker, request)
@@ -95,6 +106,11 @@ class GatedTransport:
     async def aclose(self) -> None:
         """Close the transport below."""
         await self._inner.aclose()
+
+
+def _goes_on(request: ClientRequest) -> bool:
+    """Whether this is a further page of a list."""
+    return any(name == "continue" for name, _ in request.query)
 
 
 class GatedStream:

@@ -1,0 +1,121 @@
+"""The controller: look, make what is random, plan, carry out.
+
+attractor run attractor.operators.dbcluster.controller
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.objects.builtin.apps_v1 import ControllerRevision
+from attractor.objects.builtin.core_v1 import PersistentVolumeClaim, Secret
+from attractor.objects.resource import convert
+from attractor.operators.dbcluster import ending, naming, planning, rendering
+from attractor.operators.dbcluster.entropy import Entropy, SystemEntropy
+from attractor.operators.dbcluster.telling import NO_TIME, tell
+from attractor.operators.dbcluster.types import Cluster, ClusterSpec
+from attractor.plan import History, ObjectGraph, Plan, Refused, UnknownRevision, take_snapshot
+from attractor.runtime import Context, Key, Result, Watches, controller
+from attractor.runtime.toolkit.conditions import find_condition
+from attractor.runtime.toolkit.finalizers import add_finalizer, has_finalizer
+
+if TYPE_CHECKING:
+    from attractor.plan import Snapshot
+
+PASSWORD_LENGTH = 24
+
+
+async def reconcile(ctx: Context, key: Key) -> Result | None:
+    """Bring one cluster a plan closer to what its spec says."""
+    cluster = await ctx.find(Cluster, key)
+    if cluster is None:
+        return None
+    if cluster.metadata.is_deleting:
+        return await _end(ctx, cluster) if has_finalizer(cluster, naming.FINALIZER) else None
+    if not has_finalizer(cluster, naming.FINALIZER):
+        held = cluster.deep_copy()
+        add_finalizer(held, naming.FINALIZER)
+        await ctx.merge(cluster, held)
+        return None
+    if cluster.spec.paused:
+        return await _carry_out(ctx, Plan(ObjectGraph(cluster)))
+    snapshot = await _look(ctx, cluster)
+    if naming.ROLLBACK in cluster.metadata.annotations:
+        return await _roll_back(ctx, cluster, snapshot)
+    try:
+        plan = planning.build(planning.Inputs(cluster, snapshot, await _secrets(ctx, cluster, snapshot)))
+    except Refused as problem:
+        return await _carry_out(ctx, Plan(ObjectGraph(cluster)), str(problem))
+    return await _carry_out(ctx, plan)
+
+
+async def _look(ctx: Context, cluster: Cluster) -> Snapshot:
+    """What belongs to the cluster, with what nobody owns: its claims, and what an earlier cluster has left."""
+    return await take_snapshot(
+        ctx,
+        cluster,
+        planning.KINDS,
+        labels=naming.selector(cluster),
+        also=lambda obj: isinstance(obj, Secret | PersistentVolumeClaim) and obj.metadata.controller is None,
+    )
+
+
+async def _secrets(ctx: Context, cluster: Cluster, snapshot: Snapshot) -> tuple[Secret, ...]:
+    """The wanted secrets: those there are, untouched, and the missing ones with new contents."""
+    entropy = ctx.external(Entropy)
+    missing = planning.missing_secrets(cluster, snapshot)
+    key = naming.credentials_key(cluster)
+    if key in missing:
+        found = [rendering.credentials(cluster, await entropy.password(PASSWORD_LENGTH))]
+    else:
+        found = [planning.as_wanted(snapshot, key)]
+    for component in cluster.spec.components:
+        if not component.tls:
+            continue
+        key = naming.tls_key(cluster, component)
+        if key in missing:
+            name = naming.headless_name(cluster, component)
+            made = await entropy.certificate(name, (f"*.{name}", f"*.{name}.{cluster.metadata.namespace}"))
+            found.append(rendering.certificate(cluster, component, made))
+        else:
+            found.append(planning.as_wanted(snapshot, key))
+    return tuple(found)
+
+
+async def _carry_out(ctx: Context, plan: Plan, problem: str = "") -> Result | None:
+    """Execute a plan that tells the status last."""
+    if tell(plan, NO_TIME, problem=problem):
+        tell(plan, await ctx.now(), problem=problem)
+    return await plan.execute(ctx)
+
+
+async def _end(ctx: Context, cluster: Cluster) -> Result | None:
+    plan = ending.build(cluster, await _look(ctx, cluster))
+    is_told = find_condition(cluster.status.conditions, "Terminating") is not None
+    if cluster.spec.termination_policy == "DoNotTerminate" and not is_told:
+        await ctx.emit(cluster, "DoNotTerminate", "its terminationPolicy forbids the deletion", type="Warning")
+    return await _carry_out(ctx, plan)
+
+
+async def _roll_back(ctx: Context, cluster: Cluster, snapshot: Snapshot) -> Result | None:
+    """Take the spec of an earlier revision; the annotation that asked for it goes in the same write."""
+    changed = cluster.deep_copy()
+    asked = changed.metadata.annotations.pop(naming.ROLLBACK)
+    try:
+        number = int(asked) if asked.isdecimal() else -1
+        changed.spec = convert(ClusterSpec, History(snapshot.of(ControllerRevision)).data(number))
+    except UnknownRevision as error:
+        await ctx.emit(cluster, "RollbackRefused", str(error), type="Warning")
+    await ctx.merge(cluster, changed)
+    return None
+
+
+clusters = controller(
+    reconcile,
+    name="dbclusters",
+    for_=Cluster,
+    owns=[kind for kind in planning.KINDS if kind is not PersistentVolumeClaim],
+    watches=[Watches(PersistentVolumeClaim, naming.cluster_keys), Watches(Secret, naming.cluster_keys)],
+    externals=[Entropy],
+)
+externals = {Entropy: SystemEntropy()}

@@ -1,0 +1,153 @@
+"""The agent's controllers for instances: they do what is requested, and report what is there.
+
+Of every instance the agent reports what the platform shows, first of all at its start. In the states that belong to it,
+it works: it says that it has begun (that message may be lost), lets the driver do it, and says how it ended. An agent
+that crashed in between finds the state as it left it, looks at the platform, and either reports the end or does it
+again; it needs no memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attractor.objects.errors import ServiceUnavailable, Timeout
+from attractor.objects.gvk import Key
+from attractor.operators.edge.driver import APP, CLUSTER, Drained, Driver, DriverError, Found, Ref
+from attractor.operators.edge.intents import DELETIONS, lifecycle_of, status_of
+from attractor.operators.edge.states import Actor, CloudletState, TrackedState
+from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst, Installed
+from attractor.operators.edge.upgrades import agent_state, cloudlet_status
+from attractor.runtime import Index, Result, Watches, controller
+
+if TYPE_CHECKING:
+    from attractor.operators.edge.types import Instance, InstanceStatus
+    from attractor.runtime import Context, Controller
+
+T = TrackedState
+BEGUN = {T.CREATE_REQUESTED: T.CREATING, T.UPDATE_REQUESTED: T.UPDATING, T.DELETE_REQUESTED: T.DELETING}
+LATER_S = 0.2
+
+
+def serves(cloudlet: Cloudlet | None, version: str) -> bool:
+    """Whether the agent of a version is the one that works on instances."""
+    if cloudlet is None:
+        return False
+    status = cloudlet_status(cloudlet)
+    return status.version == version and agent_state(status, version) is CloudletState.READY
+
+
+def as_installed(found: Found | None) -> Installed | None:
+    """What was found, as an object's status says it."""
+    if found is None:
+        return None
+    return Installed(generation=found.generation, settings=dict(found.settings), endpoint=found.endpoint)
+
+
+class Worker:
+    """Reconciles the instances of one kind, for the agent of one version."""
+
+    def __init__(self, kind: type[ClusterInst | AppInst], version: str) -> None:
+        self.kind = kind
+        self.version = version
+        self._name = CLUSTER if kind is ClusterInst else APP
+
+    async def reconcile(self, ctx: Context, key: Key) -> Result | None:
+        """Do what one instance asks for, and report what is there."""
+        cloudlet = await ctx.find(Cloudlet, Key(key.namespace, key.namespace))
+        if not serves(cloudlet, self.version):
+            return None
+        obj = await ctx.find(self.kind, key)
+        ref = Ref(self._name, *key)
+        try:
+            if obj is None:
+                await self._clear(ctx, ref)
+            elif lifecycle_of(obj).owner(status_of(obj).state) is Actor.CRM:
+                await self._work(ctx, obj, ref)
+            else:
+                await self._report(ctx, obj, ref)
+        except Drained:
+            return Result(requeue_after_s=LATER_S)  # whoever serves next takes it up
+        return None
+
+    async def _clear(self, ctx: Context, ref: Ref) -> None:
+        """Nobody has this instance: it must not run. The cache may be behind, so the server is asked."""
+        if await ctx.external(Driver).find(ref) is None:
+            return
+        if await ctx.find(self.kind, Key(ref.namespace, ref.name), cached=False) is None:
+            await ctx.external(Driver).remove(ref)
+
+    async def _report(self, ctx: Context, obj: Instance, ref: Ref) -> None:
+        """Say what is there, if that is news; where nothing should be, see to it."""
+        found = await ctx.external(Driver).find(ref)
+        if found is not None and status_of(obj).state is T.NOT_PRESENT:
+            await ctx.external(Driver).remove(ref)
+            found = None
+        if as_installed(found) != status_of(obj).current:
+            status = status_of(obj.deep_copy())
+            status.current = as_installed(found)
+            await self._write(ctx, obj, status)
+
+    async def _work(self, ctx: Context, obj: Instance, ref: Ref) -> None:
+        obj = await self._begin(ctx, obj)
+        driver, status = ctx.external(Driver), status_of(obj)
+        is_deletion = status.state in DELETIONS
+        try:
+            if is_deletion or status.target is None:
+                await driver.remove(ref)
+            else:
+                await driver.apply(ref, status.target.generation, tuple(sorted(status.target.settings.items())))
+        except DriverError as error:
+            await self._end(ctx, obj, ref, "error", str(error))
+        else:
+            await self._end(ctx, obj, ref, "response", "")
+
+    async def _begin(self, ctx: Context, obj: Instance) -> Instance:
+        """Say that work has begun. If the message is lost, the work goes on: the table has a shortcut for that."""
+        status = status_of(obj.deep_copy())
+        running = BEGUN.get(status.state)
+        if running is None:
+            return obj
+        status.state = lifecycle_of(obj).follow(status.state, Actor.CRM, "response", to=running)
+        status.message = f"agent {self.version} is at work"
+        try:
+            written: Instance = await self._write(ctx, obj, status)
+        except (ServiceUnavailable, Timeout) as error:
+            ctx.log.info("a progress message was lost", error=str(error))
+            return obj
+        return written
+
+    async def _end(self, ctx: Context, obj: Instance, ref: Ref, event: str, why: str) -> None:
+        """Say how the work has ended, and what is there now."""
+        status = status_of(obj.deep_copy())
+        ends = T.NOT_PRESENT if status.state in DELETIONS else T.READY
+        to = ends if event == "response" else None
+        status.state = lifecycle_of(obj).follow(status.state, Actor.CRM, event, to=to)
+        found = await ctx.external(Driver).find(ref)
+        status.current, status.error = as_installed(found), why
+        status.message = why or (f"at {found.endpoint}" if found is not None and found.endpoint else str(status.state))
+        await self._write(ctx, obj, status)
+
+    async def _write(self, ctx: Context, obj: Instance, status: InstanceStatus) -> Any:
+        changed = obj.deep_copy()
+        changed.status = status
+        return await ctx.merge(obj, changed, subresource="status")
+
+
+def _all_of_cloudlet(obj: ClusterInst | AppInst) -> list[str]:
+    return [f"{obj.metadata.namespace}/{obj.metadata.namespace}"]
+
+
+def worker(
+    kind: type[ClusterInst | AppInst], version: str, sources: tuple[Any, ...] = (), workers: int = 8
+) -> Controller:
+    """The controller of one kind, for the agent of a version; ``sources`` tell what changes on the platform."""
+    return controller(
+        Worker(kind, version).reconcile,
+        name=f"agent-{kind.__name__.lower()}s",
+        for_=kind,
+        watches=[Watches(Cloudlet, index="cloudlet")],
+        indexes=[Index(kind, "cloudlet", _all_of_cloudlet)],
+        sources=sources,
+        externals=[Driver],
+        workers=workers,
+    )

@@ -1,0 +1,158 @@
+"""The kinds of the edge operator."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from attractor.objects.resource import Meta, PrinterColumn, Resource, Struct, field
+from attractor.operators.edge.states import CloudletState, TrackedState
+
+GROUP, VERSION = "edge.attractor.dev", "v1"
+FINALIZER = f"{GROUP}/coordinator"
+OVERRIDE = f"{GROUP}/override"
+"""The annotation by which an administrator lets an instance go past its agent; see ``intents.Override``."""
+
+AgentVersion = Annotated[str, Meta(pattern="^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?$")]
+
+_STATE = PrinterColumn("State", ".status.state")
+_MESSAGE = PrinterColumn("Message", ".status.message")
+_AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
+
+
+class Target(Struct):
+    """What an operation leads to: the wish of a generation, in the driver's words."""
+
+    generation: int
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+class Installed(Struct):
+    """What the agent found on the platform."""
+
+    generation: int
+    settings: dict[str, str] = field(default_factory=dict)
+    endpoint: str = ""
+
+
+class InstanceStatus(Struct):
+    """What coordinator and agent know about an instance; each field has one writer."""
+
+    state: TrackedState = TrackedState.NOT_PRESENT
+    """The committed state; its owner in the table moves it."""
+    operation: int = 0
+    """How many operations were begun; the coordinator counts."""
+    observed_generation: int = 0
+    """The generation of the last wish that was taken up."""
+    target: Target | None = None
+    """What the operation in progress leads to, or what the last one led to; the coordinator's."""
+    current: Installed | None = None
+    """What is really there, as the agent last reported; None when nothing is."""
+    message: str = ""
+    """What goes on, for people."""
+    error: str = ""
+    """Why the last operation failed; empty when it did not."""
+
+
+class ClusterInstSpec(Struct):
+    """The cluster that a user wants."""
+
+    nodes: Annotated[int, Meta(ge=1, le=100)] = 1
+    """How large it is."""
+    reservable: bool = False
+    """Whether it takes the apps of one tenant only: whoever comes first."""
+
+
+class ClusterInstStatus(InstanceStatus):
+    """A cluster's state, and who lives in it."""
+
+    apps: dict[str, int] = field(default_factory=dict)
+    """The apps in it; the number is that of an app's operation in progress, 0 while it rests."""
+    reserved_by: str = ""
+    """The tenant whose apps it takes, while it has any."""
+
+
+class ClusterInst(
+    Resource,
+    group=GROUP,
+    version=VERSION,
+    short_names=("ci",),
+    printer_columns=(_STATE, PrinterColumn("Nodes", ".spec.nodes", "integer"), _MESSAGE, _AGE),
+):
+    """A cluster on the cloudlet of its namespace."""
+
+    spec: ClusterInstSpec = field(default_factory=ClusterInstSpec)
+    status: ClusterInstStatus | None = None
+
+
+class AppInstSpec(Struct):
+    """The app that a user wants."""
+
+    cluster: Annotated[str, Meta(min_length=1)]
+    """The ClusterInst that it runs in."""
+    revision: str = "1"
+    """The revision of the app; it says so to whoever asks."""
+    replicas: Annotated[int, Meta(ge=1, le=100)] = 1
+    """How many of it; the process driver runs one."""
+    image: str = ""
+    """What the kubernetes driver runs."""
+    tenant: str = ""
+    """Whose it is; a reservable cluster takes those of one tenant only."""
+    auto_delete: bool = False
+    """Whether it goes with its cluster, instead of holding it."""
+
+
+class AppInst(
+    Resource,
+    group=GROUP,
+    version=VERSION,
+    short_names=("ai",),
+    printer_columns=(_STATE, PrinterColumn("Cluster", ".spec.cluster"), _MESSAGE, _AGE),
+):
+    """An app in a cluster of the same namespace."""
+
+    spec: AppInstSpec
+    status: InstanceStatus | None = None
+
+
+class CloudletSpec(Struct):
+    """The cloudlet that a user wants."""
+
+    version: AgentVersion = "1"
+    """The version of its agent. Changing it is the wish for an upgrade."""
+
+
+class AgentInfo(Struct):
+    """What one agent says about itself; only that agent writes it."""
+
+    state: CloudletState = CloudletState.INIT
+    message: str = ""
+
+
+class CloudletStatus(Struct):
+    """Where the upgrade of a cloudlet's agent stands."""
+
+    state: TrackedState = TrackedState.NOT_PRESENT
+    version: str = ""
+    """The version that serves; the only one that may work on instances."""
+    upgrading_to: str = ""
+    """The version that an upgrade in progress, or a failed one, leads to."""
+    agents: dict[str, AgentInfo] = field(default_factory=dict)
+    """The agents that have reported, by version."""
+    message: str = ""
+
+
+class Cloudlet(
+    Resource,
+    group=GROUP,
+    version=VERSION,
+    short_names=("cl",),
+    printer_columns=(_STATE, PrinterColumn("Version", ".status.version"), _MESSAGE, _AGE),
+):
+    """A place far away; its name is that of its namespace."""
+
+    spec: CloudletSpec = field(default_factory=CloudletSpec)
+    status: CloudletStatus | None = None
+
+
+Instance = ClusterInst | AppInst
+KINDS: tuple[type[Resource], ...] = (Cloudlet, ClusterInst, AppInst)

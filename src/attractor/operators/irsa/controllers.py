@@ -1,0 +1,69 @@
+"""The operator's three controllers, declared for given settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.objects.builtin.core_v1 import ServiceAccount
+from attractor.operators.irsa.iam import Iam
+from attractor.operators.irsa.irsas import Irsas
+from attractor.operators.irsa.policies import Policies
+from attractor.operators.irsa.roles import Roles
+from attractor.operators.irsa.types import IamRoleServiceAccount, Policy, Role
+from attractor.runtime import For, Permission, Watches, controller
+from attractor.runtime.predicates import generation_changed
+from attractor.workqueue.limits import Backoff
+
+if TYPE_CHECKING:
+    from attractor.objects.gvk import Key
+    from attractor.objects.resource import Resource
+    from attractor.operators.irsa.settings import Settings
+    from attractor.runtime import Controller
+
+WORKERS = 10
+TIMEOUT_S = 120.0
+FIRST_RETRY_S = 0.1
+MAX_RETRY_S = 60.0
+
+
+def controllers(settings: Settings) -> tuple[Controller, Controller, Controller]:
+    """The controllers of resources, policies and roles. Whoever runs them provides ``Iam``."""
+    children: tuple[type[Resource], ...] = (Policy, Role, ServiceAccount)
+    irsas = controller(
+        Irsas(settings),
+        name="irsas",
+        for_=For(IamRoleServiceAccount, when=generation_changed),
+        watches=[Watches(kind, to_keys=same_key) for kind in children],
+        permissions=[Permission(kind, ("create", "update", "patch", "delete")) for kind in children],
+        workers=WORKERS,
+    )
+    policies = controller(
+        Policies(settings),
+        name="policies",
+        for_=For(Policy, when=generation_changed),
+        externals=[Iam],
+        workers=WORKERS,
+        timeout_s=TIMEOUT_S,
+        limiter=_backoff,
+    )
+    roles = controller(
+        Roles(settings),
+        name="roles",
+        for_=For(Role, when=generation_changed),
+        watches=[Watches(Policy, to_keys=same_key)],
+        externals=[Iam],
+        workers=WORKERS,
+        timeout_s=TIMEOUT_S,
+        limiter=_backoff,
+    )
+    return irsas, policies, roles
+
+
+def same_key(obj: Resource) -> list[Key]:
+    """A resource and its children share namespace and name."""
+    return [obj.key]
+
+
+def _backoff() -> Backoff:
+    """AWS is slower than an API server, and throttles whoever hurries."""
+    return Backoff(FIRST_RETRY_S, MAX_RETRY_S)
