@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 from attractor.check.world.looking import Look, root
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from attractor.objects.resource import Resource
     from attractor.store.contract import Entry, Snapshot
+    from attractor.testing.replaying.outside import PlayedExternal
 
 
 class _Storage:
@@ -32,11 +33,13 @@ class _Universe:
     storage: _Storage
     roots: tuple[str, ...]
 
+    externals: Mapping[Any, PlayedExternal]
+
     def external_state(self, protocol: Any) -> Any:
-        raise LookupError(f"the state of {protocol!r} cannot be seen on the runtime")
+        return self.externals[protocol].model
 
 
-def look_at(snapshot: Snapshot, kinds: Sequence[type[Resource]]) -> Look:
-    """What properties see of a real store."""
+def look_at(snapshot: Snapshot, kinds: Sequence[type[Resource]], externals: Mapping[Any, PlayedExternal]) -> Look:
+    """What properties see of a real store and of played outside systems."""
     roots = tuple(sorted({root(kind) for kind in kinds}))
-    return Look(cast("Any", _Universe(_Storage(snapshot), roots)))
+    return Look(cast("Any", _Universe(_Storage(snapshot), roots, externals)))
