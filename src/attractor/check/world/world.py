@@ -20,6 +20,7 @@ from attractor.check.world.faults import Faults
 from attractor.check.world.parts import Parts
 from attractor.check.world.properties import goes_quiet
 from attractor.check.world.server import EPOCH
+from attractor.check.world.storage import INCARNATIONS
 from attractor.check.world.universe import Universe
 from attractor.check.world.users import Create, Delete, Edit
 from attractor.objects.gvk import Key
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from attractor.check.errors import Grown
     from attractor.check.model import Model
-    from attractor.check.world.properties import Claim
+    from attractor.check.world.properties import Claim, StepClaim
     from attractor.check.world.users import User
     from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller
@@ -45,12 +46,14 @@ class World:
         objects: Sequence[Resource] = (),
         users: Sequence[User] = (),
         faults: Faults | None = None,
-        properties: Sequence[Claim] = (),
+        properties: Sequence[Claim | StepClaim] = (),
         externals: Mapping[Any, object] | None = None,
         *,
         name: str = "",
         workers: int = 2,
         lag: int = 3,
+        closes_lagging_watches: bool = False,
+        incarnations: int = INCARNATIONS,
         hosts: Sequence[str] = ("host1",),
         election: bool = False,
         own_writes: bool = True,
@@ -63,6 +66,9 @@ class World:
         joins_local_steps: bool = True,
     ) -> None:
         """``workers`` per controller; ``lag``: undelivered events per kind; ``own_writes`` switches D6 off to show why.
+
+        With ``closes_lagging_watches`` a watch that would lag further is closed; otherwise writes wait for it.
+        ``incarnations``: how many objects of one name, one after the other, are told apart by uid.
 
         ``quiet`` adds the claim that the world goes quiet; ``kinds`` names kinds that nothing else here mentions;
         without ``election`` every host acts at once, with it the first one leads. ``clock`` is the instants that the
@@ -79,7 +85,8 @@ class World:
         self.objects = tuple(objects)
         self.users = tuple(users)
         self.faults = faults or Faults()
-        self.workers, self.lag = workers, lag
+        self.workers, self.lag, self.incarnations = workers, lag, incarnations
+        self.closes_lagging_watches = closes_lagging_watches
         self.hosts, self.election = tuple(hosts), election
         if self.faults.leader_change and (not election or len(self.hosts) < 2):
             raise SpecError(
