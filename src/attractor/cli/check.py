@@ -64,6 +64,7 @@ def register(subparsers: Any) -> None:
     bounds.add_argument("--resume", type=Path, metavar="FILE", help="go on with a search that was kept")
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print the verdict as one JSON object")
+    output.add_argument("--explain", action="store_true", help="say where the states of a world come from")
     output.add_argument("--coverage", action="store_true", help="show how often each action was taken")
     output.add_argument("--graph", type=_graph_file, metavar="FILE", help="draw a small graph: .svg, .dot or .html")
     output.add_argument("--trace-dir", type=Path, metavar="DIR", help="where counterexamples go (default: traces)")
@@ -103,6 +104,8 @@ def run(args: argparse.Namespace) -> int:
         finally:
             line.clear()
         _print(verdict, args)
+        if args.explain:
+            _explain(spec, args)
         return EXIT[verdict.verdict]
     return guard.code
 
@@ -165,6 +168,15 @@ def _print(verdict: Verdict, args: argparse.Namespace) -> None:
         return
     traces = _saved(verdict, args.trace_dir or Path("traces"))
     say(report.lines(verdict, Paint(sys.stdout), traces, coverage=args.coverage))
+
+
+def _explain(spec: Checkable, args: argparse.Namespace) -> None:
+    from attractor.check.world import World  # only worlds need the whole house
+    from attractor.check.world.explaining import explain
+
+    if not isinstance(spec, World):
+        raise UsageError("--explain is for worlds of controllers", "for a specification, see --coverage")
+    say(["", *explain(spec, max_states=args.max_states, threads=args.threads).lines()])
 
 
 def _saved(verdict: Verdict, folder: Path) -> dict[str, Path]:

@@ -77,6 +77,7 @@ class World:
         ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is never owed.
         ``joins_local_steps=False`` makes a step of everything that a reconcile asks for, to compare.
         """
+        self._given = {name: value for name, value in locals().items() if name != "self"}
         if not controllers:
             raise SpecError("a world needs a controller, as in World(controllers=[pairs])")
         if workers < 1 or lag < 1:
@@ -105,6 +106,10 @@ class World:
 
     def __repr__(self) -> str:
         return self.name
+
+    def but(self, **changes: Any) -> World:
+        """The same world, except for some of its arguments."""
+        return World(**{**self._given, **changes})
 
     def _check_externals(self) -> None:
         for one in self.controllers:
