@@ -86,6 +86,12 @@ class Look:
         with self._looking():
             return self._universe.external(protocol).state.get().value
 
+    def budget(self, label: str) -> int:
+        """How often a user may still act, by the user's label."""
+        with self._looking():
+            left: int = self._universe.stage.slot("user", label).get()
+        return left
+
     def workers(self) -> dict[tuple[str, Key], int]:
         """For each controller and key: on how many hosts it is being reconciled."""
         found: dict[tuple[str, Key], int] = {}
