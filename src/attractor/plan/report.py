@@ -1,6 +1,9 @@
 """A plan for people, as a dry run prints it: what would be created, changed and deleted, in the order of work.
 
-print(report(plan, colour=sys.stdout.isatty()))
+    print(report(plan, colour=sys.stdout.isatty()))
+
+What goes without saying is left out: names and owners of what is created, and the fields that a change no longer sends
+and for which the server has defaults (they are counted; ``Plan.diff`` has them all).
 """
 
 from __future__ import annotations
@@ -26,6 +29,9 @@ _SIGNS = {
 _WORDS = ("create", "change", "delete")
 _COUNTED = {Action.CREATE: "create", Action.UPDATE: "change", Action.PATCH: "change", Action.DELETE: "delete"}
 _MAX_VALUE = 80
+_UNSAID = ("apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.ownerReferences")
+_MAPS = ("annotations", "data", "labels", "limits", "matchLabels", "nodeSelector", "requests", "selector")
+"""Fields with keys of the author's own: what is removed there is gone, and no default comes back."""
 
 
 def report(plan: Plan, *, colour: bool = False) -> str:
@@ -47,9 +53,26 @@ def _object(change: Change, *, colour: bool) -> list[str]:
     sign, code, words = _SIGNS[change.action]
     why = f": {change.reason}" if change.reason else ""
     head = f"  {sign} {change.ref} {words}{why}"
-    fields = [] if change.action is Action.DELETE else [_field(sign, field) for field in change.fields]
+    said, unsaid = _said(change)
+    fields = [_field(sign, field) for field in said]
+    if unsaid:
+        fields.append(f"      - {unsaid} fields that are no longer sent; the server has defaults for them")
     painted = [_paint(head, f"{code};1", colour=colour), *(_paint(line, code, colour=colour) for line in fields)]
     return [*painted, "      (what depends on it waits for it)"] if change.is_awaited else painted
+
+
+def _said(change: Change) -> tuple[list[FieldChange], int]:
+    """The fields to show, and how many removed ones are only counted."""
+    if change.action is Action.DELETE:
+        return [], 0
+    if change.action is Action.CREATE:
+        return [field for field in change.fields if not field.path.startswith(_UNSAID)], 0
+    said = [field for field in change.fields if field.after is not ABSENT or _is_of_a_map(field.path)]
+    return said, len(change.fields) - len(said)
+
+
+def _is_of_a_map(path: str) -> bool:
+    return any(f".{name}." in f".{path}" for name in _MAPS)
 
 
 def _field(sign: str, field: FieldChange) -> str:

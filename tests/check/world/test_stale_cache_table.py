@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attractor.check.world.stalecache import LAGS, guarded_rows, lines, stale_cache_table
+from attractor.check.world.stalecache import LAGS, Action, Lag, guarded_rows, lines, stale_cache_table
 
 PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "world-stale-cache.md"
 
-DOCUMENT = {
+DOCUMENT: dict[Lag, dict[Action, bool | None]] = {
     "latest": {"create": True, "update": True, "delete": True},
     "c-lag": {"create": None, "update": False, "delete": False},
     "u-lag": {"create": None, "update": True, "delete": True},
@@ -22,7 +22,7 @@ def test_the_checker_finds_the_published_table() -> None:
     assert {lag for lag, _ in found} == set(LAGS)
     for lag, row in DOCUMENT.items():
         for action, once in row.items():
-            cell = found[lag, action]  # type: ignore[index]
+            cell = found[lag, action]
             assert cell.once is once, cell
             assert cell.eventually is (None if once is None else True), cell
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor.apiserver.response import with_version
@@ -48,11 +49,12 @@ class After:
 class Look:
     """The world at one moment."""
 
-    def __init__(self, universe: Universe, view: View) -> None:
+    def __init__(self, universe: Universe, view: View | None = None) -> None:
+        """``view`` is the moment; without one the universe is a thing of its own moment, such as a running store."""
         self._universe, self._view = universe, view
 
     def _looking(self) -> AbstractContextManager[None]:
-        return self._universe.stage.on(self._view)
+        return nullcontext() if self._view is None else self._universe.stage.on(self._view)
 
     def find(self, kind: type[R], key: Key | tuple[str, str]) -> R | None:
         """The stored object, or None."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor.cli.demos import dbcluster, irsa, server
+
 if TYPE_CHECKING:
     from types import ModuleType
 
-DEMOS: tuple[ModuleType, ...] = ()
+DEMOS: tuple[ModuleType, ...] = (server, irsa, dbcluster)
 """In the order in which ``attractor demo --help`` lists them."""
 
 

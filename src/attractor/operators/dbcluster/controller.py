@@ -68,7 +68,7 @@ async def _secrets(ctx: Context, cluster: Cluster, snapshot: Snapshot) -> tuple[
     if key in missing:
         found = [rendering.credentials(cluster, await entropy.password(PASSWORD_LENGTH))]
     else:
-        found = [_as_wanted(snapshot, key)]
+        found = [planning.as_wanted(snapshot, key)]
     for component in cluster.spec.components:
         if not component.tls:
             continue
@@ -78,16 +78,8 @@ async def _secrets(ctx: Context, cluster: Cluster, snapshot: Snapshot) -> tuple[
             made = await entropy.certificate(name, (f"*.{name}", f"*.{name}.{cluster.metadata.namespace}"))
             found.append(rendering.certificate(cluster, component, made))
         else:
-            found.append(_as_wanted(snapshot, key))
+            found.append(planning.as_wanted(snapshot, key))
     return tuple(found)
-
-
-def _as_wanted(snapshot: Snapshot, key: Key) -> Secret:
-    stored = snapshot.find(Secret, key)
-    assert stored is not None, f"Secret {key} is in the snapshot"
-    wanted = stored.deep_copy()
-    wanted.metadata.owner_references = []
-    return wanted
 
 
 async def _carry_out(ctx: Context, plan: Plan, problem: str = "") -> Result | None:

@@ -18,7 +18,13 @@ IMAGE = "redis"
 PORT = 6379
 CONFIG_FILE = "redis.conf"
 
-_DEFAULTS = {"appendonly": "yes", "appendfsync": "always", "save": '""', "protected-mode": "no"}
+_DEFAULTS = {
+    "appendfsync": "always",
+    "appendonly": "yes",
+    "protected-mode": "no",
+    "repl-diskless-sync-delay": "0",
+    "save": '""',
+}
 RESERVED = frozenset(
     {"aclfile", "bind", "daemonize", "dir", "include", "masterauth", "port", "replicaof", "requirepass", "slaveof",
      "tls-port", "unixsocket", "user"}

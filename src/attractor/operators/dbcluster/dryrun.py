@@ -1,0 +1,40 @@
+"""The plan of a cluster without carrying it out: ``plan_for(client, cluster)`` reads, and writes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.operators.dbcluster import naming, planning, rendering
+from attractor.operators.dbcluster.entropy import Certificate
+from attractor.plan import Snapshot
+from attractor.runtime.toolkit.owners import is_controlled_by
+
+if TYPE_CHECKING:
+    from attractor.client import Client
+    from attractor.objects.builtin.core_v1 import Secret
+    from attractor.operators.dbcluster.types import Cluster
+    from attractor.plan import Plan
+
+PLACEHOLDER = "made when the plan is carried out"
+
+
+async def plan_for(client: Client, cluster: Cluster) -> Plan:
+    """What the operator would do for this spec, from what the server has now. Raises ``Refused``."""
+    found = []
+    for kind in planning.KINDS:
+        listed = await client.list(kind, cluster.metadata.namespace, label_selector=naming.selector(cluster))
+        found += [obj for obj in listed if is_controlled_by(obj, cluster) or obj.metadata.controller is None]
+    snapshot = Snapshot(found)
+    return planning.build(planning.Inputs(cluster, snapshot, _secrets(cluster, snapshot)))
+
+
+def _secrets(cluster: Cluster, snapshot: Snapshot) -> tuple[Secret, ...]:
+    """The wanted secrets; the random ones stand for what would be made."""
+    missing = set(planning.missing_secrets(cluster, snapshot))
+    wanted = [rendering.credentials(cluster, PLACEHOLDER)]
+    wanted += [
+        rendering.certificate(cluster, one, Certificate(PLACEHOLDER, PLACEHOLDER))
+        for one in cluster.spec.components
+        if one.tls
+    ]
+    return tuple(made if made.key in missing else planning.as_wanted(snapshot, made.key) for made in wanted)
