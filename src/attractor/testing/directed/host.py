@@ -118,6 +118,10 @@ class Host:
             raise Departed(f"{controller} on {self.name} does not reconcile {key}")
         return worker
 
+    def is_waiting(self, worker: Worker) -> bool:
+        """Whether a worker waits for its turn at some gate."""
+        return any(worker in gate for gate in (self.begins.waiting, self.effects.waiting, self.requests.waiting))
+
     def busy(self) -> list[tuple[str, Key]]:
         """The controllers and keys whose reconciles are under way."""
         return [(name, key) for name, queue in self.queues.items() for key in sorted(queue.core.processing)]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from attractor.check.world.properties import Claim
     from attractor.check.world.world import World
     from attractor.testing.directed import DirectedRuntime
+    from attractor.testing.replaying.outside import PlayedExternal
 
 LASTING = ("eventually_always", "always_eventually", "eventually", "settles")
 
@@ -23,6 +24,7 @@ class Follower(Protocol):
 
     world: World
     runtime: DirectedRuntime
+    externals: Mapping[Any, PlayedExternal]
 
     def follow(self, account: Account, state: Mapping[str, Any]) -> Awaitable[str]:
         """What differs after a step, or nothing."""
@@ -93,5 +95,5 @@ async def _goes_round(
 
 
 async def _holds(claim: Claim, follower: Follower) -> bool:
-    look = look_at(await follower.runtime.cluster.store.snapshot(), follower.world.kinds)
+    look = look_at(await follower.runtime.cluster.store.snapshot(), follower.world.kinds, follower.externals)
     return all(bool(predicate(look)) for predicate in claim.predicates)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from attractor.check.world.looking import Look, root
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from attractor.objects.resource import Resource
     from attractor.store.contract import Entry, Snapshot
+    from attractor.testing.replaying.outside import PlayedExternal
 
 
 class _Storage:
@@ -25,18 +28,33 @@ class _Storage:
         return [entry.key for entry in self._snapshot.range(prefix)]
 
 
+class _Stage:
+    """A snapshot needs no stage: it is the same whoever looks."""
+
+    def on(self, _view: object) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
 @dataclass(frozen=True)
 class _Universe:
     """What a ``Look`` needs to know of where it looks."""
 
     storage: _Storage
     roots: tuple[str, ...]
+    externals: Mapping[Any, PlayedExternal]
 
-    def external_state(self, protocol: Any) -> Any:
-        raise LookupError(f"the state of {protocol!r} cannot be seen on the runtime")
+    stage: _Stage = field(default_factory=_Stage)
 
 
-def look_at(snapshot: Snapshot, kinds: Sequence[type[Resource]]) -> Look:
-    """What properties see of a real store."""
+class _RealLook(Look):
+    """A look at what is outside the checker."""
+
+    def external(self, protocol: Any) -> Any:
+        """The model that plays an outside system, as it is now."""
+        return cast("Any", self._universe).externals[protocol].model
+
+
+def look_at(snapshot: Snapshot, kinds: Sequence[type[Resource]], externals: Mapping[Any, PlayedExternal]) -> Look:
+    """What properties see of a real store and of played outside systems."""
     roots = tuple(sorted({root(kind) for kind in kinds}))
-    return Look(cast("Any", _Universe(_Storage(snapshot), roots)))
+    return _RealLook(cast("Any", _Universe(_Storage(snapshot), roots, externals)), cast("Any", None))

@@ -10,18 +10,22 @@ on fairly, without any fault, and what must come true in the end has to. Time is
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from attractor.testing.directed import Departed, DirectedRuntime
+from attractor.testing.directed import Departed
 from attractor.testing.replaying.fairly import run_on
 from attractor.testing.replaying.looking import look_at
+from attractor.testing.replaying.outside import played
+from attractor.testing.replaying.replay import directed
 from attractor.testing.replaying.turns import Player, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from attractor.check.world.properties import Claim
     from attractor.check.world.world import World
+    from attractor.testing.directed import DirectedRuntime
+    from attractor.testing.replaying.outside import PlayedExternal
 
 TIMES_ROUND = 5
 """How often a loop must repeat to count as one that goes on for ever."""
@@ -43,25 +47,20 @@ async def withstand_async(world: World, claim: str, turns: Sequence[Turn], *, lo
     found = next((each for each in world.claims if each.name == claim), None)
     if found is None:
         raise ValueError(f"{world!r} claims no {claim!r}; it claims {', '.join(each.name for each in world.claims)}")
-    runtime = DirectedRuntime(
-        world.controllers,
-        objects=world.objects,
-        workers=world.workers,
-        own_writes=world.own_writes,
-        kinds=world.kinds,
-        namespaces=world.namespaces,
-    )
-    async with runtime:
+    externals = played(world)
+    async with directed(world, externals) as runtime:
         for host in world.hosts:
             await runtime.start(host)
-        trial = _Trial(world, found, runtime)
+        trial = _Trial(world, found, runtime, externals)
         await trial.run(turns, loop)
 
 
 class _Trial:
-    def __init__(self, world: World, claim: Claim, runtime: DirectedRuntime) -> None:
-        self._world, self._claim, self._runtime = world, claim, runtime
-        self._player = Player(runtime, world.kinds)
+    def __init__(
+        self, world: World, claim: Claim, runtime: DirectedRuntime, externals: Mapping[Any, PlayedExternal]
+    ) -> None:
+        self._world, self._claim, self._runtime, self._externals = world, claim, runtime, externals
+        self._player = Player(runtime, world, externals)
         self._revision = 0
         self._left_out = 0
 
@@ -105,5 +104,5 @@ class _Trial:
         return await self._holds()
 
     async def _holds(self) -> bool:
-        look = look_at(await self._runtime.cluster.store.snapshot(), self._world.kinds)
+        look = look_at(await self._runtime.cluster.store.snapshot(), self._world.kinds, self._externals)
         return all(bool(predicate(look)) for predicate in self._claim.predicates)
