@@ -7,12 +7,12 @@ import sys
 from typing import TYPE_CHECKING
 
 import attractor
-from attractor.cli import check, demo, manifests, replay, run, serve, tla
+from attractor.cli import check, demo, manifests, plan, replay, run, serve, tla
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-ROOMS = (demo, run, serve, manifests, check, replay, tla)
+ROOMS = (demo, run, serve, manifests, plan, check, replay, tla)
 """Each has a ``register(subparsers)`` that adds its subcommands; a subcommand sets ``run`` to its function."""
 
 
