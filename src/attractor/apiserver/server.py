@@ -21,9 +21,9 @@ from attractor.apiserver.operation import Operation, WriteOptions
 from attractor.apiserver.outside import Answers, NeedsAnswers, NobodyOutside, RecordedSource
 from attractor.apiserver.response import refusal
 from attractor.apiserver.transaction import Transaction
-from attractor.apiserver.turns import Turns
 from attractor.objects.errors import ApiError, Conflict, InsufficientStorage, ServiceUnavailable
 from attractor.store.contract import Stale, StoreFull, StoreUnavailable
+from attractor.store.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

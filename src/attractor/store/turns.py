@@ -1,8 +1,8 @@
 """Turns: those who lost a race for an object try again one after the other.
 
 On a store that several servers share, a write finds out that another one was faster only when it commits. If all who
-lost tried again at once, one would win and all others lose again: the work would grow with the square of the writers. So
-whoever has lost waits for its turn at the key that it lost on, and keeps the turn until it is done.
+lost tried again at once, one would win and all others lose again: the work would grow with the square of the writers.
+So whoever has lost waits for its turn at the key that it lost on, and keeps the turn until it is done.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from attractor.apiserver.turns import Turns
+from attractor.store.turns import Turns
 
 
 async def test_turns_at_one_key_come_one_after_the_other_in_order() -> None:
