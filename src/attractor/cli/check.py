@@ -18,6 +18,7 @@ from attractor.cli import report
 from attractor.cli.progress import Meter
 from attractor.cli.specs import close, load
 from attractor.cli.terminal import Guarded, Paint, ProgressLine, UsageError, say
+from attractor.cli.validation import validate
 
 if TYPE_CHECKING:
     from attractor.check.checking import Checkable
@@ -28,6 +29,18 @@ EXHAUSTIVE = ("symmetry", "reduction", "stop_at_first", "memory", "max_states", 
 EXIT = {"holds": 0, "violated": 1, "inconclusive": 3}
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
+_EXAMPLES = """\
+examples:
+  attractor check lift.py
+      explore the one specification in a file
+  attractor check operator_worlds:crashing
+      explore a world: real controllers under crashes, stale caches and lost messages
+  attractor check operator_worlds:everything --against run.jsonl
+      does the world admit the run that `attractor run operator.py --record run.jsonl` wrote?
+
+Exit code: 0 holds (or admitted), 1 violated (or departs), 2 usage, 3 inconclusive.
+"""
+
 
 def register(subparsers: Any) -> None:
     """Add the subcommand."""
@@ -35,7 +48,8 @@ def register(subparsers: Any) -> None:
         "check",
         help="Explore a specification and say what holds",
         description="Explore every reachable state of a specification and decide its properties.",
-        epilog="Exit code: 0 holds, 1 violated, 2 usage, 3 inconclusive.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_target(parser)
     parser.add_argument(
@@ -57,6 +71,12 @@ def register(subparsers: Any) -> None:
     how.add_argument("--simulate", type=_positive, metavar="N", help="follow N random runs instead of exploring all")
     how.add_argument("--seed", type=int, default=None, metavar="N", help="which random runs (default: 0)")
     how.add_argument("--stop-at-first", action="store_true", help="stop after the level of the first violation")
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="FILE",
+        help="follow a run that `attractor run --record FILE` wrote: does this world admit it?",
+    )
     bounds = parser.add_argument_group("bounds (reaching one makes the verdict inconclusive)")
     bounds.add_argument("--depth", type=_positive, metavar="N", help="levels of the search, the initial one included")
     bounds.add_argument("--memory", type=_size, metavar="SIZE", help="bytes for states, for example 4G")
@@ -92,6 +112,8 @@ def run(args: argparse.Namespace) -> int:
     line = ProgressLine()
     with Guarded(SpecError, GraphTooLarge) as guard:
         spec = load(args.target, args.constants)
+        if args.against is not None:
+            return validate(spec, args)
         model = spec.compile()
         _require_known(model, args.properties or ())
         _require_sense(args)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from attractor.check.world.telling import as_json
 from attractor.client import Client
 from attractor.runtime.manager import Manager
 from attractor.testing.directed.gates import Departed, Gate, Worker, Workers
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Answered(NamedTuple):
-    """An effect, and what it was answered: a value, or an error."""
+    """An effect, and what it was answered: a value, as JSON before anybody changed it, or an error."""
 
     effect: Effect[Any]
     value: Any
@@ -78,7 +79,7 @@ class Host:
             await self.effects.wait(worker, effect)
 
     def _told(self, effect: Effect[Any], value: Any, error: BaseException | None) -> None:
-        self.answers.append(Answered(effect, value, error))
+        self.answers.append(Answered(effect, as_json(value), error))
 
     def queue(self, controller: str) -> GatedQueue:
         """The queue of a controller; raises ``Departed`` when there is no such controller."""

@@ -18,7 +18,8 @@ STEPS = 200
 
 
 async def run_on(runtime: DirectedRuntime, observe: Callable[[], Awaitable[bool]], *, enough: int = 4) -> bool:
-    """Run until all is at rest or ``observe`` was true after ``enough`` rounds in a row; answers what it said last."""
+    """Run until all is at rest or ``observe`` was true after ``enough`` rounds in a row; answers what it
+    says in the end."""
     in_a_row = 0
     for _ in range(ROUNDS):
         for host in tuple(runtime.hosts):
@@ -27,8 +28,10 @@ async def run_on(runtime: DirectedRuntime, observe: Callable[[], Awaitable[bool]
             await runtime.cluster.server.perform(op)
             await runtime.quiet()
         in_a_row = in_a_row + 1 if await observe() else 0
-        if in_a_row >= enough or not await unfinished(runtime):
-            return in_a_row > 0
+        if in_a_row >= enough:
+            return True
+        if not await unfinished(runtime):
+            return await observe()
     return False
 
 

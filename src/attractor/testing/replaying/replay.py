@@ -17,7 +17,7 @@ from attractor.check.errors import SpecError
 from attractor.check.world.account import accounts
 from attractor.check.world.looking import root, store_key
 from attractor.check.world.notes import Requested
-from attractor.check.world.telling import as_json, request_json, response_json
+from attractor.check.world.telling import request_json, response_json
 from attractor.testing.directed import Departed, DirectedRuntime
 from attractor.testing.replaying.ending import ends_as_claimed
 from attractor.testing.replaying.matching import difference
@@ -150,7 +150,7 @@ class _Follower:
         expected = account.effect["error"] and str(account.effect["error"]).partition(":")[0]
         if expected != error:
             return f"the reconcile was to be told {expected or 'a value'}, and was told {error or 'a value'}"
-        problem = difference(account.effect["answer"], None if error else as_json(got.value))
+        problem = difference(account.effect["answer"], None if error else got.value)
         return f"the reconcile is told something else: {problem}" if problem else ""
 
     async def _objects(self, state: Mapping[str, Any]) -> str:
