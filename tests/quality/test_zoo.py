@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +133,17 @@ def test_the_bug_is_found_by_a_short_trace_that_the_runtime_confirms(animal: Ani
 def test_the_fixed_twin_holds_in_every_reachable_state_of_the_same_world(animal: Animal) -> None:
     verdict = check(animal.world("fixed")).assert_holds()
     assert (verdict.bound, verdict.distinct) == (None, animal.fixed_states)
+
+
+ALONE = [each for each in ANIMALS if len(each.world("fixed").hosts) == 1]
+"""Those in worlds of one process; with two, more faults make too many states for a unit test."""
+
+
+@pytest.mark.parametrize("animal", ALONE, ids=[each.name for each in ALONE])
+def test_the_fixed_twin_withstands_a_crash_a_lost_request_and_a_lost_answer_too(animal: Animal) -> None:
+    world = animal.world("fixed")
+    world.faults = replace(world.faults, crash=1, lost_request=1, lost_answer=1)
+    assert check(world).assert_holds().bound is None
 
 
 def test_the_front_page_counts_the_animals() -> None:
