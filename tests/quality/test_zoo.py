@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,7 +57,7 @@ class Animal:
     @property
     def target(self) -> str:
         """What to check, for the command line."""
-        return f"tests/quality/zoo/{self.name}.py:world"
+        return f"tests.quality.zoo.{self.name}:world"
 
     @property
     def kind(self) -> str:
@@ -179,3 +181,11 @@ def test_the_command_shows_the_bug_again(
     printed = json.loads(capsys.readouterr().out)
     (claim,) = [each for each in printed["properties"] if each["name"] == animal.claim]
     assert (claim["verdict"], len(claim["trace"]["steps"])) == ("violated", animal.steps)
+
+
+def test_the_command_works_in_a_shell(tmp_path: Path) -> None:
+    animal = ANIMALS[0]
+    command = [sys.executable, "-m", "attractor", "check", animal.target, "--stop-at-first", "--trace-dir", tmp_path]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert f"error: property `{animal.claim}` is violated" in done.stdout
