@@ -49,6 +49,15 @@ async def restless(ctx: Context, key: Key) -> Result | None:
     return None
 
 
+@controller(for_=Pair, owns=[ConfigMap])
+async def together(ctx: Context, key: Key) -> None:
+    """Creates both at once, and believes that it did."""
+    owner = await ctx.find(Pair, key)
+    if owner is None or await ctx.find(ConfigMap, child(owner, 1).key) is not None:
+        return
+    await ctx.gather(ctx.create(child(owner, 1)), ctx.create(child(owner, 2)))
+
+
 class Bank(Protocol):
     """Lends."""
 
@@ -102,6 +111,7 @@ def no_child_without_a_pair(look: Look) -> bool:
         (world(faults=Faults(late_request=1)), "eventually stable"),
         (world(faults=Faults(repeated=1)), "eventually stable"),
         (world(faults=Faults(leader_change=1), hosts=["host1", "host2"], election=True), "eventually stable"),
+        (world(together, faults=Faults(lost_request=1)), "eventually stable"),
         (world(restless, properties=[]), "goes quiet"),
         (world(lender, properties=[always(nothing_lent_twice)], faults=Faults(external_silence=1), externals={Bank: Vault()}), "nothing lent twice"),
         (world(pairs, properties=[always_step(text_stays)], users=[EDIT]), "text stays"),

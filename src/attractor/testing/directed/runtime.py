@@ -231,7 +231,10 @@ class DirectedRuntime:
     def asks(self, host: str, controller: str, key: Key) -> Effect[Any]:
         """What the reconcile of a key is about to ask for; raises ``Departed`` when there is no such reconcile."""
         at = self.host(host)
-        effect = at.effects.waiting[at.holder(controller, key)]
+        worker = at.holder(controller, key)
+        if worker in at.gathers:
+            return at.gathers[worker]
+        effect = at.effects.waiting[worker]
         assert effect is not None, "a reconcile that has ended is never left waiting"
         return effect
 
@@ -251,6 +254,34 @@ class DirectedRuntime:
                 await self.quiet()
             else:
                 await self._until(lambda: at.is_waiting(worker), f"{worker} on {host} was to go on")
+        await self._settle(at, worker)
+        return tuple(at.transport.performed)
+
+    async def go_on_with(
+        self,
+        host: str,
+        controller: str,
+        key: Key,
+        choose: Callable[[Effect[Any]], bool],
+        which: int | None,
+        outcome: Outcome = "answered",
+    ) -> Sequence[Performed]:
+        """One of several effects that were asked for together is performed: number ``which``, or the one that fits."""
+        at = self.host(host)
+        worker = at.holder(controller, key)
+        at.transport.performed.clear()
+        if worker in at.effects.waiting:
+            at.effects.open(worker, None)
+            await self.quiet()
+        fitting = [part for part, effect in at.parts.waiting.items() if part.whole == worker and choose(effect)]
+        chosen = [part for part in fitting if which is None or part.part == which]
+        if len(chosen) != 1:
+            raise Departed(f"{worker} on {host} was to perform one of several effects; {len(chosen)} of them fit")
+        at.parts.open(chosen[0], None)
+        await self.quiet()
+        while chosen[0] in at.requests.waiting:
+            at.requests.open(chosen[0], outcome)
+            await self.quiet()
         await self._settle(at, worker)
         return tuple(at.transport.performed)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from attractor.check.world.notes import Closed, Operated
+from attractor.check.world.worker import is_write
 from attractor.client import ClientRequest
 from attractor.client.transport import JSON
 from attractor.objects.gvk import Key
@@ -19,7 +20,7 @@ from attractor.runtime.effects import Call, Gather
 from attractor.testing.directed import Departed, DirectedRuntime, Outcome, Performed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from attractor.check.world.account import Account
     from attractor.check.world.world import World
@@ -184,12 +185,17 @@ class Player:
 
     async def _go_on(self, turn: Turn, host: str, controller: str, key: Key) -> Sequence[Performed]:
         effect = self.runtime.asks(host, controller, key)
-        if isinstance(effect, Gather):
-            raise CannotReplay(f"{controller} asks several things at once, whose order cannot be directed yet")
+        outcome: Outcome = "unreachable" if host in self._cut_off else _OUTCOMES[turn.action]
         if isinstance(effect, Call) and turn.action.startswith("call "):
             self._externals[effect.protocol].trouble = turn.action
-        outcome: Outcome = "unreachable" if host in self._cut_off else _OUTCOMES[turn.action]
-        performed = await self.runtime.go_on(host, controller, key, outcome)
+        if isinstance(effect, Gather):
+            if turn.action.startswith("call "):
+                raise CannotReplay("a call that is asked for together with others cannot be made to fail yet")
+            fits: Callable[[Any], bool] = is_write if turn.action != "go on" else _anything
+            chosen = turn.arguments.get("chosen") or [None]
+            performed = await self.runtime.go_on_with(host, controller, key, fits, chosen[0], outcome)
+        else:
+            performed = await self.runtime.go_on(host, controller, key, outcome)
         if turn.action == "repeated later":
             self._late += [each.request for each in performed[-1:]]
         return performed[:1] if outcome == "unreachable" else performed
@@ -233,6 +239,10 @@ class Player:
         if name not in self._kinds:
             raise CannotReplay(f"the schedule names the kind {name}, which the world does not have")
         return self._kinds[name]
+
+
+def _anything(_: Any) -> bool:
+    return True
 
 
 def _unknown(turn: Turn) -> CannotReplay:
