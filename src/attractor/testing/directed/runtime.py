@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import orjson
 
+from attractor.apiserver.core import Request
 from attractor.apiserver.garbage import plan_garbage
 from attractor.apiserver.server import FIRST_NAMESPACES
+from attractor.check.world.looking import prefix
 from attractor.check.world.worker import LOCAL
-from attractor.client import ClientRequest
+from attractor.client import ClientRequest, ClientResponse
 from attractor.embedded import EmbeddedCluster
 from attractor.embedded.controllers import kinds_in
+from attractor.httpd.authentication import ADMIN
 from attractor.httpd.watchstreams import FLUSH_S
 from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
 from attractor.objects.builtin.core_v1 import Namespace
@@ -25,13 +29,13 @@ from attractor.testing.directed.transport import Performed
 from attractor.testing.virtualtime import START, VirtualTime
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
     from types import TracebackType
     from typing import Self
 
     from attractor.apiserver.operation import Operation
-    from attractor.client import Client, ClientResponse
+    from attractor.client import Client
     from attractor.objects.gvk import Key
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.resource import Resource
@@ -85,6 +89,7 @@ class DirectedRuntime:
         self._stack = AsyncExitStack()
         self._group = asyncio.TaskGroup()
         self._hosts: dict[str, Host] = {}
+        self._began = 0
         self._left_over: dict[str, list[ClientRequest]] = {}
         self._client: Client | None = None
 
@@ -99,6 +104,7 @@ class DirectedRuntime:
         await self._stack.enter_async_context(self.cluster)
         self._client = await self._stack.enter_async_context(self.cluster.client())
         await self._install()
+        self._began = self.cluster.store.revision
         self.source.write_down(self._uids)
         for one in self._objects:
             await self._create(one)
@@ -180,6 +186,29 @@ class DirectedRuntime:
             raise Departed(f"{name} left {len(left)} requests on their way, so there is none of number {number}")
         request = left.pop(number)
         return Performed(request, await self.send(request))
+
+    @contextmanager
+    def lagging(self, host: str, kind: type[Resource], by: int) -> Iterator[None]:
+        """Reads of a host are answered as before the last ``by`` changes of a kind. Raises ``Departed``."""
+        store, server, at = self.cluster.store, self.cluster.server, self.host(host)
+        events = store.events_after(prefix(kind), self._began).events
+        if not 1 <= by <= len(events):
+            raise Departed(f"{kind.__name__} has changed {len(events)} times, so nobody can lag by {by}")
+        revision = events[-by].revision - 1
+
+        def answer(request: ClientRequest) -> ClientResponse:
+            query: dict[str, list[str]] = {}
+            for name, value in request.query:
+                query.setdefault(name, []).append(value)
+            asked = Request(request.method, unquote(request.path), query, request.body, request.content_type, ADMIN)
+            response = server.core.handle(asked, server.transaction(store.snapshot_at(revision)))
+            return ClientResponse(response.code, response.encode())
+
+        at.transport.lagging = answer
+        try:
+            yield
+        finally:
+            at.transport.lagging = None
 
     # Caches.
 

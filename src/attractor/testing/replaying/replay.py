@@ -138,7 +138,7 @@ class _Follower:
     def _requests(self, account: Account, performed: Sequence[Performed]) -> str:
         senders = (account.arguments.get("host"), "network")
         wanted = [note for note in account.notes if isinstance(note, Requested) and note.sender in senders]
-        if account.action == "list":
+        if account.action in {"list", "stale list"}:
             return ""
         for note, done in zip(wanted, performed, strict=False):
             problem = difference(request_json(note.request), request_json(done.request))

@@ -16,7 +16,7 @@ from attractor.check.world.worker import is_write
 from attractor.client import ClientRequest
 from attractor.client.transport import JSON
 from attractor.objects.gvk import Key
-from attractor.runtime.effects import Call, Gather
+from attractor.runtime.effects import Call, Gather, Get, List
 from attractor.testing.directed import Departed, DirectedRuntime, Outcome, Performed
 
 if TYPE_CHECKING:
@@ -135,6 +135,8 @@ class Player:
                 await self.runtime.fire(host, controller, key)
             case "crash while sending":
                 await self._die_sending(host, controller, key)
+            case "stale read":
+                return await self._read_older(turn, host, controller, key)
             case action if action in _OUTCOMES:
                 return await self._go_on(turn, host, controller, key)
             case _:
@@ -147,6 +149,9 @@ class Player:
                 await self.runtime.list(host, kind)
             case "deliver":
                 await self.runtime.deliver(host, kind)
+            case "stale list":
+                with self.runtime.lagging(host, kind, turn.arguments["chosen"][-1]):
+                    await self.runtime.list(host, kind)
             case "close watch":
                 await self.runtime.close_watch(host, kind)
             case _:
@@ -199,6 +204,13 @@ class Player:
         if turn.action == "repeated later":
             self._late += [each.request for each in performed[-1:]]
         return performed[:1] if outcome == "unreachable" else performed
+
+    async def _read_older(self, turn: Turn, host: str, controller: str, key: Key) -> Sequence[Performed]:
+        effect = self.runtime.asks(host, controller, key)
+        if not isinstance(effect, Get | List) or not isinstance(effect.kind, type):
+            raise CannotReplay("only a read of a known kind that is asked for alone can be answered from the past yet")
+        with self.runtime.lagging(host, effect.kind, turn.arguments["chosen"][-1]):
+            return await self.runtime.go_on(host, controller, key)
 
     async def _die_sending(self, host: str, controller: str, key: Key) -> None:
         self._late.append(await self.runtime.send_only(host, controller, key))
