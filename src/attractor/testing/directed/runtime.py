@@ -299,17 +299,11 @@ class DirectedRuntime:
         at = self.host(host)
         worker = at.holder(controller, key)
         at.transport.performed.clear()
-        if worker in at.effects.waiting:
-            at.effects.open(worker, None)
-            await self.quiet()
-        fitting = [part for part, effect in at.parts.waiting.items() if part.whole == worker and choose(effect)]
-        chosen = [part for part in fitting if which is None or part.part == which]
-        if len(chosen) != 1:
-            raise Departed(f"{worker} on {host} was to perform one of several effects; {len(chosen)} of them fit")
-        at.parts.open(chosen[0], None)
+        part = await self._part(at, worker, choose, which)
+        at.parts.open(part, None)
         await self.quiet()
-        while chosen[0] in at.requests.waiting:
-            at.requests.open(chosen[0], outcome)
+        while part in at.requests.waiting:
+            at.requests.open(part, outcome)
             await self.quiet()
         await self._settle(at, worker)
         return tuple(at.transport.performed)
@@ -321,6 +315,27 @@ class DirectedRuntime:
         at.effects.open(worker, None)
         await self._until(lambda: worker in at.requests.waiting, f"{worker} on {host} was to send a request")
         return at.requests.waiting[worker]
+
+    async def send_part(
+        self, host: str, controller: str, key: Key, choose: Callable[[Effect[Any]], bool], which: int | None
+    ) -> ClientRequest:
+        """The same for one of several effects that were asked for together."""
+        at = self.host(host)
+        part = await self._part(at, at.holder(controller, key), choose, which)
+        at.parts.open(part, None)
+        await self._until(lambda: part in at.requests.waiting, f"{part} on {host} was to send a request")
+        return at.requests.waiting[part]
+
+    async def _part(self, at: Host, worker: Worker, choose: Callable[[Effect[Any]], bool], which: int | None) -> Worker:
+        """The part of a worker that is meant; raises ``Departed``."""
+        if worker in at.effects.waiting:
+            at.effects.open(worker, None)
+            await self.quiet()
+        fitting = [part for part, effect in at.parts.waiting.items() if part.whole == worker and choose(effect)]
+        chosen = [part for part in fitting if which is None or part.part == which]
+        if len(chosen) != 1:
+            raise Departed(f"{worker} on {at.name} was to perform one of several effects; {len(chosen)} of them fit")
+        return chosen[0]
 
     async def resync(self, host: str, controller: str) -> None:
         """All objects of a controller are reconciled again, although nothing changed."""

@@ -134,7 +134,7 @@ class Player:
             case "timer":
                 await self.runtime.fire(host, controller, key)
             case "crash while sending":
-                await self._die_sending(host, controller, key)
+                await self._die_sending(turn, host, controller, key)
             case "stale read":
                 return await self._read_older(turn, host, controller, key)
             case action if action in _OUTCOMES:
@@ -212,8 +212,12 @@ class Player:
         with self.runtime.lagging(host, effect.kind, turn.arguments["chosen"][-1]):
             return await self.runtime.go_on(host, controller, key)
 
-    async def _die_sending(self, host: str, controller: str, key: Key) -> None:
-        self._late.append(await self.runtime.send_only(host, controller, key))
+    async def _die_sending(self, turn: Turn, host: str, controller: str, key: Key) -> None:
+        if isinstance(self.runtime.asks(host, controller, key), Gather):
+            chosen = turn.arguments.get("chosen") or [None]
+            self._late.append(await self.runtime.send_part(host, controller, key, is_write, chosen[0]))
+        else:
+            self._late.append(await self.runtime.send_only(host, controller, key))
         await self.runtime.crash(host)
         await self.runtime.start(host)
 
