@@ -123,9 +123,15 @@ class Host:
     def stream(self, kind: type[Resource]) -> GatedStream:
         """The open watch of a kind; raises ``Departed`` when there is none."""
         wanted = kind.resource_info.group_resource
-        if wanted not in self.transport.streams or wanted in self.lists.waiting:
+        if wanted in self.unlisted or wanted not in self.transport.streams:
             raise Departed(f"{self.name} does not watch {wanted}")
         return self.transport.streams[wanted]
+
+    @property
+    def unlisted(self) -> list[GroupResource]:
+        """What its caches have to list: at the start, and where the server has closed a watch."""
+        closed = [resource for resource, stream in self.transport.streams.items() if stream.is_closed]
+        return list(dict.fromkeys([*self.lists.waiting, *closed]))
 
     def begin(self, controller: str) -> Worker:
         """Let a free worker of a controller, the lowest by number, take a key; raises ``Departed`` if it cannot."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from attractor.apiserver.operation import Operation
     from attractor.client import Client
-    from attractor.objects.gvk import Key
+    from attractor.objects.gvk import GroupResource, Key
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.resource import Resource
     from attractor.runtime import Controller
@@ -214,13 +214,19 @@ class DirectedRuntime:
 
     async def list(self, host: str, kind: type[Resource]) -> None:
         """A cache lists a kind and watches it from there. Raises ``Departed`` when it has no reason to list."""
-        self.host(host).lists.open(kind.resource_info.group_resource, None)
-        await self.quiet()
+        await self._list(self.host(host), kind.resource_info.group_resource)
 
     async def list_all(self, host: str) -> None:
         """Every cache of a host that has to list does so."""
-        for resource in tuple(self.host(host).lists.waiting):
-            self.host(host).lists.open(resource, None)
+        for resource in self.host(host).unlisted:
+            await self._list(self.host(host), resource)
+
+    async def _list(self, at: Host, resource: GroupResource) -> None:
+        stream = at.transport.streams.get(resource)
+        if stream is not None and stream.is_closed:
+            stream.inject(GONE)
+            await self._until(lambda: resource in at.lists.waiting, f"{at.name} was to list {resource} again")
+        at.lists.open(resource, None)
         await self.quiet()
 
     def undelivered(self, host: str, kind: type[Resource]) -> int:
@@ -236,12 +242,11 @@ class DirectedRuntime:
         return event
 
     async def close_watch(self, host: str, kind: type[Resource]) -> None:
-        """The server forgets how far a watch was (410): the cache must list again. What was on its way is lost."""
-        at, wanted = self.host(host), kind.resource_info.group_resource
-        stream = at.stream(kind)
-        stream.held.clear()
-        stream.inject(GONE)
-        await self._until(lambda: wanted in at.lists.waiting, f"{host} was to list {kind.__name__} again")
+        """The server forgets how far a watch was (410): the cache must list again. What was on its way is lost.
+
+        The cache finds out when it lists, so that a list is one step: what was written before it began is shown by it.
+        """
+        self.host(host).stream(kind).lose()
 
     # Workers.
 

@@ -133,6 +133,8 @@ class GatedStream:
         self._wake = asyncio.Event()
         self._is_cut = False
         self._is_over = False
+        self.is_closed = False
+        """Whether the server has closed it, which the cache finds out when it next looks."""
         self.held: deque[bytes] = deque()
         """Events that the server has sent and the cache has not got."""
 
@@ -147,7 +149,9 @@ class GatedStream:
             while piece := await self._inner.receive():
                 if self.code >= 400:
                     self._passed.append(piece)
-                self.held.extend(line for line in self._splitter.feed(piece) if not line.startswith(_BOOKMARK))
+                lines = self._splitter.feed(piece)
+                if not self.is_closed:
+                    self.held.extend(line for line in lines if not line.startswith(_BOOKMARK))
                 self._wake.set()
         except AnswerLost:
             self._is_cut = True
@@ -168,10 +172,10 @@ class GatedStream:
         self._passed.append(line + b"\n")
         self._wake.set()
 
-    def cut(self) -> None:
-        """Break the connection: what is held is lost on the way."""
-        self._is_cut = True
-        self._wake.set()
+    def lose(self) -> None:
+        """The server closes the watch: what is held, and what would come, never arrives."""
+        self.is_closed = True
+        self.held.clear()
 
     async def receive(self) -> bytes:
         """What was let go; raises ``AnswerLost`` when the connection was cut."""

@@ -72,7 +72,7 @@ async def unfinished(runtime: DirectedRuntime, acting: Sequence[str]) -> str:
                 return f"a timer of {controller} on {name} runs"
         for controller, key in host.busy():
             return f"{controller} on {name} reconciles {key}"
-        for resource in host.lists.waiting:
+        for resource in host.unlisted:
             return f"{name} has to list {resource}"
         for resource, stream in host.transport.streams.items():
             if stream.held:

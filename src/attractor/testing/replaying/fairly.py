@@ -44,7 +44,7 @@ async def _round(runtime: DirectedRuntime, name: str, *, begins: bool) -> None:
     host = runtime.host(name)
     await runtime.list_all(name)
     for resource, stream in tuple(host.transport.streams.items()):
-        while resource not in host.lists.waiting and stream.deliver() is not None:
+        while resource not in host.unlisted and stream.deliver() is not None:
             await runtime.quiet()
     for controller, queue in host.queues.items():
         for key in tuple(queue.timers):
