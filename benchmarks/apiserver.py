@@ -38,10 +38,12 @@ AIMS = {
     "watch_5000_p99_ms": 10,
 }
 MERGE = "application/merge-patch+json"
+WRITERS = 64
+"""Connections that share the writing while watchers are measured."""
 
 
-def config_map(name: str, **data: str) -> bytes:
-    data.update({f"key-{index}": "v" * 90 for index in range(9)})
+def config_map(name: str, keys: int = 9) -> bytes:
+    data = {f"key-{index}": "v" * 90 for index in range(keys)}
     return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}).encode()
 
 
@@ -109,9 +111,9 @@ async def list_all(target: Target, count: int) -> dict[str, float]:
 
 
 async def delivery(target: Target, pid: int, per_s: int, seconds: float) -> dict[str, float]:
-    """How old events are when watchers get them."""
+    """How old events of about 1 KB are when watchers get them."""
     name = f"watched-{per_s}"
-    await load(target, iter([target.request("POST", COLLECTION, config_map(name))]), 1)
+    await load(target, iter([target.request("POST", COLLECTION, config_map(name, keys=3))]), 1)
     path = f"{COLLECTION}?watch=true&fieldSelector=metadata.name%3D{name}"
     watchers = await watch(target, path, 100, 5)
 
@@ -120,7 +122,7 @@ async def delivery(target: Target, pid: int, per_s: int, seconds: float) -> dict
         return target.request("PATCH", f"{COLLECTION}/{name}", body, MERGE)
 
     used = cpu_s(pid)
-    wrote = await at_rate(target, make, per_s, seconds, 16)
+    wrote = await at_rate(target, make, per_s, seconds, WRITERS)
     used = cpu_s(pid) - used
     total = int(per_s * seconds)
     written = wrote.codes.get(200, 0) + 1

@@ -167,9 +167,7 @@ class Fifo:
             else:
                 view.write(to, view.read(source))
         view.write(self.places[-1], None)
-        if self.copies and view.read(self.seen) == "c":  # reading a copy looks at what was copied
-            view.write(self.seen, "a")
-        elif view.read(self.seen) == "c":
+        if view.read(self.seen) == "c":  # reading a copy looks at what was copied
             view.write(self.seen, "a")
 
     def compile(self) -> Model:

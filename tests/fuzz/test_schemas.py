@@ -22,6 +22,7 @@ PATIENCE_S = 10
 MEMORY_BYTES = 400_000_000
 """Far more than the server needs for what is left in it, far less than a leak of bodies would take."""
 NAMES = ("fuzzed", "default", "absent")
+CUSTOM = "example.org"
 USUAL = ("configmaps", "services", "gadgets", "roles", "customresourcedefinitions", "namespaces", "deployments")
 """The kinds of the short run."""
 
@@ -103,7 +104,11 @@ def resident_bytes(session: requests.Session, server: Serving) -> float:
 @pytest.mark.nightly
 def test_whatever_any_schema_allows_gets_an_answer(server: Serving, session: requests.Session) -> None:
     index = session.get(f"{server.url}/openapi/v3", timeout=PATIENCE_S).json()["paths"]
-    for path in index:
-        for operation in operations(session, server, path):
+    # Read before anything is asked: requests may delete a definition and with it its document. Custom kinds come first,
+    # so that they are still served while they are asked about.
+    groups = {path: list(operations(session, server, path)) for path in sorted(index, key=lambda at: CUSTOM not in at)}
+    for found in groups.values():
+        for operation in found:
             fuzz(operation, session, examples=15)
-    assert len(index) > 20
+    assert len(groups) > 20
+    assert resident_bytes(session, server) < MEMORY_BYTES

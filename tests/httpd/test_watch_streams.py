@@ -79,6 +79,24 @@ async def test_selectors_decide_what_a_watcher_sees(api: HttpApi) -> None:
         assert (await watch.event())["type"] == "DELETED"
 
 
+async def test_a_watch_for_one_name_is_not_even_woken_for_others(api: HttpApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[str] = []
+    translate = Watch.translate
+
+    def counted(self: Watch, event: Event) -> WatchEvent | None:
+        looked_at.append(event.key.rpartition("/")[2])
+        return translate(self, event)
+
+    monkeypatch.setattr(Watch, "translate", counted)
+    async with api.watch("fieldSelector=metadata.name%3Dab") as watch:
+        for name in ("a", "b", "abc", "ab"):
+            await api.create(name)
+        assert (await watch.event())["object"]["metadata"]["name"] == "ab"
+        await api.call("DELETE", f"{CONFIGMAPS}/ab")
+        assert (await watch.event())["type"] == "DELETED"
+    assert looked_at == ["abc", "ab", "ab"]
+
+
 async def test_a_watch_ends_cleanly_at_its_timeout_with_a_bookmark_and_the_connection_stays(api: HttpApi) -> None:
     async with connected(api.port) as wire:
         path = f"{CONFIGMAPS}?watch=true&timeoutSeconds=1&allowWatchBookmarks=true"

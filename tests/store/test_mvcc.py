@@ -96,6 +96,27 @@ def test_history_stays_bounded_however_much_is_written() -> None:
     assert bytes_of_a_store(1000, updates=40_000) < 25_000_000
 
 
+@given(sizes=st.lists(st.integers(0, 400), max_size=300), limit=st.integers(1, 2000))
+def test_earlier_values_stay_within_their_bytes_and_what_is_kept_can_be_read(sizes: list[int], limit: int) -> None:
+    mvcc = Mvcc(history_bytes=limit)
+    for size in sizes:
+        mvcc.append(mvcc.head.plan({}, {"k": bytes(size)}))
+        mvcc.check_invariants()
+    for revision in range(max(mvcc.compacted, 1), len(sizes) + 1):
+        found = mvcc.view_at(revision).get("k")
+        assert found is not None
+        assert found.value == bytes(sizes[revision - 1])
+    if sum(sizes[:-1]) <= limit:
+        assert mvcc.compacted == 0
+
+
+def test_objects_that_are_only_added_cost_no_history() -> None:
+    mvcc = Mvcc(history_bytes=1)
+    for number in range(200):
+        mvcc.append(mvcc.head.plan({}, {f"k{number}": bytes(1000)}))
+    assert mvcc.compacted == 0
+
+
 def test_a_fork_costs_the_same_whatever_the_store_holds() -> None:
     def bytes_of_a_fork(objects: int) -> int:
         store = MemoryStore()

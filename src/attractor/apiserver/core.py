@@ -72,6 +72,8 @@ _NEEDS_A_NODE = frozenset({"attach", "exec", "portforward", "proxy"})
 _STATE_SUBRESOURCES = frozenset({"status", "finalize", "approval", "ephemeralcontainers", "resize"})
 """Subresources that read and write the object itself."""
 
+_WRITE, _DELETE, _LIST, _NO_BODY = WriteOptions(), DeleteOptions(), ListOptions(), bodies.Parsed(None, ())
+
 _PATCH_TYPES: tuple[PatchType, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
@@ -189,16 +191,16 @@ class _Reader:
             case "patch":
                 return self._patch()
             case "delete":
-                return self._with(bodies.Parsed(None, ()), delete=self._delete_options())
+                return self._with(_NO_BODY, delete=self._delete_options())
             case "deletecollection":
                 listed = options.list_options(query, is_watch=False)
-                return self._with(bodies.Parsed(None, ()), delete=self._delete_options(), list_=listed)
+                return self._with(_NO_BODY, delete=self._delete_options(), list_=listed)
             case "list" | "watch":
                 listed = options.list_options(query, is_watch=self.verb == "watch")
-                return self._with(bodies.Parsed(None, ()), list_=listed)
+                return self._with(_NO_BODY, list_=listed)
             case _:
                 asked = {name: values[0] for name, values in query.items() if values}
-                return self._with(bodies.Parsed(asked if self.target.subresource == "log" else None, ()))
+                return self._with(bodies.Parsed(asked, ()) if self.target.subresource == "log" else _NO_BODY)
 
     def _patch(self) -> Operation:
         said = bodies.media_type(self.request.content_type)
@@ -222,9 +224,9 @@ class _Reader:
         self,
         parsed: bodies.Parsed,
         *,
-        write: WriteOptions | None = None,
-        delete: DeleteOptions | None = None,
-        list_: ListOptions | None = None,
+        write: WriteOptions = _WRITE,
+        delete: DeleteOptions = _DELETE,
+        list_: ListOptions = _LIST,
         patch_type: PatchType = MERGE_PATCH,
     ) -> Operation:
         target, request = self.target, self.request
@@ -239,9 +241,9 @@ class _Reader:
             body=parsed.value,
             duplicates=parsed.duplicates,
             patch_type=patch_type,
-            write=write or WriteOptions(),
-            delete=delete or DeleteOptions(),
-            list=list_ or ListOptions(),
+            write=write,
+            delete=delete,
+            list=list_,
             user=request.user,
             user_agent=request.user_agent,
         )

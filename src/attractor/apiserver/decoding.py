@@ -30,10 +30,10 @@ def decode_object(
         decoded = kind.strategy.decode(obj)
     except DecodeError as error:
         raise BadRequest(f"{_cannot(kind, obj)}: {error}") from None
-    complaints = strict_errors(duplicates, decoded.unknown)
-    if validation == "Ignore":
+    if validation == "Ignore" or not (duplicates or decoded.unknown):
         return decoded.obj, []
-    if validation == "Strict" and complaints:
+    complaints = strict_errors(duplicates, decoded.unknown)
+    if validation == "Strict":
         raise BadRequest(f"{_cannot(kind, obj)}: {strict_error(complaints)}")
     return decoded.obj, complaints
 

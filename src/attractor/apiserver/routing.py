@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
@@ -10,6 +11,8 @@ from attractor.objects.errors import MethodNotAllowed, NotFound
 if TYPE_CHECKING:
     from attractor.apiserver.operation import Verb
 
+REMEMBERED_CHARACTERS = 200
+"""Paths up to this length are parsed once, for clients ask for the same ones again and again."""
 _NAMESPACE_SUBRESOURCES = {"status", "finalize"}
 
 
@@ -42,6 +45,10 @@ def parse_path(path: str) -> Target | None:
     >>> parse_path("/api/v1/namespaces/a")
     Target(group='', version='v1', resource='namespaces', namespace='', name='a', subresource='')
     """
+    return _remembered(path) if len(path) <= REMEMBERED_CHARACTERS else _parsed(path)
+
+
+def _parsed(path: str) -> Target | None:
     parts = path.split("/")[1:]
     if "%" in path:
         parts = [unquote(part) for part in parts]
@@ -59,6 +66,9 @@ def parse_path(path: str) -> Target | None:
     if "" in rest:
         raise no_such_resource()
     return _target(group, version, rest)
+
+
+_remembered = lru_cache(maxsize=4096)(_parsed)
 
 
 def _target(group: str, version: str, rest: list[str]) -> Target:

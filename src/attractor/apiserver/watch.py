@@ -71,7 +71,7 @@ class Watch:
         fresh = version == 0 or options.send_initial_events
         return cls(
             kind=kind,
-            prefix=kind.prefix(op.namespace),
+            prefix=_prefix(op, kind, fields),
             labels=labels,
             fields=fields,
             after=snapshot.revision if fresh else version,
@@ -126,3 +126,11 @@ class Watch:
         if self.labels is None and self.fields is None:
             return True
         return matching(self.kind, value, self.labels, self.fields)
+
+
+def _prefix(op: Operation, kind: Kind, fields: FieldSelector | None) -> str:
+    """The keys that may matter: a watch for one name hears of no other object."""
+    name = fields.exact_value("metadata.name") if fields is not None else None
+    if name and (op.namespace or not kind.namespaced):
+        return kind.key(op.namespace, name)
+    return kind.prefix(op.namespace)

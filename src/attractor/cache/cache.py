@@ -23,7 +23,7 @@ from attractor.cache.scope import Scope
 from attractor.client.kinds import MetadataOnly, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from attractor.cache.index import IndexFunction
     from attractor.cache.reflector import Policy
@@ -61,6 +61,8 @@ class Cache:
         """How informers are made; the checker has its own, whose view is part of its state."""
         self._scopes: dict[type[Resource] | UntypedKind, Scope] = {}
         self._informers: dict[tuple[CachedKind, Scope], Informer[Any]] = {}
+        self._concerned: dict[tuple[str, str, str, str], list[tuple[Informer[Any], bool]]] = {}
+        """Which informers a write to a resource in a namespace concerns, as ``_views`` has found."""
         self._group: asyncio.TaskGroup | None = None
         if own_writes:
             client.observer = self
@@ -111,6 +113,7 @@ class Cache:
                 idle_s=self._idle_s,
             )
             self._informers[kind, scope] = known
+            self._concerned.clear()
             if self._group is not None:
                 self._group.create_task(known.run())
         elif transform is not None and transform is not known.transform:
@@ -192,15 +195,23 @@ class Cache:
 
     # What the client writes (``WriteObserver``).
 
-    def _views(self, info: ResourceInfo, key: Key) -> Iterator[tuple[Informer[Any], bool]]:
+    def _views(self, info: ResourceInfo, key: Key) -> Iterable[tuple[Informer[Any], bool]]:
         """The informers that a write concerns, and whether they keep objects in the version that was written."""
-        for informer in self._informers.values():
-            mapped = self.api_reader.mapping.find_nowait(informer.kind)
+        at = (info.group, info.version, info.resource, key.namespace)
+        known = self._concerned.get(at)
+        if known is not None:
+            return known
+        found: list[tuple[Informer[Any], bool]] = []
+        mappings = [self.api_reader.mapping.find_nowait(informer.kind) for informer in self._informers.values()]
+        for informer, mapped in zip(self._informers.values(), mappings, strict=True):
             if mapped is None or mapped.info.group_resource != info.group_resource:
                 continue
             if informer.scope.namespace in {"", key.namespace}:
                 is_same = mapped.info.version == info.version or isinstance(informer.kind, MetadataOnly)
-                yield informer, is_same
+                found.append((informer, is_same))
+        if None not in mappings:
+            self._concerned[at] = found
+        return found
 
     def wrote(self, info: ResourceInfo, written: EncodedObject) -> None:
         """The server stored an object that this process wrote."""

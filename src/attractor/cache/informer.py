@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
     from attractor.cache.core import Change
     from attractor.cache.index import IndexFunction
+    from attractor.client.codec import Codec
     from attractor.client.events import Event
     from attractor.client.kinds import UntypedKind
     from attractor.client.reading import Reading
@@ -106,6 +107,7 @@ class Informer(Generic[T]):
         self.state: State = self.policy.start()
         self._idle_s = idle_s
         self._jitter = jitter
+        self._codec: Codec[T] | None = None
         self._why = "not started"
         self._handlers: dict[object, Callable[[InformerEvent[T]], None]] = {}
         self._watch: Watch[EncodedObject] | None = None
@@ -191,23 +193,31 @@ class Informer(Generic[T]):
 
     def decode(self, obj: EncodedObject) -> T:
         """An object of the caller's own."""
-        mapped = self.client.mapping.find_nowait(self.kind)
-        assert mapped is not None, "objects of a kind come after the kind is known"
-        decoded: T = mapped.codec.decode(obj.json)
-        return decoded
+        if self._codec is None:
+            mapped = self.client.mapping.find_nowait(self.kind)
+            assert mapped is not None, "objects of a kind come after the kind is known"
+            self._codec = mapped.codec
+        return self._codec.decode(obj.json)
 
     async def get(self, key: Key | tuple[str, str]) -> T:
         """The object, never older than this process's own last write to it; raises ``NotFound``."""
-        key = Key(*key)
-        await self.wait_synced()
+        found = await self.find(key)
+        if found is None:
+            mapped = await self.client.mapping.find(self.kind)
+            raise NotFound.of(mapped.info.group_resource, Key(*key).name)
+        return found
+
+    async def find(self, key: Key | tuple[str, str]) -> T | None:
+        """The same, or None when there is none."""
+        if not isinstance(key, Key):
+            key = Key(*key)
+        if not self.core.is_synced:
+            await self.wait_synced()
         found = self.core.get(key)
         if found == UNSURE:
             await self._resolve(key)
             found = self.core.get(key)
-        if found is None or isinstance(found, str):
-            mapped = await self.client.mapping.find(self.kind)
-            raise NotFound.of(mapped.info.group_resource, key.name)
-        return self.decode(found)
+        return None if found is None or isinstance(found, str) else self.decode(found)
 
     async def list(
         self, namespace: str = "", *, label_selector: object = None, index: tuple[str, str] | None = None

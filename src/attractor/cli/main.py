@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from typing import TYPE_CHECKING
 
 import attractor
-from attractor.cli import check, demo, manifests, plan, replay, run, serve, tla
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-ROOMS = (demo, run, serve, manifests, plan, check, replay, tla)
-"""Each has a ``register(subparsers)`` that adds its subcommands; a subcommand sets ``run`` to its function."""
+ROOMS = ("demo", "run", "serve", "manifests", "plan", "check", "replay", "trace_to_test", "tla", "edge")
+"""Modules beside this one, each with a ``register(subparsers)`` that adds its subcommands; a subcommand sets ``run`` to
+its function. A room whose name is the command is imported alone, so that a server does not wait for the checker."""
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The whole command line; each room adds its own subcommands."""
+def build_parser(rooms: Sequence[str] = ROOMS) -> argparse.ArgumentParser:
+    """The command line of some rooms; each adds its own subcommands."""
     parser = argparse.ArgumentParser(
         prog="attractor", description="Write, run and prove Kubernetes-style controllers in Python."
     )
     parser.add_argument("--version", action="version", version=f"attractor {attractor.__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for room in ROOMS:
-        room.register(subparsers)
+    for room in rooms:
+        importlib.import_module(f"attractor.cli.{room}").register(subparsers)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; answer its exit code."""
-    parser = build_parser()
+    words = sys.argv[1:] if argv is None else argv
+    parser = build_parser(words[:1] if words and words[0] in ROOMS else ROOMS)
     args = parser.parse_args(argv)
     if args.command is None:
         parser.print_help(sys.stderr)

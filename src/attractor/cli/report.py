@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attractor.check.story.artefact import Written
+from attractor.cli.counterexamples import hints, story_lines
 from attractor.cli.runs import lines as run_lines
 from attractor.cli.runs import steps_of
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 COLOURS = {"holds": "green", "violated": "red", "inconclusive": "yellow"}
 
 
-def lines(verdict: Verdict, paint: Paint, traces: Mapping[str, Path], *, coverage: bool = False) -> Iterator[str]:
+def lines(
+    verdict: Verdict, paint: Paint, traces: Mapping[str, Path | Written], *, coverage: bool = False
+) -> Iterator[str]:
     """The whole report; ``traces`` are the files that hold the counterexamples, by property."""
     threads = f"{verdict.threads} thread{'' if verdict.threads == 1 else 's'}"
     yield f"{paint(verdict.spec, 'bold')}  {paint(f'({verdict.engine} engine, {threads})', 'dim')}"
@@ -77,7 +81,7 @@ def _warnings(verdict: Verdict, paint: Paint) -> Iterator[str]:
 
 
 def _violation(
-    found: PropertyVerdict, paint: Paint, path: Path | None, shown: dict[tuple[str, ...], str]
+    found: PropertyVerdict, paint: Paint, path: Path | Written | None, shown: dict[tuple[str, ...], str]
 ) -> Iterator[str]:
     yield ""
     error = paint("error:", "red", "bold")
@@ -88,9 +92,12 @@ def _violation(
     yield ""
     known = shown.setdefault(found.trace.actions, found.name)
     if known == found.name:
-        yield from run_lines(found.trace, paint)
+        yield from run_lines(found.trace, paint) if not isinstance(path, Written) else story_lines(path.found, paint)
     else:
         yield f"  the same steps as for `{known}`"
-    if path:
+    if isinstance(path, Written):
+        yield ""
+        yield from hints(path, paint)
+    elif path:
         yield ""
         yield f"{paint('hint:', 'bold')} see it again with `attractor replay {path}`"

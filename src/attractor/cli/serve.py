@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
+    from attractor.apiserver.admission import Plugin
     from attractor.apiserver.operation import User
     from attractor.embedded import Address, EmbeddedCluster
 
@@ -251,19 +252,19 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-async def serve(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT; raises ``ServeError``."""
+async def serve(settings: Settings, admission: Sequence[Plugin] = ()) -> None:
+    """Serve until SIGTERM or SIGINT, with more admission if given; raises ``ServeError``."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with serving(settings):
+    async with serving(settings, admission):
         print("ready", flush=True)
         await stop.wait()
         print("stopping", flush=True)
 
 
 @contextlib.asynccontextmanager
-async def serving(settings: Settings) -> AsyncIterator[EmbeddedCluster]:
+async def serving(settings: Settings, admission: Sequence[Plugin] = ()) -> AsyncIterator[EmbeddedCluster]:
     """A cluster that listens, announced on standard output, with a kubeconfig meanwhile. Raises ``ServeError``."""
     from attractor.embedded.cluster import EmbeddedCluster
     from attractor.httpd.authentication import ADMIN, Authenticator
@@ -278,6 +279,7 @@ async def serving(settings: Settings) -> AsyncIterator[EmbeddedCluster]:
         anonymous_read=settings.anonymous_read,
         service_addresses=settings.service_addresses,
         root_ca=ca.decode("ascii") if ca else "",
+        admission=admission,
     )
     async with contextlib.AsyncExitStack() as stack:
         try:

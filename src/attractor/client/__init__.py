@@ -12,10 +12,10 @@ from attractor.client.errors import AnswerLost, ConfigError, GarbledAnswer, Serv
 from attractor.client.events import Bookmark, Event, WatchEvent
 from attractor.client.kinds import Encoded, EncodedObject, MetadataOnly, ObjectList, PartialObjectMetadata, Scale
 from attractor.client.kubeconfig import find_config, load_kubeconfig
+from attractor.client.observing import WriteObserver
 from attractor.client.retry import NO_RETRY, RetryPolicy
 from attractor.client.transport import ByteStream, ClientRequest, ClientResponse, Transport
 from attractor.client.watching import Watch
-from attractor.client.writing import WriteObserver
 
 __all__ = [
     "NO_RETRY",

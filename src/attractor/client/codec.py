@@ -102,6 +102,8 @@ class Codec(Generic[T]):
 
     def __init__(self, read: Callable[[bytes | msgspec.Raw], T]) -> None:
         self._read = read
+        self.reads_encoded = read is encoded
+        """Whether objects stay text, as ``EncodedObject``."""
 
     def decode(self, data: bytes | msgspec.Raw) -> T:
         """An object of the caller's own; raises ``GarbledAnswer``."""

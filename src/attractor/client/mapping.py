@@ -28,6 +28,7 @@ from attractor.objects.gvk import GroupVersionKind, GroupVersionResource
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
+    from attractor.client.kinds import UntypedKind
     from attractor.client.transport import ClientResponse
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.resource import Resource, Scheme
@@ -46,11 +47,22 @@ class KindMapping:
     def __init__(self, scheme: Scheme, ask: Callable[[ClientRequest], Awaitable[ClientResponse]]) -> None:
         self._scheme = scheme
         self._ask = ask
+        self._of_classes: dict[AnyKind, Mapped] = {}
+        """What was found for kinds that have a class; it never changes."""
         self._discovered: dict[GroupVersionKind, ResourceInfo] = {}
         self._discovered_resources: dict[GroupVersionResource, ResourceInfo] = {}
 
     def find_nowait(self, kind: AnyKind) -> Mapped | None:
         """What is known without asking the server."""
+        known = self._of_classes.get(kind)
+        if known is not None:
+            return known
+        found = self._look_up(kind)
+        if found is not None and isinstance(_innermost(kind), type):
+            self._of_classes[kind] = found
+        return found
+
+    def _look_up(self, kind: AnyKind) -> Mapped | None:
         match kind:
             case Encoded(of=inner):
                 found = self.find_nowait(inner)
@@ -89,8 +101,7 @@ class KindMapping:
         return next((cls.resource_info for cls in self._scheme if cls.resource_info.gvr == gvr), None)
 
     async def _discover(self, kind: AnyKind) -> None:
-        while isinstance(kind, MetadataOnly | Encoded):
-            kind = kind.of
+        kind = _innermost(kind)
         assert isinstance(kind, GroupVersionKind | GroupVersionResource), "classes bring their own resource"
         group, version = kind[:2]
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
@@ -101,6 +112,12 @@ class KindMapping:
         for info in read_resource_list(group, version, response.body):
             self._discovered[info.gvk] = info
             self._discovered_resources[info.gvr] = info
+
+
+def _innermost(kind: AnyKind) -> type[Resource] | UntypedKind:
+    while isinstance(kind, MetadataOnly | Encoded):
+        kind = kind.of
+    return kind
 
 
 def _info_of_class(cls: type[Resource]) -> ResourceInfo:

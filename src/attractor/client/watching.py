@@ -92,7 +92,8 @@ def read_event(line: bytes, codec: Codec[T]) -> Event[T]:
         raise GarbledAnswer(f"the watch sent what is no event: {error}: {shown!r}") from error
     if told.type not in {"ADDED", "MODIFIED", "DELETED"}:
         raise GarbledAnswer(f"the watch sent an event of unknown type {told.type!r}")
-    return WatchEvent(told.type, codec.decode(told.object), head.key, head.uid, head.resource_version)  # type: ignore[arg-type]
+    obj: Any = head if codec.reads_encoded else codec.decode(told.object)
+    return WatchEvent(told.type, obj, head.key, head.uid, head.resource_version)  # type: ignore[arg-type]
 
 
 def _error(status: Any) -> ApiError:

@@ -6,32 +6,28 @@ back). What was written is told to the ``WriteObserver``, which is how a cache l
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-import msgspec
 import orjson
 
-from attractor.client.codec import encoded
-from attractor.client.errors import outcome_is_known
 from attractor.client.kinds import R, Scale
+from attractor.client.observing import Telling
 from attractor.client.paths import resource_path
 from attractor.client.reading import Selection, object_path
 from attractor.client.requesting import Requester, parsed
 from attractor.client.transport import ClientRequest
-from attractor.objects.errors import AlreadyExists, ApiError, Conflict, NotFound
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.patch.merge_patch import merge_patch_between
 from attractor.objects.resource import Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from attractor.client.kinds import AnyKind, EncodedObject, UntypedKind
+    from attractor.client.kinds import AnyKind, UntypedKind
     from attractor.client.mapping import Mapped
+    from attractor.client.observing import WriteObserver
     from attractor.client.retry import RetryPolicy
     from attractor.client.transport import Transport
-    from attractor.objects.builtin.resourceinfo import ResourceInfo
     from attractor.objects.jsontypes import Json, JsonObject
     from attractor.objects.resource import Scheme
 
@@ -44,49 +40,6 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-
-
-class WriteObserver(Protocol):
-    """Is told what this process writes, before the writer goes on. Dry runs are not told.
-
-    ``sending`` comes before a write of a known name, ``settled`` after it in any case, and between them what came of
-    it: ``wrote``, ``deleted``, ``unsure``, or nothing when the server refused and our view of the object may be right.
-    """
-
-    def sending(self, info: ResourceInfo, key: Key) -> None:
-        """A write is about to be sent."""
-        ...
-
-    def settled(self, info: ResourceInfo, key: Key) -> None:
-        """The write was answered, or failed."""
-        ...
-
-    def wrote(self, info: ResourceInfo, written: EncodedObject) -> None:
-        """The server stored this object."""
-        ...
-
-    def deleted(self, info: ResourceInfo, key: Key, uid: str) -> None:
-        """The server removed the object; ``uid`` is empty where the answer did not say."""
-        ...
-
-    def unsure(self, info: ResourceInfo, key: Key) -> None:
-        """The object's state is not what it was thought to be, or no longer known: read it from the server."""
-        ...
-
-
-class _Deletion(msgspec.Struct, rename="camel"):
-    deletion_timestamp: str | None = None
-    deletion_grace_period_seconds: int | None = None
-    finalizers: list[str] | None = None
-
-    @property
-    def is_held(self) -> bool:
-        return bool(self.finalizers or self.deletion_grace_period_seconds)
-
-
-class _Answer(msgspec.Struct):
-    kind: str = ""
-    metadata: _Deletion | None = None
 
 
 class Writing(Requester):
@@ -256,7 +209,7 @@ class Writing(Requester):
         self, kind: AnyKind, key: Key | tuple[str, str], patch_type: str, patch: Json, subresource: str,
         dry_run: bool, field_manager: str,
     ) -> Any:  # fmt: skip
-        mapped = await self.mapping.find(kind)
+        mapped = self.mapping.find_nowait(kind) or await self.mapping.find(kind)
         answer = await self._patch(mapped, Key(*key), patch_type, patch, subresource, dry_run, field_manager)
         return mapped.codec.decode(answer)
 
@@ -303,10 +256,11 @@ class Writing(Requester):
             mapped, at = await self.mapping.find(kind), Key(*key)
         body = _delete_options(uid, resource_version, propagation, grace_period_s, dry_run)
         request = ClientRequest("DELETE", object_path(mapped, at), body=orjson.dumps(body))
-        with self._telling(mapped.info, at, is_told=not dry_run):
-            answer = (await self.request(request)).body
-            if self.observer is not None and not dry_run:
-                self._tell_deleted(mapped.info, at, uid, answer)
+        if dry_run or self.observer is None:
+            await self.request(request)
+            return
+        with Telling(self.observer, mapped.info, at) as told:
+            told.deleted((await self.request(request)).body, uid)
 
     async def delete_all_of(
         self, kind: AnyKind, namespace: str = "", *, label_selector: object = None, field_selector: object = None,
@@ -342,7 +296,7 @@ class Writing(Requester):
     async def _addressed(self, obj: Resource | JsonObject) -> tuple[Mapped, Key]:
         """Where an object is stored."""
         if isinstance(obj, Resource):
-            return await self.mapping.find(type(obj)), obj.key
+            return self.mapping.find_nowait(type(obj)) or await self.mapping.find(type(obj)), obj.key
         api_version, kind = obj.get("apiVersion"), obj.get("kind")
         if not api_version or not kind:
             raise ValueError("an object needs apiVersion and kind to be written")
@@ -358,55 +312,15 @@ class Writing(Requester):
     async def _write(
         self, mapped: Mapped, key: Key, request: ClientRequest, *, is_told: bool = True, subresource: str = ""
     ) -> bytes:
-        with self._telling(mapped.info, key, is_told=is_told):
+        if not is_told or self.observer is None:
+            return (await self.request(request)).body
+        with Telling(self.observer, mapped.info, key) as told:
             answer = (await self.request(request)).body
-            if self.observer is not None and is_told:
-                if subresource in {"", "status", "finalize"}:
-                    self._tell_written(mapped.info, answer)
-                else:
-                    self.observer.unsure(mapped.info, key)
+            if subresource in {"", "status", "finalize"}:
+                told.wrote(answer)
+            else:
+                self.observer.unsure(mapped.info, key)
         return answer
-
-    @contextmanager
-    def _telling(self, info: ResourceInfo, key: Key, *, is_told: bool) -> Iterator[None]:
-        """Tell the observer that a write begins and ends, and of failures that put our view of the object in doubt."""
-        observer = self.observer if is_told and key.name else None
-        if observer is None:
-            yield
-            return
-        observer.sending(info, key)
-        try:
-            yield
-        except ApiError as error:
-            if isinstance(error, Conflict | AlreadyExists | NotFound) or not outcome_is_known(error):
-                observer.unsure(info, key)
-            raise
-        except BaseException:
-            observer.unsure(info, key)
-            raise
-        finally:
-            observer.settled(info, key)
-
-    def _tell_written(self, info: ResourceInfo, answer: bytes) -> None:
-        """Removing the last finalizer of an object that is to be deleted removes the object."""
-        assert self.observer is not None
-        meta, obj = msgspec.json.decode(answer, type=_Answer).metadata, encoded(answer)
-        if meta is not None and meta.deletion_timestamp and not meta.is_held:
-            self.observer.deleted(info, obj.key, obj.uid)
-        else:
-            self.observer.wrote(info, obj)
-
-    def _tell_deleted(self, info: ResourceInfo, key: Key, uid: str, answer: bytes) -> None:
-        """An object that finalizers or a grace period still hold was written, not removed."""
-        assert self.observer is not None
-        told = msgspec.json.decode(answer, type=_Answer)
-        if told.kind == "Status" or told.metadata is None:
-            uid = uid or str((parsed(answer).get("details") or {}).get("uid") or "")
-            self.observer.deleted(info, key, uid)
-        elif told.metadata.deletion_timestamp and told.metadata.is_held:
-            self.observer.wrote(info, encoded(answer))
-        else:
-            self.observer.deleted(info, key, encoded(answer).uid)
 
 
 def _json(obj: Resource | JsonObject) -> JsonObject:

@@ -2,8 +2,8 @@
 
 Watchers of the same collection, selectors and format share a ``Channel``. It reads the store's history once, encodes
 each event once, frames the bytes once, and hands the same bytes to every member. The first change after a quiet time
-goes out at once, further ones together every ``FLUSH_S`` (measured: 5,000 events/s to 100 watchers cost a third of a
-core this way, a whole one without).
+goes out at once, further ones together after ``FLUSH_S``, or after a rest of ``REST`` times what handing out the last
+ones took: so a channel never has much more than a fifth of the core, however many watch, and writers have the rest.
 
 Nothing is queued for a watcher. One that does not read leaves the channel and keeps only the revision it has reached;
 when it reads again it catches up from the store's history, on its own, and joins again. If by then the history is
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("attractor.httpd")
 
 FLUSH_S = 0.002
-FLUSH_MEMBERS = 100
-"""A channel with more members than this flushes less often, so that its share of the core stays the same."""
+REST = 4
+MAX_REST_S = 0.1
+"""Nobody waits longer than this for a change because of others who are told of it too."""
 BATCH_EVENTS = 1000
 PIECE_BYTES = 64 * 1024
 BOOKMARK_S = 60.0
@@ -70,7 +71,8 @@ class Channel:
         self.streams: set[WatchStream] = set()
         """All of them, those that lag included."""
         self._flush: asyncio.Handle | None = None
-        self._flushed_at = 0.0
+        self._rested_at = 0.0
+        """When the next flush may be."""
         self._end = hub.store.subscribe(watch.prefix, self._heard)
 
     def _heard(self, revision: int) -> None:
@@ -79,8 +81,8 @@ class Channel:
             self.revision = max(self.revision, revision - 1)
         if self._flush is None:
             loop = self.hub.loop
-            due = self._flushed_at + FLUSH_S * max(1.0, len(self.members) / FLUSH_MEMBERS)
-            self._flush = loop.call_soon(self.flush) if loop.time() >= due else loop.call_at(due, self.flush)
+            is_due = loop.time() >= self._rested_at
+            self._flush = loop.call_soon(self.flush) if is_due else loop.call_at(self._rested_at, self.flush)
 
     def close(self) -> None:
         """Stop listening."""
@@ -101,7 +103,12 @@ class Channel:
     def flush(self) -> None:
         """Read, encode and hand out what is new."""
         self._flush = None
-        self._flushed_at = self.hub.loop.time()
+        started = self.hub.loop.time()
+        self._hand_out()
+        ended = self.hub.loop.time()
+        self._rested_at = ended + min(max(FLUSH_S, REST * (ended - started)), MAX_REST_S)
+
+    def _hand_out(self) -> None:
         try:
             data, self.revision, is_all = self.read(self.revision)
         except (Compacted, WatchBroken) as error:

@@ -47,7 +47,7 @@ class Guard(Generic[S, A]):
     state_field: str = "state"
     """Where in the status the state is; absent means the initial one."""
     owned: Mapping[str, AbstractSet[A]] = field(default_factory=dict)
-    """Other fields of the status, and who may change them."""
+    """Other fields of the status, and who may change them; an empty value is the same as none."""
 
     def state_of(self, obj: JsonObject | None) -> S:
         """The state that an object is in; raises ``ValueError``."""
@@ -68,7 +68,7 @@ class Guard(Generic[S, A]):
             self.lifecycle.check(before, sorted(actors) or ["user " + who.name], after, subject)  # type: ignore[list-item]
         was, now = ((each or {}).get("status") or {} for each in (old, new))
         for name, owners in self.owned.items():
-            if was.get(name) != now.get(name) and not owners & set(actors):
+            if (was.get(name) or None) != (now.get(name) or None) and not owners & set(actors):
                 named = " or ".join(f"the {actor}" for actor in sorted(actors)) or f"user {who.name}"
                 raise WrongActor(
                     f"status.{name} of {subject} belongs to the {' and the '.join(sorted(owners))}: {named} may not "

@@ -58,6 +58,11 @@ class FieldSelector:
         """Whether every object matches."""
         return not self.terms
 
+    @property
+    def is_about_identity(self) -> bool:
+        """Whether name and namespace decide alone."""
+        return all(term.field in METADATA_FIELDS for term in self.terms)
+
     def exact_value(self, field: str) -> str | None:
         """The one value that the field must have, if the selector asks for one."""
         return next((term.value for term in self.terms if term.field == field and not term.negated), None)

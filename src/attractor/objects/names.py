@@ -12,12 +12,13 @@ rules and the words are those of ``k8s.io/apimachinery/pkg/util/validation``.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
 DNS1123_LABEL_MAX = 63
 DNS1123_SUBDOMAIN_MAX = 253
@@ -57,12 +58,17 @@ EMPTY = "must be non-empty"
 
 
 class _Pattern:
-    """A rule given by a pattern; compiled once, message built once."""
+    """A rule given by a pattern; compiled once, when it is first needed, message built once."""
 
     def __init__(self, message: str, pattern: str, *examples: str, limit: int | None = None) -> None:
-        self.fullmatch = re.compile(pattern, re.ASCII).fullmatch
+        self._pattern = pattern
         self.message = regex_error(message, pattern, *examples)
         self.limit = limit
+
+    @cached_property
+    def fullmatch(self) -> Callable[[str], re.Match[str] | None]:
+        """Whether a value is as the pattern says."""
+        return re.compile(self._pattern, re.ASCII).fullmatch
 
     def __call__(self, value: str) -> list[str]:
         errors = []
@@ -178,8 +184,15 @@ def wildcard_dns1123_subdomain(value: str) -> list[str]:
 _is_qualified_name = re.compile(
     rf"(?:(?=[^/]{{1,{DNS1123_SUBDOMAIN_MAX}}}/){_SUBDOMAIN}/)?(?=[^/]{{1,{LABEL_VALUE_MAX}}}\Z){_QUALIFIED}", re.ASCII
 ).fullmatch
-is_config_map_key = re.compile(rf"(?!\.\.)(?!\.\Z)[-._a-zA-Z0-9]{{1,{DNS1123_SUBDOMAIN_MAX}}}", re.ASCII).fullmatch
-"""Whether a key of data is allowed, quickly and without saying why not."""
+_CONFIG_MAP_KEY = rf"(?!\.\.)(?!\.(?:\n|\Z))[-._a-zA-Z0-9]{{1,{DNS1123_SUBDOMAIN_MAX}}}"
+_is_config_map_key = re.compile(_CONFIG_MAP_KEY, re.ASCII).fullmatch
+_is_lines_of_keys = re.compile(rf"{_CONFIG_MAP_KEY}(?:\n{_CONFIG_MAP_KEY})*", re.ASCII).fullmatch
+
+
+def are_config_map_keys(keys: Collection[str]) -> bool:
+    """Whether all keys of data are allowed, told with one match and without saying why not."""
+    text = "\n".join(keys)
+    return not keys or (text.count("\n") == len(keys) - 1 and bool(_is_lines_of_keys(text)))
 
 
 def qualified_name(value: str) -> list[str]:
@@ -217,7 +230,7 @@ def c_identifier(value: str) -> list[str]:
 
 def config_map_key(value: str) -> list[str]:
     """A key of a ConfigMap's or a Secret's data."""
-    if is_config_map_key(value):
+    if _is_config_map_key(value):
         return []
     return _config_key(value) + _climbing(value)
 

@@ -39,13 +39,17 @@ class Context:
     last write of it.
     """
 
-    __slots__ = ("controller", "key", "log")
+    __slots__ = ("controller", "key")
 
     def __init__(self, controller: str, key: Key) -> None:
         self.controller = controller
         self.key = key
-        self.log = FieldLogger(f"attractor.controller.{controller}", {"controller": controller, "key": str(key)})
+
+    @property
+    def log(self) -> FieldLogger:
         """Structured log: a constant message and fields. It tells people, never the reconcile, so it is no effect."""
+        fields = {"controller": self.controller, "key": str(self.key)}
+        return FieldLogger(f"attractor.controller.{self.controller}", fields)
 
     def __repr__(self) -> str:
         return f"Context({self.controller!r}, {str(self.key)!r})"

@@ -98,9 +98,10 @@ class Performer:
         return self._by_type[type(effect)](effect)
 
     async def _get(self, effect: effects.Get[Any]) -> Any:
+        informer = self._views.informer(effect.kind) if effect.is_cached else None
+        if informer is not None:
+            return await (informer.find(effect.key) if effect.is_optional else informer.get(effect.key))
         try:
-            if effect.is_cached and self._views.follows(effect.kind):
-                return await self._views.get(cast("type[Resource]", effect.kind), effect.key)
             return await self._client.get(effect.kind, effect.key)
         except NotFound:
             if effect.is_optional:

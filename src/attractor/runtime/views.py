@@ -61,10 +61,9 @@ class Views:
         """Whether objects of this kind are cached, as a whole."""
         return kind in self._informers
 
-    async def get(self, kind: type[R], key: Key) -> R:
-        """One object, never older than this process's last write of it; raises ``NotFound``."""
-        found: R = await self._informers[kind].get(key)
-        return found
+    def informer(self, kind: Any) -> Informer[Any] | None:
+        """The informer that has whole objects of a kind, if there is one."""
+        return self._informers.get(kind)
 
     async def list(
         self, kind: type[R], namespace: str = "", *, labels: str = "", index: tuple[str, str] | None = None

@@ -27,8 +27,14 @@ if TYPE_CHECKING:
 HISTORY_LIMIT = 10_000
 """Revisions kept by default: minutes of a busy control plane, and some megabytes of objects' earlier values."""
 
+HISTORY_BYTES = 64 << 20
+"""Earlier values kept at most, whatever the number of revisions: large objects have a shorter history."""
+
 CHUNK = 64
 """Commits that share one kept view; reading an older revision undoes at most so many."""
+
+CHUNKS = 16
+"""Into so many chunks, at least, the bytes of a full history are cut, so that little is forgotten at a time."""
 
 _FIRST_KEY = "\x01"
 """Every key is at least this: not empty, and U+0000 is the engines' own."""
@@ -67,7 +73,7 @@ class View:
         events = []
         check_transaction(puts, deletes)
         for key, value in puts.items():
-            before = entries.get(key)
+            before = None if compares.get(key) == 0 else entries.get(key)
             entries = entries.set(key, Entry(key, value, revision, before.created if before else revision))
             events.append(Event(revision, key, value, before))
         for key in deletes:
@@ -126,33 +132,41 @@ class _Chunk(NamedTuple):
     last: View
     revisions: tuple[int, ...]
     events: tuple[tuple[Event, ...], ...]
+    size_bytes: int
+    """Of the values that these commits replaced or deleted: only the history still holds them."""
 
 
 class Mvcc:
     """The newest view and the history back to a floor.
 
     Worked example with ``history_limit=2`` (and chunks of one): after commits 1, 2, 3 the floor is 1. A view at 1 and
-    events after 1 are there; a view at 0 and events after 0 raise ``Compacted``.
+    events after 1 are there; a view at 0 and events after 0 raise ``Compacted``. In the same way ``history_bytes``
+    bounds the sum of the values that the commits replaced.
     """
 
-    __slots__ = ("_chunks", "_limit", "_tail", "compacted", "head")
+    __slots__ = ("_bytes_limit", "_chunks", "_limit", "_tail", "_tail_bytes", "compacted", "head")
 
-    def __init__(self, head: View | None = None, *, history_limit: int = HISTORY_LIMIT) -> None:
+    def __init__(
+        self, head: View | None = None, *, history_limit: int = HISTORY_LIMIT, history_bytes: int = HISTORY_BYTES
+    ) -> None:
         if history_limit < 0:
             raise ValueError(f"history_limit is {history_limit}; give the number of revisions to keep, 0 or more")
         self.head = head or View(0, SortedMap())
         self.compacted = self.head.revision
         """The floor: the oldest revision that can be read, and the oldest after which all events are kept."""
         self._limit = history_limit
+        self._bytes_limit = history_bytes
         # Both are immutable, so that a fork shares them: full chunks, oldest first, then fewer than CHUNK commits.
         self._chunks: tuple[_Chunk, ...] = ()
         self._tail: tuple[Commit, ...] = ()
+        self._tail_bytes = 0
 
     def fork(self) -> Mvcc:
         """An independent copy, in O(1)."""
         copy = Mvcc.__new__(Mvcc)
         copy.head, copy.compacted, copy._limit = self.head, self.compacted, self._limit  # noqa: SLF001
         copy._chunks, copy._tail = self._chunks, self._tail  # noqa: SLF001
+        copy._bytes_limit, copy._tail_bytes = self._bytes_limit, self._tail_bytes  # noqa: SLF001
         return copy
 
     def append(self, commit: Commit) -> None:
@@ -160,7 +174,10 @@ class Mvcc:
         assert commit.view.revision > self.head.revision, "commits out of order"
         self.head = commit.view
         self._tail = (*self._tail, commit)
-        if len(self._tail) >= CHUNK:
+        for event in commit.events:
+            if event.previous is not None:
+                self._tail_bytes += len(event.previous.value)
+        if len(self._tail) >= CHUNK or self._tail_bytes * CHUNKS > self._bytes_limit:
             self._seal()
 
     def view_at(self, revision: int) -> View:
@@ -205,6 +222,7 @@ class Mvcc:
             self._chunks = self._chunks[keep:]
             if not self._chunks:
                 self._tail = tuple(commit for commit in self._tail if commit.revision > revision)
+                self._tail_bytes = _replaced_bytes(self._tail)
 
     def check_kept(self, revision: int) -> None:
         """Raise ``Compacted`` or ``FutureRevision`` unless history is there from that revision on."""
@@ -224,16 +242,29 @@ class Mvcc:
         assert len(self._tail) < CHUNK, "the tail is not sealed"
         assert not self._chunks or self._chunks[0].last.revision > self.compacted, "a chunk below the floor is kept"
         assert len(revisions) < self._limit + 2 * CHUNK, "more history is kept than asked for"
+        assert self._tail_bytes == _replaced_bytes(self._tail), "the bytes of the tail are miscounted"
+        assert sum(chunk.size_bytes for chunk in self._chunks) <= self._bytes_limit, (
+            "more bytes are kept than asked for"
+        )
 
     def _seal(self) -> None:
-        chunk = _Chunk(
-            self.head, tuple(commit.revision for commit in self._tail), tuple(commit.events for commit in self._tail)
-        )
-        self._chunks = (*self._chunks, chunk)
-        self._tail = ()
-        extra = len(self._chunks) - -(-self._limit // CHUNK)
-        if extra > 0:
-            self.compact(self._chunks[extra - 1].last.revision)
+        revisions = tuple(commit.revision for commit in self._tail)
+        events = tuple(commit.events for commit in self._tail)
+        self._chunks = (*self._chunks, _Chunk(self.head, revisions, events, self._tail_bytes))
+        self._tail, self._tail_bytes = (), 0
+        kept = sum(len(chunk.revisions) for chunk in self._chunks)
+        size_bytes = sum(chunk.size_bytes for chunk in self._chunks)
+        forgotten: _Chunk | None = None
+        for chunk in self._chunks:
+            if kept - len(chunk.revisions) < self._limit and size_bytes <= self._bytes_limit:
+                break
+            kept, size_bytes, forgotten = kept - len(chunk.revisions), size_bytes - chunk.size_bytes, chunk
+        if forgotten is not None:
+            self.compact(forgotten.last.revision)
+
+
+def _replaced_bytes(commits: Sequence[Commit]) -> int:
+    return sum(len(event.previous.value) for commit in commits for event in commit.events if event.previous)
 
 
 def _last_revision(chunk: _Chunk) -> int:

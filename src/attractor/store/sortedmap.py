@@ -107,6 +107,12 @@ class SortedMap(Generic[V]):
 
     def values(self, low: str = "", high: str | None = None, limit: int = 0) -> list[V]:
         """Values of the keys with low <= key < high, in key order; no ``high`` means to the end, no limit means all."""
+        node = self._root
+        for _ in range(self._height):
+            node = node[1][bisect_right(node[0], low)]
+        if high is not None and node[0] and node[0][-1] >= high:  # one leaf has it all
+            inside: list[V] = list(node[1][bisect_left(node[0], low) : bisect_left(node[0], high)])
+            return inside[:limit] if limit else inside
         found: list[V] = []
         for keys, values in self._leaves(low):
             start = bisect_left(keys, low) if not found else 0

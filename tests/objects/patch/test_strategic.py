@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor.objects import builtin
-from attractor.objects.errors import BadRequest
+from attractor.objects.errors import BadRequest, Invalid
 from attractor.objects.patch.element_order import in_order_of
 from attractor.objects.patch.gotext import go_text
 from attractor.objects.patch.merge_patch import apply_merge_patch
@@ -202,33 +202,19 @@ def test_a_strategic_patch_gives(document: Any, patch: Any, expected: Any) -> No
             "unknown patch type: merge in map: map[$patch:merge b:true]",
         ),
         ({"keyless": [{}]}, {"keyless": [{}]}, "cannot merge lists without merge key for type struct"),
-        ({"merging": named("a")}, {"merging": ["a"]}, "list element types are not identical"),
-        ({"primitives": [["a"]]}, {"primitives": [["b"]]}, "merging lists of lists is not supported"),
-        ({"strategy": {}}, {"strategy": {"$retainKeys": "type"}}, "invalid patch format of retainKeys"),
-        (
-            {"strategy": {"type": "a"}},
-            {"strategy": {"$retainKeys": ["type"], "other": 1}},
-            "invalid patch format of retainKeys",
-        ),
-        ({}, {"$deleteFromPrimitiveList": ["a"]}, "invalid patch format of primitive list"),
-        ({}, {"$setElementOrder": ["a"]}, "invalid patch format of setElementOrder list"),
+        ({"merging": named("a")}, {"merging": ["a"]}, "list element types are not identical: [[map[name:a]] [a]]"),
         ({}, {"$setElementOrder/merging": "a"}, "expected a []interface {}, but received a string"),
         (
             {"merging": named("a")},
             {"$setElementOrder/merging": named("a"), "merging": None},
-            "expected a []interface {}, but received a null",
+            "expected a []interface {}, but received a %!s(<nil>)",
         ),
-        ({"merging": 1}, {"$setElementOrder/merging": []}, "expected a []interface {}, but received a number"),
+        ({"merging": 1}, {"$setElementOrder/merging": []}, "expected a []interface {}, but received a int64"),
         (
             {"merging": named("a", "b")},
             {"$setElementOrder/merging": named("a", "b"), "merging": named("b", "a")},
             "The order in patch list:\n[map[name:b] map[name:a]]\n doesn't match $setElementOrder list:\n"
             "[map[name:a] map[name:b]]\n",
-        ),
-        (
-            {"merging": named("a")},
-            {"merging": [{"name": {"x": 1}}]},
-            "map: map[name:map[x:1]] has a merge key that is no primitive: name",
         ),
     ],
 )
@@ -238,6 +224,36 @@ def test_a_patch_that_does_not_fit_is_refused_in_kubernetes_words(document: Any,
     assert refused.value.message == complaint
     assert refused.value.status()["code"] == 500
     assert "reason" not in refused.value.status()
+
+
+@pytest.mark.parametrize(
+    ("document", "patch", "complaint"),
+    [
+        ({"strategy": {}}, {"strategy": {"$retainKeys": "type"}}, "invalid patch format of retainKeys"),
+        (
+            {"strategy": {"type": "a"}},
+            {"strategy": {"$retainKeys": ["type"], "other": 1}},
+            "invalid patch format of retainKeys",
+        ),
+        ({}, {"$deleteFromPrimitiveList": ["a"]}, "invalid patch format of primitive list"),
+        ({}, {"$setElementOrder": ["a"]}, "invalid patch format of setElementOrder list"),
+        (
+            {"merging": named("a")},
+            {"merging": [{"name": {"x": 1}}]},
+            "map: map[name:map[x:1]] has a merge key that is no primitive: name",
+        ),
+    ],
+)
+def test_a_badly_formed_directive_is_a_bad_request(document: Any, patch: Any, complaint: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        patched(document, patch)
+    assert refused.value.message == complaint
+
+
+def test_lists_of_lists_are_rejected_with_422() -> None:
+    with pytest.raises(Invalid) as refused:
+        patched({"primitives": [["a"]]}, {"primitives": [["b"]]})
+    assert refused.value.status()["message"] == "the server rejected our request due to an error in our request"
 
 
 def test_a_patch_that_is_no_object_is_a_bad_request() -> None:

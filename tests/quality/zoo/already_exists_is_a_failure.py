@@ -4,9 +4,10 @@
 in operators that keep a phase in their status and create the phase's objects without looking.
 """
 
+from attractor.check.world import Faults, Look, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, child_of, ensure_child, tell
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import App, app, child_of, ensure_child, tell
 
 
 @controller(for_=App, owns=[ConfigMap])
@@ -25,3 +26,11 @@ async def fixed(ctx: Context, key: Key) -> None:
         return
     await ensure_child(ctx, app)
     await tell(ctx, app, value="ready")
+
+
+def is_ready(look: Look) -> bool:
+    return all(one.status.value == "ready" for one in look.list(App))
+
+
+def world(declared: Controller = buggy) -> World:
+    return World([declared], [app()], faults=Faults(crash=1), properties=[eventually_stable(is_ready)])

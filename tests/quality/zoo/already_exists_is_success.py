@@ -4,11 +4,12 @@ The ConfigMap that exists may belong to an earlier app of the same name, and be 
 status says ready, which is never looked at again, and a moment later there is nothing.
 """
 
+from attractor.check.world import Create, Delete, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
-from attractor.runtime import Context, Key, Result, controller
+from attractor.runtime import Context, Controller, Key, Result, controller
 from attractor.runtime.toolkit.owners import is_controlled_by
-from tests.quality.zoo.kinds import App, child_key, child_of, tell
+from tests.quality.zoo.kinds import A, App, app, child_key, child_of, each_app_has_its_value, tell
 
 
 @controller(for_=App, owns=[ConfigMap])
@@ -36,3 +37,12 @@ async def fixed(ctx: Context, key: Key) -> Result | None:
         return Result(requeue_after_s=1)
     await tell(ctx, app, value="ready")
     return None
+
+
+def world(declared: Controller = buggy) -> World:
+    return World(
+        [declared],
+        [app()],
+        [Delete(App, A), Create(app())],
+        properties=[eventually_stable(each_app_has_its_value)],
+    )

@@ -4,9 +4,10 @@ Server-side apply knows who owns a field and refuses to take it; ``force`` takes
 from each other for ever. The fixed one applies only the field that is its own.
 """
 
+from attractor.check.world import World
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, child_key, configmap
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import App, app, child_key, configmap
 
 
 @controller(for_=App, owns=[ConfigMap], name="keeper")
@@ -30,3 +31,7 @@ async def fixed(ctx: Context, key: Key) -> None:
     app, found = await ctx.find(App, key), await ctx.find(ConfigMap, child_key(key))
     if app is not None and found is not None and found.data.get("mine") != "applied":
         await ctx.apply(configmap(child_key(key).name, mine="applied"))
+
+
+def world(declared: Controller = buggy) -> World:
+    return World([keeper, declared], [app()])

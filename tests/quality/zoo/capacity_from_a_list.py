@@ -4,10 +4,11 @@ Two apps are looked at by two workers; each sees the one free place and takes it
 takes a place by creating an object whose name is the place, and the server lets only one of them.
 """
 
+from attractor.check.world import Look, World, always, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, configmap, tell
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import App, app, configmap, tell
 
 CAPACITY = 1
 
@@ -36,3 +37,16 @@ async def fixed(ctx: Context, key: Key) -> None:
                 continue
         await tell(ctx, app, value="placed")
         return
+
+
+def capacity_is_kept(look: Look) -> bool:
+    return sum(one.status.value == "placed" for one in look.list(App)) <= CAPACITY
+
+
+def capacity_is_used(look: Look) -> bool:
+    return any(one.status.value == "placed" for one in look.list(App))
+
+
+def world(declared: Controller = buggy) -> World:
+    claims = [always(capacity_is_kept), eventually_stable(capacity_is_used)]
+    return World([declared], [app(), app("b")], properties=claims)

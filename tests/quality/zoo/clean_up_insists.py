@@ -5,10 +5,11 @@ deletion and the removal of the finalizer, or because somebody was faster. Then 
 Terminating".
 """
 
+from attractor.check.world import Delete, Faults, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.errors import NotFound
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import FINALIZER, App, child_key, configmap, set_finalizers
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import FINALIZER, A, App, app, child_key, configmap, nothing_is_left, set_finalizers
 
 
 @controller(for_=App)
@@ -41,3 +42,8 @@ async def fixed(ctx: Context, key: Key) -> None:
         await set_finalizers(ctx, app, [FINALIZER])
     elif await ctx.find(ConfigMap, child_key(key)) is None:
         await ctx.create(configmap(child_key(key).name))
+
+
+def world(declared: Controller = buggy) -> World:
+    users = [Delete(App, A)]
+    return World([declared], [app()], users, Faults(crash=1), properties=[eventually_stable(nothing_is_left)])

@@ -4,11 +4,12 @@ It means that the view was old, and that the write did not happen. Without anoth
 register for ever. Seen in cockroachdb/cockroach-operator#937, whose status stayed "Failed" after one conflict.
 """
 
+from attractor.check.world import World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.errors import Conflict
-from attractor.runtime import Context, Key, Result, controller
-from tests.quality.zoo.kinds import App
-from tests.quality.zoo.unguarded_write import REGISTER, joined
+from attractor.runtime import Context, Controller, Key, Result, controller
+from tests.quality.zoo.kinds import App, app, configmap
+from tests.quality.zoo.unguarded_write import REGISTER, all_are_members, joined
 
 
 async def join(ctx: Context, name: str) -> None:
@@ -41,3 +42,8 @@ async def fixed(ctx: Context, key: Key) -> Result | None:
     except Conflict:
         return Result(requeue=True)
     return None
+
+
+def world(declared: Controller = buggy) -> World:
+    objects = [app(), app("b"), configmap("register")]
+    return World([declared], objects, properties=[eventually_stable(all_are_members)])

@@ -1,14 +1,15 @@
 """In-memory state: a number that must only grow is counted in the process, and starts again after a crash.
 
 The revision of an app's ConfigMap is one more than the last one that this process wrote. A new process begins at one,
-and whoever waits for a revision sees it go back.
+and the revision that the status has announced is taken back.
 """
 
 from dataclasses import dataclass
 
+from attractor.check.world import Edit, Faults, Look, World, always
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, child_key, child_of
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import A, App, app, child_key, child_of, tell
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ async def buggy(ctx: Context, key: Key) -> None:
         last = await ctx.recall(Revision) or Revision()
         await write(ctx, app, found, last.number + 1)
         await ctx.remember(Revision(last.number + 1))
+        await tell(ctx, app, count=last.number + 1)
 
 
 @controller(for_=App, owns=[ConfigMap])
@@ -50,4 +52,20 @@ async def fixed(ctx: Context, key: Key) -> None:
         return
     found = await ctx.find(ConfigMap, child_key(key))
     if found is None or found.data["value"] != app.spec.value:
-        await write(ctx, app, found, int(found.data["revision"]) + 1 if found else 1)
+        revision = int(found.data["revision"]) + 1 if found else 1
+        await write(ctx, app, found, revision)
+        await tell(ctx, app, count=revision)
+
+
+def announced_revisions_stay(look: Look) -> bool:
+    found = look.find(ConfigMap, child_key(A))
+    return all(
+        found is not None and int(found.data["revision"]) >= one.status.count
+        for one in look.list(App)
+        if one.status.count
+    )
+
+
+def world(declared: Controller = buggy) -> World:
+    users = [Edit(App, A, spec=[{"value": "blue"}, {"value": "red"}], times=2)]
+    return World([declared], [app()], users, Faults(crash=1), properties=[always(announced_revisions_stay)])

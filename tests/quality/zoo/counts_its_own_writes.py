@@ -4,9 +4,10 @@ The status counts the reconciles. It never goes quiet: one object keeps a worker
 in many operators as a busy processor (keikoproj/instance-manager#234).
 """
 
+from attractor.check.world import World
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, ensure_child, tell
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import App, app, ensure_child, tell
 
 
 @controller(for_=App, owns=[ConfigMap])
@@ -25,3 +26,7 @@ async def fixed(ctx: Context, key: Key) -> None:
         return
     await ensure_child(ctx, app)
     await tell(ctx, app, count=1)
+
+
+def world(declared: Controller = buggy) -> World:
+    return World([declared], [app()])

@@ -4,11 +4,12 @@ The Secret is written without a type and comes back as "Opaque". The type cannot
 and made anew, and differs again. Compare only what you set.
 """
 
+from attractor.check.world import World
 from attractor.objects.builtin.core_v1 import Secret
 from attractor.objects.resource import ObjectMeta
-from attractor.runtime import Context, Key, controller
+from attractor.runtime import Context, Controller, Key, controller
 from attractor.runtime.toolkit.owners import set_controller
-from tests.quality.zoo.kinds import App
+from tests.quality.zoo.kinds import App, app
 
 
 def secret_of(app: App) -> Secret:
@@ -43,3 +44,7 @@ async def fixed(ctx: Context, key: Key) -> None:
         await ctx.create(wanted)
     elif found.data != wanted.data:
         await ctx.delete(found)
+
+
+def world(declared: Controller = buggy) -> World:
+    return World([declared], [app()])

@@ -4,10 +4,11 @@ Labels are for everybody. A ConfigMap that a user has labelled the same way, to 
 deleted without a word. Ownership is the owner reference.
 """
 
+from attractor.check.world import Look, World, always
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
+from attractor.runtime import Context, Controller, Key, controller
 from attractor.runtime.toolkit.owners import is_controlled_by
-from tests.quality.zoo.kinds import App, child_of
+from tests.quality.zoo.kinds import App, app, child_of, configmap
 
 
 def labelled(app: App) -> ConfigMap:
@@ -41,3 +42,13 @@ async def fixed(ctx: Context, key: Key) -> None:
     for one in await ctx.list(ConfigMap, namespace=key.namespace, labels=f"app={key.name}"):
         if one.key != wanted.key and is_controlled_by(one, app):
             await ctx.delete(one)
+
+
+def what_is_not_ours_is_left_alone(look: Look) -> bool:
+    return look.find(ConfigMap, ("default", "theirs")) is not None
+
+
+def world(declared: Controller = buggy) -> World:
+    theirs = configmap("theirs")
+    theirs.metadata.labels = {"app": "a"}
+    return World([declared], [app(), theirs], properties=[always(what_is_not_ours_is_left_alone)])

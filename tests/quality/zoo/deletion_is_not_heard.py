@@ -3,10 +3,11 @@
 The ConfigMap that somebody deletes is not made anew until something else happens to the app.
 """
 
+from attractor.check.world import Delete, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, Owns, controller
+from attractor.runtime import Context, Controller, Key, Owns, controller
 from attractor.runtime.predicates import deleted
-from tests.quality.zoo.kinds import App, ensure_child
+from tests.quality.zoo.kinds import CHILD, App, app, each_app_has_its_value, ensure_child
 
 
 @controller(for_=App, owns=[Owns(ConfigMap, when=~deleted)])
@@ -21,3 +22,8 @@ async def fixed(ctx: Context, key: Key) -> None:
     app = await ctx.find(App, key)
     if app is not None:
         await ensure_child(ctx, app)
+
+
+def world(declared: Controller = buggy) -> World:
+    users = [Delete(ConfigMap, CHILD)]
+    return World([declared], [app()], users, properties=[eventually_stable(each_app_has_its_value)])

@@ -4,9 +4,10 @@ The check of the spec comes before the handling of deletion, so an app that name
 its finalizer for ever. Seen as a design question in crossplane/crossplane-runtime#63.
 """
 
+from attractor.check.world import Delete, Edit, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, Result, controller
-from tests.quality.zoo.kinds import FINALIZER, App, ensure_child, set_finalizers
+from attractor.runtime import Context, Controller, Key, Result, controller
+from tests.quality.zoo.kinds import FINALIZER, A, App, app, ensure_child, nothing_is_left, set_finalizers
 
 
 @controller(for_=App, owns=[ConfigMap])
@@ -41,3 +42,12 @@ async def fixed(ctx: Context, key: Key) -> Result | None:
     else:
         await ensure_child(ctx, app)
     return None
+
+
+def world(declared: Controller = buggy) -> World:
+    return World(
+        [declared],
+        [app()],
+        [Edit(App, A, spec=[{"source": "missing"}]), Delete(App, A)],
+        properties=[eventually_stable(nothing_is_left)],
+    )

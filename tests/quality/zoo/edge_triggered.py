@@ -4,10 +4,11 @@ The predicate lets creations through. An edit of the spec is an event that nobod
 value. A controller is level-based: it looks at what is, whatever happened.
 """
 
+from attractor.check.world import Edit, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, For, Key, controller
+from attractor.runtime import Context, Controller, For, Key, controller
 from attractor.runtime.predicates import created
-from tests.quality.zoo.kinds import App, ensure_child
+from tests.quality.zoo.kinds import A, App, app, each_app_has_its_value, ensure_child
 
 
 @controller(for_=For(App, when=created), owns=[ConfigMap])
@@ -22,3 +23,8 @@ async def fixed(ctx: Context, key: Key) -> None:
     app = await ctx.find(App, key)
     if app is not None:
         await ensure_child(ctx, app)
+
+
+def world(declared: Controller = buggy) -> World:
+    users = [Edit(App, A, spec=[{"value": "blue"}])]
+    return World([declared], [app()], users, properties=[eventually_stable(each_app_has_its_value)])

@@ -4,10 +4,11 @@ A request that is lost on its way is a matter of time. The reconcile that catche
 nothing comes back to the object: what failed once is missing for ever.
 """
 
+from attractor.check.world import Faults, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.errors import ApiError
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, ensure_child
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import App, app, each_app_has_its_value, ensure_child
 
 
 @controller(for_=App, owns=[ConfigMap])
@@ -26,3 +27,8 @@ async def fixed(ctx: Context, key: Key) -> None:
     app = await ctx.find(App, key)
     if app is not None:
         await ensure_child(ctx, app)
+
+
+def world(declared: Controller = buggy) -> World:
+    faults = Faults(lost_request=1)
+    return World([declared], [app()], faults=faults, properties=[eventually_stable(each_app_has_its_value)])

@@ -4,9 +4,10 @@ App and ConfigMap are created together; the app is seen first. "Failed" is a sta
 well a moment later. A phase that depends on others must follow them in both directions.
 """
 
+from attractor.check.world import Create, Look, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, Watches, controller
-from tests.quality.zoo.kinds import A, App, tell
+from attractor.runtime import Context, Controller, Key, Watches, controller
+from tests.quality.zoo.kinds import A, App, app, configmap, tell
 
 
 @controller(for_=App, watches=[Watches(ConfigMap, to_keys=lambda _: [A])])
@@ -25,3 +26,13 @@ async def fixed(ctx: Context, key: Key) -> None:
         return
     source = await ctx.find(ConfigMap, Key(key.namespace, app.spec.source))
     await tell(ctx, app, value="failed" if source is None else "ready")
+
+
+def phase_is_true(look: Look) -> bool:
+    has_source = look.find(ConfigMap, ("default", "source")) is not None
+    return all(one.status.value == ("ready" if has_source else "failed") for one in look.list(App))
+
+
+def world(declared: Controller = buggy) -> World:
+    users = [Create(app(source="source")), Create(configmap("source"))]
+    return World([declared], [], users, properties=[eventually_stable(phase_is_true)])

@@ -4,9 +4,10 @@ A crash between the two leaves the ConfigMap, which has no owner, behind for eve
 gone. The finalizer is the last thing to be removed.
 """
 
+from attractor.check.world import Delete, Faults, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import FINALIZER, App, child_key, configmap, set_finalizers
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import FINALIZER, A, App, app, child_key, configmap, nothing_is_left, set_finalizers
 
 
 @controller(for_=App)
@@ -41,3 +42,8 @@ async def fixed(ctx: Context, key: Key) -> None:
         await set_finalizers(ctx, app, [FINALIZER])
     elif child is None:
         await ctx.create(configmap(child_key(key).name))
+
+
+def world(declared: Controller = buggy) -> World:
+    users = [Delete(App, A)]
+    return World([declared], [app()], users, Faults(crash=1), properties=[eventually_stable(nothing_is_left)])

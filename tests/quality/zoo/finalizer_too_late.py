@@ -5,9 +5,10 @@ between the two writes is gone at once, and nobody ever cleans up. Seen in outsc
 which leaked whole networks.
 """
 
+from attractor.check.world import Delete, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, Watches, controller
-from tests.quality.zoo.kinds import FINALIZER, App, child_key, configmap, set_finalizers
+from attractor.runtime import Context, Controller, Key, Watches, controller
+from tests.quality.zoo.kinds import FINALIZER, A, App, app, child_key, configmap, nothing_is_left, set_finalizers
 
 
 async def clean_up(ctx: Context, app: App) -> None:
@@ -50,3 +51,7 @@ async def fixed(ctx: Context, key: Key) -> None:
         await set_finalizers(ctx, app, [FINALIZER])
     if await ctx.find(ConfigMap, child_key(key)) is None:
         await ctx.create(configmap(child_key(key).name))
+
+
+def world(declared: Controller = buggy) -> World:
+    return World([declared], [app()], [Delete(App, A)], properties=[eventually_stable(nothing_is_left)])

@@ -5,9 +5,10 @@ generation is done, while the ConfigMap still holds the old value. Whoever waits
 controller) goes on too early.
 """
 
+from attractor.check.world import Edit, Look, World, always
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, ensure_child, tell
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import A, App, app, child_key, ensure_child, tell, value_of
 
 
 @controller(for_=App, owns=[ConfigMap])
@@ -27,3 +28,16 @@ async def fixed(ctx: Context, key: Key) -> None:
         return
     await ensure_child(ctx, app)
     await tell(ctx, app, generation=app.metadata.generation)
+
+
+def status_is_not_ahead(look: Look) -> bool:
+    return all(
+        value_of(look, child_key(one.key)) == one.spec.value
+        for one in look.list(App)
+        if one.status.generation == one.metadata.generation
+    )
+
+
+def world(declared: Controller = buggy) -> World:
+    users = [Edit(App, A, spec=[{"value": "blue"}])]
+    return World([declared], [app()], users, properties=[always(status_is_not_ahead)])

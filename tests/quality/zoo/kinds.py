@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from attractor.check.world import Look
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta, Resource, Struct
@@ -30,8 +31,6 @@ class AppStatus(Struct):
     generation: int = 0
     """The generation of the spec that this status is about."""
     count: int = 0
-    names: list[str] = []  # noqa: RUF012 - each object gets its own
-    at: str = ""
 
 
 class App(Resource, group="zoo.attractor.dev", version="v1"):
@@ -99,3 +98,20 @@ async def set_finalizers(ctx: Context, app: App, finalizers: list[str]) -> App:
     changed.metadata.finalizers = finalizers
     written: App = await ctx.merge(app, changed)
     return written
+
+
+def value_of(look: Look, key: Key) -> str | None:
+    """What a ConfigMap holds; None where there is none."""
+    found = look.find(ConfigMap, key)
+    return None if found is None else found.data.get("value")
+
+
+def each_app_has_its_value(look: Look) -> bool:
+    """Every app has its ConfigMap, with what its spec says."""
+    return all(value_of(look, child_key(one.key)) == one.spec.value for one in look.list(App))
+
+
+def nothing_is_left(look: Look) -> bool:
+    """No app is on its way out, and where there is no app there is no ConfigMap."""
+    apps = look.list(App)
+    return not any(one.metadata.is_deleting for one in apps) and bool(apps or not look.list(ConfigMap))

@@ -4,9 +4,10 @@ Two workers find the same number free. Node ports, addresses and shard numbers a
 the numbers in one object and writes it only if nobody else did since.
 """
 
+from attractor.check.world import Look, World, always, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, tell
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import App, app, configmap, tell
 
 NUMBERS = Key("default", "numbers")
 
@@ -36,3 +37,17 @@ async def fixed(ctx: Context, key: Key) -> None:
         changed.data = {**numbers.data, key.name: str(lowest({int(each) for each in numbers.data.values()}))}
         numbers = await ctx.merge(numbers, changed)
     await tell(ctx, app, count=int(numbers.data[key.name]))
+
+
+def numbers_differ(look: Look) -> bool:
+    given = [one.status.count for one in look.list(App) if one.status.count]
+    return len(given) == len(set(given))
+
+
+def all_have_numbers(look: Look) -> bool:
+    return all(one.status.count for one in look.list(App))
+
+
+def world(declared: Controller = buggy) -> World:
+    claims = [always(numbers_differ), eventually_stable(all_have_numbers)]
+    return World([declared], [app(), app("b"), configmap("numbers")], properties=claims)

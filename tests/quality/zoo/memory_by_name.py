@@ -6,9 +6,11 @@ ConfigMap is never created. What is remembered needs the identity of what it is 
 
 from dataclasses import dataclass
 
+from attractor.check.world import Create, Delete, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, child_key, child_of
+from attractor.runtime import Context, Controller, Key, Result, controller
+from attractor.runtime.toolkit.owners import is_controlled_by
+from tests.quality.zoo.kinds import A, App, app, child_key, child_of, each_app_has_its_value
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,24 @@ async def buggy(ctx: Context, key: Key) -> None:
 
 
 @controller(for_=App)
-async def fixed(ctx: Context, key: Key) -> None:
+async def fixed(ctx: Context, key: Key) -> Result | None:
     app = await ctx.find(App, key)
     if app is None or await ctx.recall(Welcomed) == Welcomed(app.metadata.uid):
-        return
-    if await ctx.find(ConfigMap, child_key(key)) is None:
+        return None
+    found = await ctx.find(ConfigMap, child_key(key))
+    if found is None:
         await ctx.create(child_of(app))
+    elif not is_controlled_by(found, app):
+        return Result(requeue_after_s=1)
     await ctx.remember(Welcomed(app.metadata.uid))
+    return None
+
+
+def world(declared: Controller = buggy) -> World:
+    return World(
+        [declared],
+        [app()],
+        [Delete(App, A), Create(app())],
+        kinds=[ConfigMap],
+        properties=[eventually_stable(each_app_has_its_value)],
+    )

@@ -6,9 +6,10 @@ save work, never replace a look.
 
 from dataclasses import dataclass
 
+from attractor.check.world import Delete, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, child_key, child_of
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import CHILD, App, app, child_key, child_of, each_app_has_its_value
 
 
 @dataclass(frozen=True)
@@ -35,3 +36,8 @@ async def fixed(ctx: Context, key: Key) -> None:
         return
     if await ctx.find(ConfigMap, child_key(key)) is None:
         await ctx.create(child_of(app))
+
+
+def world(declared: Controller = buggy) -> World:
+    users = [Delete(ConfigMap, CHILD)]
+    return World([declared], [app()], users, properties=[eventually_stable(each_app_has_its_value)])

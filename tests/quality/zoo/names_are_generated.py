@@ -5,11 +5,12 @@ nothing refuses the second. Seen in argoproj/argo-rollouts#243 and scylladb/scyl
 from the owner makes the server the judge.
 """
 
+from attractor.check.world import Faults, Look, World, always
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
-from attractor.runtime import Context, Key, controller
+from attractor.runtime import Context, Controller, Key, controller
 from attractor.runtime.toolkit.owners import is_controlled_by, set_controller
-from tests.quality.zoo.kinds import App, ensure_child
+from tests.quality.zoo.kinds import App, app, ensure_child
 
 
 @controller(for_=App, owns=[ConfigMap])
@@ -29,3 +30,11 @@ async def fixed(ctx: Context, key: Key) -> None:
     app = await ctx.find(App, key)
     if app is not None:
         await ensure_child(ctx, app)
+
+
+def there_is_at_most_one(look: Look) -> bool:
+    return len(look.list(ConfigMap)) <= 1
+
+
+def world(declared: Controller = buggy) -> World:
+    return World([declared], [app()], faults=Faults(late_request=1), properties=[always(there_is_at_most_one)])

@@ -4,9 +4,10 @@
 ConfigMap that somebody deleted or changed stays as it is. A popular optimization.
 """
 
+from attractor.check.world import Delete, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, ensure_child, tell
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import CHILD, App, app, each_app_has_its_value, ensure_child, tell
 
 
 @controller(for_=App, owns=[ConfigMap])
@@ -25,3 +26,8 @@ async def fixed(ctx: Context, key: Key) -> None:
         return
     await ensure_child(ctx, app)
     await tell(ctx, app, generation=app.metadata.generation)
+
+
+def world(declared: Controller = buggy) -> World:
+    users = [Delete(ConfigMap, CHILD)]
+    return World([declared], [app()], users, properties=[eventually_stable(each_app_has_its_value)])

@@ -4,10 +4,11 @@ An owner is looked for in the child's own namespace; the garbage collector finds
 and again. Seen in crossplane/crossplane#895. ``set_controller`` refuses it, so this one writes the reference by hand.
 """
 
+from attractor.check.world import Look, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import App, app
 
 ELSEWHERE = Key("elsewhere", "a-child")
 
@@ -26,3 +27,12 @@ async def fixed(ctx: Context, key: Key) -> None:
     if app is not None and await ctx.find(ConfigMap, ELSEWHERE) is None:
         meta = ObjectMeta(namespace=ELSEWHERE.namespace, name=ELSEWHERE.name, labels={"app": key.name})
         await ctx.create(ConfigMap(metadata=meta))
+
+
+def child_is_there(look: Look) -> bool:
+    return look.find(ConfigMap, ELSEWHERE) is not None
+
+
+def world(declared: Controller = buggy) -> World:
+    neighbour = ConfigMap(metadata=ObjectMeta(namespace=ELSEWHERE.namespace, name="neighbour"))
+    return World([declared], [app(), neighbour], properties=[eventually_stable(child_is_there)])

@@ -4,10 +4,11 @@
 generation, and the ConfigMap keeps the old one.
 """
 
+from attractor.check.world import Edit, Look, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, For, Key, controller
+from attractor.runtime import Context, Controller, For, Key, controller
 from attractor.runtime.predicates import generation_changed, labels_changed
-from tests.quality.zoo.kinds import App, child_key, child_of, set_value
+from tests.quality.zoo.kinds import A, App, app, child_key, child_of, set_value, value_of
 
 
 async def copy_label(ctx: Context, app: App) -> None:
@@ -32,3 +33,13 @@ async def fixed(ctx: Context, key: Key) -> None:
     app = await ctx.find(App, key)
     if app is not None:
         await copy_label(ctx, app)
+
+
+def tier_is_copied(look: Look) -> bool:
+    return all(value_of(look, child_key(one.key)) == one.metadata.labels.get("tier") for one in look.list(App))
+
+
+def world(declared: Controller = buggy) -> World:
+    users = [Edit(App, A, patch=[{"metadata": {"labels": {"tier": "gold"}}}])]
+    objects = [app(labels={"tier": "none"})]
+    return World([declared], objects, users, properties=[eventually_stable(tier_is_copied)])

@@ -4,10 +4,11 @@ The old one is held by somebody's finalizer, so the create meets AlreadyExists, 
 says done, and when the old one is gone at last there is none. The fixed one waits until the name is free.
 """
 
+from attractor.check.world import Edit, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, child_key, child_of, tell
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import A, App, app, child_key, child_of, each_app_has_its_value, tell
 
 HOLD = "zoo.attractor.dev/backup"
 
@@ -58,3 +59,8 @@ async def backup(ctx: Context, key: Key) -> None:
         changed = found.deep_copy()
         changed.metadata.finalizers = []
         await ctx.merge(found, changed)
+
+
+def world(declared: Controller = buggy) -> World:
+    users = [Edit(App, A, spec=[{"value": "blue"}])]
+    return World([declared, backup], [app()], users, properties=[eventually_stable(each_app_has_its_value)])

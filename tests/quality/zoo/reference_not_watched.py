@@ -4,9 +4,10 @@ The app copies a ConfigMap that its spec names. When that one changes, nothing m
 stays old. Whatever a reconcile reads has to be able to wake it.
 """
 
+from attractor.check.world import Edit, Look, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Index, Key, Watches, controller
-from tests.quality.zoo.kinds import App, tell
+from attractor.runtime import Context, Controller, Index, Key, Watches, controller
+from tests.quality.zoo.kinds import App, app, configmap, tell, value_of
 
 
 async def copy(ctx: Context, key: Key) -> None:
@@ -30,3 +31,16 @@ async def buggy(ctx: Context, key: Key) -> None:
 )
 async def fixed(ctx: Context, key: Key) -> None:
     await copy(ctx, key)
+
+
+SOURCE = Key("default", "source")
+
+
+def status_follows_the_source(look: Look) -> bool:
+    return all(one.status.value == value_of(look, SOURCE) for one in look.list(App))
+
+
+def world(declared: Controller = buggy) -> World:
+    objects = [app(source="source"), configmap("source", value="red")]
+    users = [Edit(ConfigMap, SOURCE, patch=[{"data": {"value": "blue"}}])]
+    return World([declared], objects, users, properties=[eventually_stable(status_follows_the_source)])

@@ -5,9 +5,10 @@ that follow do not care. An app that is turned off and on again at once is never
 its former life. Sieve calls it an observability gap (instaclustr/cassandra-operator#398).
 """
 
+from attractor.check.world import Edit, Look, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, child_key, child_of
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import A, App, app, child_key, child_of, value_of
 
 
 @controller(for_=App, owns=[ConfigMap])
@@ -33,3 +34,15 @@ async def fixed(ctx: Context, key: Key) -> None:
         await ctx.delete(found)
     elif found is None and app.spec.value != "off":
         await ctx.create(child_of(app))
+
+
+def is_as_wanted(look: Look) -> bool:
+    return all(
+        value_of(look, child_key(one.key)) == (None if one.spec.value == "off" else one.spec.value)
+        for one in look.list(App)
+    )
+
+
+def world(declared: Controller = buggy) -> World:
+    users = [Edit(App, A, spec=[{"value": "off"}]), Edit(App, A, spec=[{"value": "blue"}])]
+    return World([declared], [app()], users, properties=[eventually_stable(is_as_wanted)])

@@ -3,10 +3,11 @@
 Each edit adds one more. They have an owner, so they go when the app goes; until then they pile up.
 """
 
+from attractor.check.world import Edit, Look, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
+from attractor.runtime import Context, Controller, Key, controller
 from attractor.runtime.toolkit.owners import is_controlled_by
-from tests.quality.zoo.kinds import App, child_key, child_of
+from tests.quality.zoo.kinds import A, App, app, child_key, child_of
 
 
 @controller(for_=App, owns=[ConfigMap])
@@ -27,3 +28,13 @@ async def fixed(ctx: Context, key: Key) -> None:
     for one in await ctx.list(ConfigMap, namespace=key.namespace):
         if is_controlled_by(one, app) and one.key != wanted.key:
             await ctx.delete(one)
+
+
+def has_one_child(look: Look) -> bool:
+    wanted = {child_key(one.key, one.spec.value) for one in look.list(App)}
+    return {one.key for one in look.list(ConfigMap)} == wanted
+
+
+def world(declared: Controller = buggy) -> World:
+    users = [Edit(App, A, spec=[{"value": "blue"}])]
+    return World([declared], [app()], users, properties=[eventually_stable(has_one_child)])

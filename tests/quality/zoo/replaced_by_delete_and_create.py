@@ -1,12 +1,13 @@
 """Gap: a changed ConfigMap is deleted and created anew, so for a while there is none.
 
 Everything ends well, and "eventually stable" holds; but whoever reads the ConfigMap in between finds nothing. A second
-promise says that what was there once is always there, and this one breaks it.
+promise says that an app that was ready once always has a ConfigMap, and this one breaks it.
 """
 
+from attractor.check.world import Edit, Look, World, always, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, child_key, child_of, ensure_child
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import A, App, app, child_key, child_of, each_app_has_its_value, ensure_child, tell
 
 
 @controller(for_=App, owns=[ConfigMap])
@@ -20,10 +21,24 @@ async def buggy(ctx: Context, key: Key) -> None:
         found = None
     if found is None:
         await ctx.create(child_of(app))
+    await tell(ctx, app, value="ready")
 
 
 @controller(for_=App, owns=[ConfigMap])
 async def fixed(ctx: Context, key: Key) -> None:
     app = await ctx.find(App, key)
-    if app is not None:
-        await ensure_child(ctx, app)
+    if app is None:
+        return
+    await ensure_child(ctx, app)
+    await tell(ctx, app, value="ready")
+
+
+def ready_apps_have_a_child(look: Look) -> bool:
+    ready = [one for one in look.list(App) if one.status.value == "ready"]
+    return all(look.find(ConfigMap, child_key(one.key)) is not None for one in ready)
+
+
+def world(declared: Controller = buggy) -> World:
+    users = [Edit(App, A, spec=[{"value": "blue"}])]
+    claims = [always(ready_apps_have_a_child), eventually_stable(each_app_has_its_value)]
+    return World([declared], [app()], users, properties=claims)

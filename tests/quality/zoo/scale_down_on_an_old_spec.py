@@ -1,13 +1,15 @@
-"""Stale read: after a restart on a server that is behind, a ConfigMap that the spec wants is deleted.
+"""Stale read: a ConfigMap that the spec wants is deleted, because an old spec did not want it.
 
-The app was small, and is large now. The new process sees the small one again, and deletes what is "too much"; in the
-real bugs (pravega/zookeeper-operator#314, instaclustr/cassandra-operator#407) these were volumes with data. The fixed
-one asks the server for the spec before it destroys anything.
+The app was small, and is large now. A process whose cache is behind sees the small one, and deletes what is "too much".
+In the real bugs (pravega/zookeeper-operator#314, instaclustr/cassandra-operator#407) it had restarted on an API server
+that was behind, and what it deleted were volumes with data; here it is a second process that has not heard yet. The
+fixed one asks the server for the spec before it destroys anything.
 """
 
+from attractor.check.world import Edit, Look, World, always
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, child_key, ensure_child
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import A, App, app, child_key, ensure_child, tell
 
 
 @controller(for_=App, owns=[ConfigMap])
@@ -20,6 +22,7 @@ async def buggy(ctx: Context, key: Key) -> None:
         await ensure_child(ctx, app, "2")
     elif surplus is not None:
         await ctx.delete(surplus)
+    await tell(ctx, app, generation=app.metadata.generation)
 
 
 @controller(for_=App, owns=[ConfigMap])
@@ -34,3 +37,14 @@ async def fixed(ctx: Context, key: Key) -> None:
         fresh = await ctx.find(App, key, cached=False)
         if fresh is not None and fresh.spec.size <= 1:
             await ctx.delete(surplus)
+    await tell(ctx, app, generation=app.metadata.generation)
+
+
+def what_is_reported_is_there(look: Look) -> bool:
+    reported = [one for one in look.list(App) if one.status.generation == one.metadata.generation]
+    return all(look.find(ConfigMap, child_key(one.key, "2")) is not None for one in reported if one.spec.size > 1)
+
+
+def world(declared: Controller = buggy) -> World:
+    users = [Edit(App, A, spec=[{"size": 2}])]
+    return World([declared], [app()], users, hosts=("host1", "host2"), properties=[always(what_is_reported_is_there)])

@@ -3,9 +3,10 @@
 A crash between the two writes leaves an app that is ready and has nothing. The status is a report, never a plan.
 """
 
+from attractor.check.world import Faults, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, child_of, ensure_child, tell
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import App, app, child_of, each_app_has_its_value, ensure_child, tell
 
 
 @controller(for_=App, owns=[ConfigMap])
@@ -24,3 +25,7 @@ async def fixed(ctx: Context, key: Key) -> None:
         return
     await ensure_child(ctx, app)
     await tell(ctx, app, value="ready")
+
+
+def world(declared: Controller = buggy) -> World:
+    return World([declared], [app()], faults=Faults(crash=1), properties=[eventually_stable(each_app_has_its_value)])

@@ -4,9 +4,10 @@ The app's status names the ConfigMap that is in use. The name is written first, 
 name in between, or after a crash, finds nothing.
 """
 
+from attractor.check.world import Look, World, always
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, child_of, tell
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import App, app, child_of, tell
 
 
 @controller(for_=App, owns=[ConfigMap])
@@ -29,3 +30,15 @@ async def fixed(ctx: Context, key: Key) -> None:
     if await ctx.find(ConfigMap, wanted.key) is None:
         await ctx.create(wanted)
     await tell(ctx, app, value=wanted.metadata.name)
+
+
+def what_is_in_use_is_there(look: Look) -> bool:
+    return all(
+        look.find(ConfigMap, (one.metadata.namespace, one.status.value)) is not None
+        for one in look.list(App)
+        if one.status.value
+    )
+
+
+def world(declared: Controller = buggy) -> World:
+    return World([declared], [app()], properties=[always(what_is_in_use_is_there)])

@@ -4,9 +4,10 @@ One keeps the ConfigMap at the app's value, the other wants it in capitals. Both
 writes to a field of its own.
 """
 
+from attractor.check.world import World
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, child_key, child_of, set_value
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import App, app, child_key, child_of, set_value
 
 
 @controller(for_=App, owns=[ConfigMap], name="keeper")
@@ -35,3 +36,7 @@ async def fixed(ctx: Context, key: Key) -> None:
         changed = found.deep_copy()
         changed.data = {**found.data, "capitals": app.spec.value.upper()}
         await ctx.merge(found, changed)
+
+
+def world(declared: Controller = buggy) -> World:
+    return World([keeper, declared], [app()])

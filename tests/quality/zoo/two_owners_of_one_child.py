@@ -4,10 +4,11 @@ The name of the ConfigMap comes from the spec, two users chose the same, and nei
 the one wakes the other, for ever. The fixed one touches only what it controls.
 """
 
+from attractor.check.world import World
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, Result, Watches, controller
+from attractor.runtime import Context, Controller, Key, Result, Watches, controller
 from attractor.runtime.toolkit.owners import is_controlled_by, set_controller
-from tests.quality.zoo.kinds import App, configmap, set_value
+from tests.quality.zoo.kinds import App, app, configmap, set_value
 
 BOTH = [Key("default", "a"), Key("default", "b")]
 
@@ -38,3 +39,7 @@ async def fixed(ctx: Context, key: Key) -> Result | None:
     elif is_controlled_by(found, app) and found.data != {"value": app.spec.value}:
         await set_value(ctx, found, app.spec.value)
     return None
+
+
+def world(declared: Controller = buggy) -> World:
+    return World([declared], [app(source="both"), app("b", source="both", value="blue")])

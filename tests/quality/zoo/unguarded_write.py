@@ -4,9 +4,10 @@ The patch has no resourceVersion, so the second writer puts back the list withou
 and nothing looks at the register again. Any guarded write (``merge``, ``update``) would have been refused.
 """
 
+from attractor.check.world import Look, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import App, app, configmap
 
 REGISTER = Key("default", "register")
 
@@ -37,3 +38,12 @@ async def fixed(ctx: Context, key: Key) -> None:
         changed = register.deep_copy()
         changed.data = {"members": members}
         await ctx.merge(register, changed)
+
+
+def all_are_members(look: Look) -> bool:
+    return look.get(ConfigMap, REGISTER).data.get("members") == "a,b"
+
+
+def world(declared: Controller = buggy) -> World:
+    objects = [app(), app("b"), configmap("register")]
+    return World([declared], objects, properties=[eventually_stable(all_are_members)])

@@ -4,10 +4,11 @@ The uid was taken from the app's source ConfigMap, one line too low. To the garb
 it deletes the ConfigMap, the controller creates it again, and so on for ever.
 """
 
+from attractor.check.world import Look, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.resource import OwnerReference
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, child_key, configmap
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import App, app, child_key, configmap, value_of
 
 
 def reference(app: App, uid: str) -> OwnerReference:
@@ -35,3 +36,12 @@ async def fixed(ctx: Context, key: Key) -> None:
     made = configmap(child_key(key).name, **source.data)
     made.metadata.owner_references = [reference(app, app.metadata.uid)]
     await ctx.create(made)
+
+
+def copy_is_there(look: Look) -> bool:
+    return all(value_of(look, child_key(one.key)) == "red" for one in look.list(App))
+
+
+def world(declared: Controller = buggy) -> World:
+    objects = [app(source="source"), configmap("source", value="red")]
+    return World([declared], objects, properties=[eventually_stable(copy_is_there)])

@@ -108,7 +108,7 @@ async def test_a_closed_watch_is_listed_again_without_what_was_on_its_way() -> N
         await on.list("h", ConfigMap)
         await on.client.create(config_map("b"))
         await on.client.create(config_map("c"))
-        await on.clock.quiet()
+        await on.quiet()
         assert on.undelivered("h", ConfigMap) == 2
         await on.close_watch("h", ConfigMap)
         with pytest.raises(Departed, match="h does not watch configmaps"):

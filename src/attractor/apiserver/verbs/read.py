@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 class _Metadata(msgspec.Struct):
     name: str = ""
+    namespace: str = ""
     labels: dict[str, str] = {}
 
 
@@ -85,7 +86,12 @@ def matching(
     """Whether a stored object matches."""
     if labels is not None and not labels.matches(_labels_of(value).metadata.labels):
         return False
-    return fields is None or fields.matches_object(kind.decode(value), kind.selectable)
+    if fields is None:
+        return True
+    if fields.is_about_identity:
+        found = _labels_of(value).metadata
+        return fields.matches({"metadata.name": found.name, "metadata.namespace": found.namespace}.__getitem__)
+    return fields.matches_object(kind.decode(value), kind.selectable)
 
 
 def list_objects(call: Call) -> Response:

@@ -53,6 +53,8 @@ def whole(sign: Literal["+", "-"], value: Any, path: str = "") -> Iterator[Line]
         for key, part in value.items():
             if not _is_quiet(path, key) and part not in ({}, [], None, ""):
                 yield from whole(sign, part, f"{path}.{key}" if path else str(key))
+    elif path.endswith("ownerReferences") and isinstance(value, list):
+        yield Line(sign, path, ", ".join(f"{owner.get('kind')} {owner.get('name')}" for owner in value))
     else:
         yield Line(sign, path, short(value))
 

@@ -7,10 +7,12 @@ that an old file is either understood or refused with a reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 Json = Any
 LaneKind = Literal["user", "server", "cache", "worker", "outside", "system"]

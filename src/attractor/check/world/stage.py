@@ -80,9 +80,8 @@ class Stage:
         ref = self._refs.get((variable, key))
         if ref is None:
             keyed = key is not None
-            ref = self._refs[variable, key] = self.model.add_slot(
-                variable, default, key=key, keyed=keyed, domain=domain
-            )
+            ref = self.model.add_slot(variable, default, key=key, keyed=keyed, domain=domain)
+            self._refs[variable, key] = ref
         return Cell(self, ref)
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.cli.demos import dbcluster
+from attractor.cli.demos import dbcluster, irsa, server
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-DEMOS: tuple[ModuleType, ...] = (dbcluster,)
+DEMOS: tuple[ModuleType, ...] = (server, irsa, dbcluster)
 """In the order in which ``attractor demo --help`` lists them."""
 
 

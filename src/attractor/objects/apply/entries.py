@@ -133,6 +133,8 @@ def _entry(name: ManagerId, owned: Owned) -> JsonObject:
 
 def capped(managed: Managed) -> Managed:
     """At most ``MAX_UPDATE_MANAGERS`` entries of updates: the oldest of a version become one bucket."""
+    if len(managed) <= MAX_UPDATE_MANAGERS:
+        return managed
     updaters = [name for name in managed if name.operation == UPDATE]
     if len(updaters) <= MAX_UPDATE_MANAGERS:
         return managed

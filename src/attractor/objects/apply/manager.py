@@ -153,8 +153,10 @@ class FieldManager:
             comparison = comparison.without(reset)
         if not comparison:
             return managed
-        rest, _ = self._others(old, new, comparison, managed, name, reset)
         taken = union(comparison.added, comparison.modified)
+        if not managed:  # a new object: whoever makes it owns what it has
+            return {name: Owned(taken, self._api_version, now)} if taken else {}
+        rest, _ = self._others(old, new, comparison, managed, name, reset)
         previous = rest.pop(name, None)
         if previous is None:
             if taken:

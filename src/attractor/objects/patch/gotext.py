@@ -33,3 +33,21 @@ def go_kind(value: Any) -> str:
     if isinstance(value, list):
         return "array"
     return "null" if value is None else "number"
+
+
+def go_type(value: Any) -> str:
+    """The Go type of a decoded value, as ``%s`` prints it."""
+    match value:
+        case None:
+            return "%!s(<nil>)"
+        case bool():
+            return "bool"
+        case int():
+            return "int64"
+        case float():
+            return "float64"
+        case dict():
+            return "map[string]interface {}"
+        case list():
+            return "[]interface {}"
+    return "string"

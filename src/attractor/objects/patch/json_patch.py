@@ -134,15 +134,27 @@ def _apply(holder: dict[str, Any], owned: set[int], operation: dict[str, Any]) -
 
 def same_json(left: Any, right: Any) -> bool:
     """Whether two JSON values are equal; unlike Python's ``==``, true is not 1."""
+    if left is right:
+        return True
+    if left != right:
+        return False
+    if not isinstance(left, dict | list):
+        return isinstance(left, bool) == isinstance(right, bool)
+    return _is_same_text(left, right) or _is_same_inside(left, right)
+
+
+def _is_same_text(left: Any, right: Any) -> bool:
+    """Whether two values are written alike, in one order: the common case, and far faster than walking both."""
+    try:
+        return orjson.dumps(left) == orjson.dumps(right)
+    except orjson.JSONEncodeError:
+        return False
+
+
+def _is_same_inside(left: Any, right: Any) -> bool:
     if isinstance(left, dict):
-        return (
-            isinstance(right, dict)
-            and left.keys() == right.keys()
-            and all(same_json(value, right[name]) for name, value in left.items())
-        )
-    if isinstance(left, list):
-        return isinstance(right, list) and len(left) == len(right) and all(map(same_json, left, right))
-    return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
+        return isinstance(right, dict) and all(same_json(value, right[name]) for name, value in left.items())
+    return isinstance(right, list) and all(map(same_json, left, right))
 
 
 def _value(operation: dict[str, Any]) -> Any:

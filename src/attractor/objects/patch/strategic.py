@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor.objects.errors import ApiError, BadRequest
+from attractor.objects.errors import ApiError, BadRequest, Invalid
 from attractor.objects.patch.element_order import in_order_of
-from attractor.objects.patch.gotext import go_kind, go_text
+from attractor.objects.patch.gotext import go_kind, go_text, go_type
 
 if TYPE_CHECKING:
     from attractor.objects.jsontypes import Json, JsonObject
@@ -34,14 +34,21 @@ _BAD_DELETE_LIST = "invalid patch format of primitive list"
 _BAD_ORDER = "invalid patch format of setElementOrder list"
 
 
+_REJECTED = "the server rejected our request due to an error in our request"
+
+
 class BadStrategicPatch(ApiError):
-    """The patch does not fit the kind: a merge key is missing, a directive is wrong (500, as in Kubernetes)."""
+    """The patch does not fit the kind, in a way for which Kubernetes has no code of its own: 500 without a reason.
+
+    Its ``interpretStrategicMergePatchError`` makes 400 of badly formed directives and 422 of lists of lists; everything
+    else that its ``strategicpatch`` package complains of reaches the client as a plain error.
+    """
 
 
 def apply_strategic_merge_patch(document: JsonObject, patch: Json, schema: Schema) -> JsonObject:
     """The document after the patch; fields that the schema does not know merge as plain JSON.
 
-    Raises ``BadRequest`` when the patch is no object and ``BadStrategicPatch`` when it does not fit the schema.
+    Raises ``BadRequest`` when the patch is badly formed, ``Invalid`` or ``BadStrategicPatch`` when it does not fit.
     """
     if not isinstance(patch, dict):
         found = f"cannot unmarshal {go_kind(patch)} into Go value of type map[string]interface {{}}"
@@ -107,10 +114,10 @@ def _retained(original: JsonObject, patch: JsonObject) -> JsonObject:
         return dict(original)
     kept = patch.pop(_RETAIN_KEYS)
     if not isinstance(kept, list):
-        raise BadStrategicPatch(_BAD_RETAIN_KEYS)
+        raise BadRequest(_BAD_RETAIN_KEYS)
     for name, change in patch.items():
         if change is not None and not name.startswith((_DELETE_FROM, _SET_ORDER)) and name not in kept:
-            raise BadStrategicPatch(_BAD_RETAIN_KEYS)
+            raise BadRequest(_BAD_RETAIN_KEYS)
     return {name: value for name, value in original.items() if name in kept}
 
 
@@ -118,7 +125,7 @@ def _named(directive: str, prefix: str, complaint: str) -> str:
     """The field that a directive such as ``$setElementOrder/ports`` is about."""
     head, slash, name = directive.partition("/")
     if head != prefix or not slash:
-        raise BadStrategicPatch(complaint)
+        raise BadRequest(complaint)
     return name
 
 
@@ -134,11 +141,11 @@ def _merge_ordered_lists(result: JsonObject, patch: JsonObject, schema: Schema |
     for directive in [name for name in patch if name.startswith(_SET_ORDER)]:
         order = patch.pop(directive)
         if not isinstance(order, list):
-            raise BadStrategicPatch(f"expected a []interface {{}}, but received a {go_kind(order)}")
+            raise BadStrategicPatch(f"expected a []interface {{}}, but received a {go_type(order)}")
         name = _named(directive, _SET_ORDER, _BAD_ORDER)
         for part in (result, patch):
             if name in part and not isinstance(part[name], list):
-                raise BadStrategicPatch(f"expected a []interface {{}}, but received a {go_kind(part[name])}")
+                raise BadStrategicPatch(f"expected a []interface {{}}, but received a {go_type(part[name])}")
         original, change = result.get(name), patch.pop(name, None)
         if original is None and change is None:
             continue
@@ -168,14 +175,14 @@ def _identity(item: Any, key: str | None) -> Any:
     """What makes an item the same item: its merge key's value, or itself in a list of primitives."""
     if not key:
         if isinstance(item, dict | list):
-            raise BadStrategicPatch(f"cannot order a list without merge key: {go_text(item)} is no primitive")
+            raise BadRequest(f"cannot order a list without merge key: {go_text(item)} is no primitive")
         return item
     if not isinstance(item, dict):
-        raise BadStrategicPatch(f"expected a map[string]interface {{}}, but received a {go_kind(item)}")
+        raise BadStrategicPatch(f"expected a map[string]interface {{}}, but received a {go_type(item)}")
     if key not in item:
         raise BadStrategicPatch(f"map: {go_text(item)} does not contain declared merge key: {key}")
     if isinstance(item[key], dict | list):
-        raise BadStrategicPatch(f"map: {go_text(item)} has a merge key that is no primitive: {key}")
+        raise BadRequest(f"map: {go_text(item)} has a merge key that is no primitive: {key}")
     return item[key]
 
 
@@ -187,12 +194,12 @@ def _merge_list(original: list[Any], patch: list[Any], schema: Schema | None) ->
     """Two lists of a field with patch strategy ``merge``."""
     if not original and not patch:
         return original
-    kinds = {dict if isinstance(item, dict) else list if isinstance(item, list) else None for item in original + patch}
-    if list in kinds:
-        raise BadStrategicPatch("merging lists of lists is not supported")
-    if len(kinds) > 1:
-        raise BadStrategicPatch("list element types are not identical")
-    if dict not in kinds:
+    types = set(map(type, original + patch))
+    if isinstance((original or patch)[0], list):
+        raise Invalid(_REJECTED, details={})
+    if len(types) > 1:
+        raise BadStrategicPatch(f"list element types are not identical: {go_text([original, patch])}")
+    if dict not in types:
         return in_order_of(_distinct(original + patch), patch, original, lambda item: item)
     key = schema.patch_merge_key if schema is not None else None
     if not key:

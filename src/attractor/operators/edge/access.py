@@ -6,7 +6,7 @@ deleted once the new one serves, which ends its credentials: an old agent that w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attractor.objects.builtin.core_v1 import ServiceAccount
 from attractor.objects.builtin.rbac_v1 import Role, RoleBinding
@@ -67,13 +67,12 @@ def manifests(cloudlet: Cloudlet, version: str) -> list[Resource]:
     upgrading_to = cloudlet_status(cloudlet).upgrading_to
     subject = {"kind": "ServiceAccount", "name": name, "namespace": cloudlet.metadata.namespace}
     role = {"apiGroup": _RBAC, "kind": "Role", "name": name}
-    documents = [
+    documents: list[tuple[Any, Any]] = [
         (ServiceAccount, {"apiVersion": "v1", "kind": "ServiceAccount"}),
         (Role, {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "rules": _rules(version, upgrading_to)}),
         (RoleBinding, {"apiVersion": f"{_RBAC}/v1", "kind": "RoleBinding", "subjects": [subject], "roleRef": role}),
     ]
     made: list[Resource] = []
-    kind: type[Resource]
     for kind, document in documents:
         obj = kind.from_dict(document)
         obj.metadata = _meta(cloudlet, version)

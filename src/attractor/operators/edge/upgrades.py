@@ -93,8 +93,10 @@ async def cloudlets(ctx: Context, key: Key) -> Result | None:
 
 async def _busy(ctx: Context, namespace: str) -> str:
     """An instance on which an operation is in progress; empty when there is none."""
-    clusters, apps = await ctx.list(ClusterInst, namespace=namespace), await ctx.list(AppInst, namespace=namespace)
-    for obj in (*clusters, *apps):
+    clusters = await ctx.list(ClusterInst, namespace=namespace)
+    apps = await ctx.list(AppInst, namespace=namespace)
+    instances: list[ClusterInst | AppInst] = [*clusters, *apps]
+    for obj in instances:
         if status_of(obj).state not in lifecycle_of(obj).resting:
             return f"{obj.kind} {obj.metadata.name}, which is {status_of(obj).state}"
     return ""

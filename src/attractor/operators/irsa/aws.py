@@ -120,22 +120,23 @@ class AwsIam:
     @asynccontextmanager
     async def _asking(self) -> AsyncIterator[Any]:
         """The SDK's client; its errors become ours, and their text, which may quote a request, is not chained."""
-        from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, NoCredentialsError
-        from botocore.exceptions import PartialCredentialsError as Partial
+        from botocore import exceptions
 
         if self._client is None:
             raise RuntimeError("AwsIam is not open; use `async with AwsIam() as iam:`")
         try:
             yield self._client
-        except ClientError as error:
+        except exceptions.ClientError as error:
             answer = error.response.get("Error", {})
             status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
             raise error_from(str(answer.get("Code", "")), str(answer.get("Message", "")), status) from None
-        except (NoCredentialsError, Partial):
+        except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError):
             raise Forbidden("NoCredentials", "no AWS credentials were found; give the operator some") from None
-        except HTTPClientError as error:
+        except exceptions.CredentialRetrievalError:
+            raise Forbidden("CredentialRetrieval", "the AWS credentials could not be fetched") from None
+        except (exceptions.ConnectionError, exceptions.HTTPClientError) as error:
             raise Unavailable(type(error).__name__, "AWS was not reached, or did not answer in time") from None
-        except BotoCoreError as error:
+        except exceptions.BotoCoreError as error:
             raise Rejected(type(error).__name__, _KEY_ID.sub("(key id)", str(error))) from None
 
     async def _read(self, method: str, **parameters: str) -> Any:

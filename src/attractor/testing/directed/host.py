@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from attractor.check.world.telling import as_json
 from attractor.client import Client
 from attractor.runtime.manager import Manager
 from attractor.testing.directed.gates import Departed, Gate, Worker, Workers
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
     from attractor.runtime import Controller
     from attractor.runtime.effects import Effect
     from attractor.testing.directed.transport import GatedStream, Outcome
+
+
+class Answered(NamedTuple):
+    """An effect, and what it was answered: a value, as JSON before anybody changed it, or an error."""
+
+    effect: Effect[Any]
+    value: Any
+    error: BaseException | None
 
 
 class Host:
@@ -47,7 +56,9 @@ class Host:
         self.lists: Gate[GroupResource, None, None] = Gate("to be listed")
         self.transport = GatedTransport(transport, self.requests, self.lists, self._workers, group)
         self._holders: dict[tuple[str, Key], Worker] = {}
-        declared = [gated(one, self._turn) for one in controllers]
+        self.answers: list[Answered] = []
+        """What reconciles were answered since the list was last emptied."""
+        declared = [gated(one, self._turn, self._told) for one in controllers]
         self.manager = Manager(
             Client(self.transport), declared, now=now, externals=externals, workers=workers, resync_s=None
         )
@@ -66,6 +77,9 @@ class Host:
         worker = self._workers.current()
         if worker is not None:
             await self.effects.wait(worker, effect)
+
+    def _told(self, effect: Effect[Any], value: Any, error: BaseException | None) -> None:
+        self.answers.append(Answered(effect, as_json(value), error))
 
     def queue(self, controller: str) -> GatedQueue:
         """The queue of a controller; raises ``Departed`` when there is no such controller."""
@@ -103,6 +117,10 @@ class Host:
         if worker is None or worker in self.begins.waiting or key not in self.queue(controller).core.processing:
             raise Departed(f"{controller} on {self.name} does not reconcile {key}")
         return worker
+
+    def is_waiting(self, worker: Worker) -> bool:
+        """Whether a worker waits for its turn at some gate."""
+        return any(worker in gate for gate in (self.begins.waiting, self.effects.waiting, self.requests.waiting))
 
     def busy(self) -> list[tuple[str, Key]]:
         """The controllers and keys whose reconciles are under way."""

@@ -15,19 +15,23 @@ if TYPE_CHECKING:
     from attractor.runtime import Context, Controller, Result
 
     Turn = Callable[[Effect[Any] | None], Awaitable[None]]
+    Told = Callable[[Effect[Any], Any, BaseException | None], None]
 
 
-def gated(declared: Controller, turn: Turn) -> Controller:
-    """The same declaration; ``turn`` is awaited before each effect, and with None before the reconcile ends."""
+def gated(declared: Controller, turn: Turn, told: Told) -> Controller:
+    """The same declaration; ``turn`` is awaited before each effect, and with None before the reconcile ends.
+
+    ``told`` hears each effect with its answer, or with the error that it was answered with.
+    """
 
     async def reconcile(ctx: Context, key: Key) -> Result | None:
-        return cast("Result | None", await cast("Any", _stepwise(declared.reconcile(ctx, key), turn)))
+        return cast("Result | None", await cast("Any", _stepwise(declared.reconcile(ctx, key), turn, told)))
 
     return replace(declared, reconcile=reconcile)
 
 
 @types.coroutine
-def _stepwise(coroutine: Coroutine[Any, Any, Any], turn: Turn) -> Generator[Any, Any, Any]:
+def _stepwise(coroutine: Coroutine[Any, Any, Any], turn: Turn, told: Told) -> Generator[Any, Any, Any]:
     """Pass effects on, each in its turn. What the coroutine returns or raises comes out when its end has its turn."""
     answer: Any = None
     error: BaseException | None = None
@@ -50,6 +54,8 @@ def _stepwise(coroutine: Coroutine[Any, Any, Any], turn: Turn) -> Generator[Any,
                 raise
             except BaseException as caught:
                 error = caught
+            if isinstance(yielded, Effect):
+                told(yielded, answer, error)
     finally:
         error = None
         coroutine.close()

@@ -9,18 +9,24 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from attractor.apiserver.garbage import plan_garbage
+from attractor.apiserver.server import FIRST_NAMESPACES
 from attractor.check.world.worker import LOCAL
 from attractor.client import ClientRequest
 from attractor.embedded import EmbeddedCluster
 from attractor.embedded.controllers import kinds_in
+from attractor.httpd.watchstreams import FLUSH_S
 from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
+from attractor.objects.builtin.core_v1 import Namespace
+from attractor.objects.resource import ObjectMeta
 from attractor.testing.directed.gates import Departed
 from attractor.testing.directed.host import Host
+from attractor.testing.directed.source import DirectedSource
 from attractor.testing.directed.transport import Performed
-from attractor.testing.virtualtime import VirtualSource, VirtualTime
+from attractor.testing.virtualtime import START, VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
     from types import TracebackType
     from typing import Self
 
@@ -55,8 +61,18 @@ class DirectedRuntime:
         workers: int | None = None,
         own_writes: bool = True,
         kinds: Sequence[type[Resource]] = (),
+        uids: Sequence[str] = (),
+        namespaces: Sequence[str] = (),
+        clock: Sequence[datetime] = (START,),
+        local: tuple[type, ...] = LOCAL,
     ) -> None:
-        """``kinds`` are installed beside those that controllers and objects name."""
+        """``kinds`` are installed beside those that controllers and objects name; ``uids`` are the objects'.
+
+        Time goes through the instants of ``clock``. Effects of ``local`` types are performed with what comes before.
+        """
+        self._local = local
+        self._uids = tuple(uids)
+        self._namespaces = tuple(namespaces)
         self._kinds = tuple(kinds)
         self._controllers = tuple(controllers)
         self._objects = tuple(objects)
@@ -64,7 +80,8 @@ class DirectedRuntime:
         self._workers = workers
         self._own_writes = own_writes
         self.clock = VirtualTime()
-        self.cluster = EmbeddedCluster(controllers=(), source=VirtualSource(self.clock))
+        self.source = DirectedSource(clock)
+        self.cluster = EmbeddedCluster(controllers=(), source=self.source)
         self._stack = AsyncExitStack()
         self._group = asyncio.TaskGroup()
         self._hosts: dict[str, Host] = {}
@@ -82,8 +99,9 @@ class DirectedRuntime:
         await self._stack.enter_async_context(self.cluster)
         self._client = await self._stack.enter_async_context(self.cluster.client())
         await self._install()
+        self.source.write_down(self._uids)
         for one in self._objects:
-            await self.client.create(one)
+            await self._create(one)
         await self._group.__aenter__()
         return self
 
@@ -95,12 +113,28 @@ class DirectedRuntime:
         await self._group.__aexit__(None, None, None)
         await self._stack.aclose()
 
+    async def quiet(self) -> None:
+        """Wait until nothing moves any more, and the server has sent what it gathers for its watchers."""
+        await asyncio.sleep(FLUSH_S)
+        await self.clock.quiet()
+
     async def _install(self) -> None:
+        for namespace in self._namespaces:
+            if namespace not in FIRST_NAMESPACES:
+                await self.client.create(Namespace(metadata=ObjectMeta(name=namespace)))
         named = {kind for one in self._controllers for kind in one.kinds} | {type(one) for one in self._objects}
         kinds = named | set(self._kinds)
         for kind in sorted(kinds, key=lambda kind: str(kind.gvk)):
             if not kind.resource_info.definition:
                 await self.client.create(CustomResourceDefinition.from_dict(kind.crd()))
+
+    async def _create(self, obj: Resource) -> None:
+        """Store an object with its status."""
+        made = await self.client.create(obj)
+        status = getattr(obj, "status", None)
+        if "status" in type(obj).resource_info.subresources and status is not None:
+            made.status = status  # type: ignore[attr-defined]  # kinds with a status subresource have the field
+            await self.client.update_status(made)
 
     # Hosts.
 
@@ -113,19 +147,19 @@ class DirectedRuntime:
             self.cluster.transport(),
             self._controllers,
             group=self._group,
-            now=self.clock.now,
+            now=self.source.instant,
             externals=self._externals,
             workers=self._workers,
             own_writes=self._own_writes,
         )
-        await self.clock.quiet()
+        await self.quiet()
 
     async def crash(self, name: str) -> None:
         """End a host at once. What it had sent may still arrive: see ``arrive``."""
         host = self.host(name)
         del self._hosts[name]
         left = host.kill()
-        await self.clock.quiet()
+        await self.quiet()
         self._left_over.setdefault(name, []).extend(left)
 
     def host(self, name: str) -> Host:
@@ -152,13 +186,13 @@ class DirectedRuntime:
     async def list(self, host: str, kind: type[Resource]) -> None:
         """A cache lists a kind and watches it from there. Raises ``Departed`` when it has no reason to list."""
         self.host(host).lists.open(kind.resource_info.group_resource, None)
-        await self.clock.quiet()
+        await self.quiet()
 
     async def list_all(self, host: str) -> None:
         """Every cache of a host that has to list does so."""
         for resource in tuple(self.host(host).lists.waiting):
             self.host(host).lists.open(resource, None)
-        await self.clock.quiet()
+        await self.quiet()
 
     def undelivered(self, host: str, kind: type[Resource]) -> int:
         """How many events of a kind are on their way to a host's cache."""
@@ -169,7 +203,7 @@ class DirectedRuntime:
         event = self.host(host).stream(kind).deliver()
         if event is None:
             raise Departed(f"no event of {kind.__name__} is on its way to {host}")
-        await self.clock.quiet()
+        await self.quiet()
         return event
 
     async def close_watch(self, host: str, kind: type[Resource]) -> None:
@@ -188,7 +222,7 @@ class DirectedRuntime:
         queue = at.queue(controller)
         before = queue.core.processing
         worker = at.begin(controller)
-        await self.clock.quiet()
+        await self.quiet()
         (key,) = queue.core.processing - before
         at.hold(worker, key)
         await self._settle(at, worker)
@@ -210,13 +244,13 @@ class DirectedRuntime:
         worker = at.holder(controller, key)
         at.transport.performed.clear()
         at.effects.open(worker, None)
-        await self.clock.quiet()
-        while worker in at.requests.waiting:
-            at.requests.open(worker, outcome)
-            await self.clock.quiet()
-        await self._until(
-            lambda: worker in at.effects.waiting or worker in at.begins.waiting, f"{worker} on {host} was to go on"
-        )
+        await self.quiet()
+        while worker not in at.effects.waiting and worker not in at.begins.waiting:
+            if worker in at.requests.waiting:
+                at.requests.open(worker, outcome)
+                await self.quiet()
+            else:
+                await self._until(lambda: at.is_waiting(worker), f"{worker} on {host} was to go on")
         await self._settle(at, worker)
         return tuple(at.transport.performed)
 
@@ -228,37 +262,51 @@ class DirectedRuntime:
         await self._until(lambda: worker in at.requests.waiting, f"{worker} on {host} was to send a request")
         return at.requests.waiting[worker]
 
+    async def resync(self, host: str, controller: str) -> None:
+        """All objects of a controller are reconciled again, although nothing changed."""
+        at = self.host(host)
+        at.queue(controller)
+        for running in at.manager.controllers:
+            if running.declared.name == controller:
+                running.resync_nowait()
+        await self.quiet()
+
+    async def tick(self) -> None:
+        """Time goes on to the next instant; raises ``Departed`` when there is none."""
+        if not self.source.tick():
+            raise Departed("there is no later instant")
+
     async def fire(self, host: str, controller: str, key: Key) -> None:
         """The delay of a key is over."""
         self.host(host).queue(controller).fire(key)
-        await self.clock.quiet()
+        await self.quiet()
 
     async def _settle(self, at: Host, worker: Worker) -> None:
         """Let a reconcile have what nobody else can notice, and its end."""
         while worker in at.effects.waiting:
             effect = at.effects.waiting[worker]
-            if effect is not None and not isinstance(effect, LOCAL):
+            if effect is not None and not isinstance(effect, self._local):
                 return
             at.effects.open(worker, None)
-            await self.clock.quiet()
+            await self.quiet()
 
     async def _until(self, condition: Callable[[], bool], expected: str) -> None:
         """Let only the time pass that the runtime itself wants to wait before it does what is expected."""
         waited_s = 0.0
-        await self.clock.quiet()
+        await self.quiet()
         while not condition():
             if waited_s >= PATIENCE_S:
                 raise Departed(f"{expected}, and did not within {PATIENCE_S:g} s")
             await asyncio.sleep(TICK_S)
             waited_s += TICK_S
-            await self.clock.quiet()
+            await self.quiet()
 
     # The server's own.
 
     async def send(self, request: ClientRequest) -> ClientResponse:
         """A user's request."""
         response = await self.client.transport.send(request)
-        await self.clock.quiet()
+        await self.quiet()
         return response
 
     async def garbage(self) -> Sequence[Operation]:
@@ -271,7 +319,7 @@ class DirectedRuntime:
         for op in await self.garbage():
             if (op.resource, op.namespace, op.name) == (resource, *key):
                 await self.cluster.server.perform(op)
-                await self.clock.quiet()
+                await self.quiet()
                 return
         raise Departed(f"garbage collection has nothing to do to {resource} {key}")
 

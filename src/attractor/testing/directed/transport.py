@@ -1,8 +1,8 @@
 """A transport in which each request of a worker and each list of an informer waits for its turn, and so does each event
 of a watch.
 
-Other requests (discovery, Events for people) pass. Bookmarks of a running watch are left out: a server may always do
-so, and the world has none.
+Other requests (discovery) pass; Events for people never arrive. Bookmarks of a running watch are left out: a server may
+always do so, and the world has none.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ class GatedTransport:
             raise ServerUnreachable("the host has crashed")
         worker, asked = self._workers.current(), describe(request)
         if worker is None or asked is None:
+            if asked is not None and asked.resource == "events":
+                await asyncio.get_running_loop().create_future()  # Events are for people: none of them ever arrives
             if asked is not None and asked.verb == "list" and not _goes_on(request):
                 await self._lists.wait(GroupResource(asked.group, asked.resource), None)
             return await self._inner.send(request)
@@ -87,7 +89,8 @@ class GatedTransport:
         if outcome == "answer lost":
             raise AnswerLost("the connection broke")
         if outcome == "repeated":
-            await self._inner.send(request)
+            response = await self._inner.send(request)
+            self.performed.append(Performed(request, response))
         return response
 
     async def open(self, request: ClientRequest) -> ByteStream:

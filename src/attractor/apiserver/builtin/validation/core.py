@@ -62,7 +62,7 @@ def validate_config_map(config_map: JsonObject) -> list[FieldError]:
 
 
 def _key_errors(data: JsonObject, path: str) -> list[FieldError]:
-    if all(map(names.is_config_map_key, data)):
+    if names.are_config_map_keys(data):
         return []
     return [error for key in data for error in named(names.config_map_key, key, f"{path}[{key}]")]
 

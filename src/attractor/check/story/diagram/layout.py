@@ -111,13 +111,13 @@ class Layout:
                 if step.lane in busy:
                     found.append(Bar(self.story.lane_of[step.lane], busy.pop(step.lane), y, False))
             case "crash":
-                for lane in self._lanes_of(step.host):
-                    if lane.id in busy:
-                        found.append(Bar(lane, busy.pop(lane.id), y, False))
+                ended = [lane for lane in self._lanes_of(step.host) if lane.id in busy]
+                found += [Bar(lane, busy.pop(lane.id), y, False) for lane in ended]
                 down[step.host] = y
             case "restart":
-                top = down.pop(step.host, y)
-                found += [Bar(lane, top, y, True) for lane in self._lanes_of(step.host)]
+                if step.host in down:
+                    top = down.pop(step.host)
+                    found += [Bar(lane, top, y, True) for lane in self._lanes_of(step.host)]
 
     def _lanes_of(self, host: str) -> list[Lane]:
         return [lane for lane in self.story.lanes if lane.host == host and host]

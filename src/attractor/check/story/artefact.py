@@ -1,0 +1,96 @@
+"""A counterexample of a world as a file: the trace, its story, and where the world is found again.
+
+The file is the JSON of a trace (so that everything that reads traces reads it) with three more parts: ``format`` and
+``version``, ``target`` (what ``attractor check`` was asked to check, with its constants), and ``story``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from attractor.check.errors import SpecError
+from attractor.check.story.diagram import page
+from attractor.check.story.story import BadStory, Story
+from attractor.check.story.telling import story_of
+from attractor.check.trace import Trace
+from attractor.check.tracefiles import file_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from attractor.check.verdict import Verdict
+    from attractor.check.world.world import World
+
+FORMAT = "attractor/counterexample"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """All that is needed to show a violation, to run it again, and to turn it into a test."""
+
+    target: str
+    """``MODULE:WORLD`` or ``FILE.py:WORLD``."""
+    constants: tuple[str, ...]
+    trace: Trace
+    story: Story
+
+    def to_json(self) -> dict[str, Any]:
+        """The counterexample as one JSON object."""
+        head = {"format": FORMAT, "version": VERSION, "target": self.target, "constants": list(self.constants)}
+        return {**head, **self.trace.to_json(), "story": self.story.to_json()}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Counterexample:
+        """What ``to_json`` wrote; raises ``BadStory``."""
+        if not is_counterexample(data):
+            raise BadStory("this is not a counterexample of a world; `attractor check MODULE:WORLD` writes one")
+        if data.get("version") != VERSION:
+            raise BadStory(
+                f"this counterexample has version {data.get('version')!r}, and only version {VERSION} can be read "
+                "here; check again with this version of attractor, or use the one that wrote it"
+            )
+        try:
+            trace = Trace.from_json(data)
+            target, constants = data["target"], tuple(data["constants"])
+        except (SpecError, KeyError, TypeError) as problem:
+            raise BadStory(f"this counterexample is damaged: {problem}; check again to have a whole one") from None
+        if not isinstance(target, str) or len(trace) != len((data.get("story") or {}).get("steps", ())):
+            raise BadStory("this counterexample is damaged: trace and story differ; check again to have a whole one")
+        return cls(target, constants, trace, Story.from_json(data["story"]))
+
+
+def is_counterexample(data: Any) -> bool:
+    """Whether JSON was meant to be a counterexample of a world."""
+    return isinstance(data, dict) and data.get("format") == FORMAT
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files of one violated property."""
+
+    found: Counterexample
+    json: Path
+    html: Path
+
+
+def save(
+    verdict: Verdict, world: World, folder: Path, *, target: str, constants: Sequence[str] = ()
+) -> dict[str, Written]:
+    """Write the counterexample of each violated property, and its diagram; answers the files by property."""
+    written = {}
+    for each in verdict.violations():
+        if each.trace is None:
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        story = story_of(world, each.trace, name=target)
+        made = Counterexample(target, tuple(constants), each.trace, story)
+        stem = file_name(verdict.spec, each.name)
+        files = Written(made, folder / f"{stem}.json", folder / f"{stem}.html")
+        files.json.write_text(json.dumps(made.to_json(), ensure_ascii=False, indent=1) + "\n")
+        files.html.write_text(page(story))
+        written[each.name] = files
+    return written

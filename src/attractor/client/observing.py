@@ -1,0 +1,131 @@
+"""What this process writes, told to whoever must know: how a cache learns of its own process's writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from attractor.client.errors import GarbledAnswer, outcome_is_known
+from attractor.client.kinds import EncodedObject
+from attractor.client.requesting import parsed
+from attractor.objects.errors import AlreadyExists, ApiError, Conflict, NotFound
+from attractor.objects.gvk import Key
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from attractor.objects.builtin.resourceinfo import ResourceInfo
+
+
+class WriteObserver(Protocol):
+    """Is told what this process writes, before the writer goes on. Dry runs are not told.
+
+    ``sending`` comes before a write of a known name, ``settled`` after it in any case, and between them what came of
+    it: ``wrote``, ``deleted``, ``unsure``, or nothing when the server refused and our view of the object may be right.
+    """
+
+    def sending(self, info: ResourceInfo, key: Key) -> None:
+        """A write is about to be sent."""
+        ...
+
+    def settled(self, info: ResourceInfo, key: Key) -> None:
+        """The write was answered, or failed."""
+        ...
+
+    def wrote(self, info: ResourceInfo, written: EncodedObject) -> None:
+        """The server stored this object."""
+        ...
+
+    def deleted(self, info: ResourceInfo, key: Key, uid: str) -> None:
+        """The server removed the object; ``uid`` is empty where the answer did not say."""
+        ...
+
+    def unsure(self, info: ResourceInfo, key: Key) -> None:
+        """The object's state is not what it was thought to be, or no longer known: read it from the server."""
+        ...
+
+
+class _WrittenMeta(msgspec.Struct, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+    finalizers: list[str] | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether finalizers or a grace period keep an object that is to be deleted."""
+        return bool(self.finalizers or self.deletion_grace_period_seconds)
+
+
+class _Answer(msgspec.Struct):
+    """What of an answer to a write tells what came of it: an object, or a Status."""
+
+    kind: str = ""
+    metadata: _WrittenMeta | None = None
+
+    def encoded(self, data: bytes) -> EncodedObject:
+        """The object that the answer is, undecoded."""
+        meta = self.metadata or _WrittenMeta()
+        return EncodedObject(Key(meta.namespace, meta.name), meta.uid, meta.resource_version, data)
+
+
+_decode_answer = msgspec.json.Decoder(_Answer).decode
+
+
+class Telling:
+    """Tells an observer that a write begins and ends, and of failures that put our view of the object in doubt.
+
+    A write without a name (the server makes one) can concern nothing that is known.
+    """
+
+    __slots__ = ("_info", "_key", "_observer")
+
+    def __init__(self, observer: WriteObserver, info: ResourceInfo, key: Key) -> None:
+        self._observer, self._info, self._key = observer, info, key
+
+    def __enter__(self) -> Self:
+        if self._key.name:
+            self._observer.sending(self._info, self._key)
+        return self
+
+    def wrote(self, data: bytes) -> None:
+        """The answer to a write. Removing the last finalizer of an object that is to be deleted removes the object."""
+        answer = _answer(data)
+        obj, meta = answer.encoded(data), answer.metadata
+        if meta is not None and meta.deletion_timestamp and not meta.is_held:
+            self._observer.deleted(self._info, obj.key, obj.uid)
+        else:
+            self._observer.wrote(self._info, obj)
+
+    def deleted(self, data: bytes, uid: str) -> None:
+        """The answer to a delete. An object that finalizers or a grace period still hold was written, not removed."""
+        answer = _answer(data)
+        if answer.kind == "Status" or answer.metadata is None:
+            uid = uid or str((parsed(data).get("details") or {}).get("uid") or "")
+            self._observer.deleted(self._info, self._key, uid)
+        elif answer.metadata.deletion_timestamp and answer.metadata.is_held:
+            self._observer.wrote(self._info, answer.encoded(data))
+        else:
+            self._observer.deleted(self._info, self._key, answer.metadata.uid)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._key.name:
+            return
+        is_refused = isinstance(error, ApiError) and outcome_is_known(error)
+        if error is not None and (not is_refused or isinstance(error, Conflict | AlreadyExists | NotFound)):
+            self._observer.unsure(self._info, self._key)
+        self._observer.settled(self._info, self._key)
+
+
+def _answer(data: bytes) -> _Answer:
+    try:
+        return _decode_answer(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise GarbledAnswer(f"the server's answer to a write makes no sense: {error}") from error

@@ -1,0 +1,59 @@
+"""What a ConfigPair promises, and the world in which the checker judges it.
+
+``world()`` is the right controller's, ``naive_world()`` the naive one's. Both have two workers, caches that lag, a user
+who edits the spec, and a process that may crash at any step.
+"""
+
+from collections.abc import Sequence
+
+from attractor.check.world import Edit, Faults, Look, World, eventually_stable
+from attractor.check.world.users import User
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.objects.gvk import Key
+from attractor.objects.resource import ObjectMeta
+from attractor.operators.configpair.controller import CHILDREN, child_key, configpair, naive
+from attractor.operators.configpair.types import ConfigPair, ConfigPairSpec
+from attractor.runtime import Controller
+
+WEB = Key("default", "web")
+
+
+def pair(value: str = "red") -> ConfigPair:
+    """A pair as a user writes it."""
+    meta = ObjectMeta(namespace=WEB.namespace, name=WEB.name)
+    return ConfigPair(metadata=meta, spec=ConfigPairSpec(value=value))
+
+
+def as_wanted_in(pairs: Sequence[ConfigPair], maps: Sequence[ConfigMap]) -> bool:
+    """Every pair has its two ConfigMaps and says so; there is no ConfigMap besides."""
+    wanted = {child_key(one.key, child): {"value": one.spec.value} for one in pairs for child in CHILDREN}
+    told = all(one.status.written == one.spec.value for one in pairs)
+    return told and {one.key: one.data for one in maps} == wanted
+
+
+def as_wanted(look: Look) -> bool:
+    """Every pair has its two ConfigMaps and says so; there is no ConfigMap besides."""
+    return as_wanted_in(look.list(ConfigPair), look.list(ConfigMap))
+
+
+def world(
+    declared: Controller = configpair,
+    *,
+    users: tuple[User, ...] = (Edit(ConfigPair, WEB, spec=[{"value": "blue"}]),),
+    faults: Faults | None = None,
+    workers: int = 2,
+) -> World:
+    """One pair, and what may happen to it: one edit and one crash, unless said otherwise."""
+    return World(
+        controllers=[declared],
+        objects=[pair()],
+        users=users,
+        faults=Faults(crash=1) if faults is None else faults,
+        properties=[eventually_stable(as_wanted)],
+        workers=workers,
+    )
+
+
+def naive_world() -> World:
+    """The same with the naive controller, to see it fail."""
+    return world(naive)

@@ -1,0 +1,152 @@
+"""The two programs of the edge operator: the coordinator, and the agent of one cloudlet."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from attractor.client import Client, load_kubeconfig
+from attractor.client.http.transport import HttpTransport
+from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
+from attractor.objects.errors import ApiError
+from attractor.objects.gvk import Key
+from attractor.operators.edge.agent import worker
+from attractor.operators.edge.driver import APP, CLUSTER, Driver, Launcher
+from attractor.operators.edge.drivers import DriverSettings, make_driver
+from attractor.operators.edge.launching import AgentLock, ProcessLauncher, agent_command, kubeconfig_of, with_token
+from attractor.operators.edge.takeover import takeover
+from attractor.operators.edge.types import KINDS, AppInst, ClusterInst
+from attractor.operators.edge.watching import CONTROLLERS
+from attractor.runtime import Manager
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+    from pathlib import Path
+
+    from attractor.runtime import Election
+
+INSTALL_S = 30.0
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """What an agent is started with."""
+
+    namespace: str
+    version: str
+    kubeconfig: Path
+    state_dir: Path
+    driver: str = "process"
+    driver_options: tuple[str, ...] = ()
+    """The arguments about the driver, to be given to the next agent as they are."""
+    driver_settings: DriverSettings | None = None
+    upgrade_command: tuple[str, ...] = ()
+    """How to start the next agent; ``{version}`` in it is replaced. Empty means: as this one was."""
+
+    def command(self, version: str) -> Sequence[str]:
+        """The command line of this cloudlet's agent of another version."""
+        if self.upgrade_command:
+            return [part.replace("{version}", version) for part in self.upgrade_command]
+        own = ["--namespace", self.namespace, "--version", version, "--state-dir", str(self.state_dir)]
+        kubeconfig = str(kubeconfig_of(self.state_dir, version))
+        return agent_command([*own, "--kubeconfig", kubeconfig, "--driver", self.driver, *self.driver_options])
+
+    def credentials(self, token: str) -> bytes:
+        """This agent's kubeconfig, with another token."""
+        return with_token(self.kubeconfig, token)
+
+
+async def run_agent(settings: AgentSettings, announce: Callable[[str], None]) -> int:
+    """Run until told to stop (0), or until the cloudlet does not want this version (3). Raises ``AlreadyRunning``."""
+    lock = AgentLock(settings.state_dir, settings.version)
+    lock.acquire()
+    told: list[str] = []
+    driver = make_driver(settings.driver, settings.driver_settings or DriverSettings(settings.state_dir))
+    async with Client(HttpTransport(load_kubeconfig(settings.kubeconfig))) as client:
+        controllers = [
+            takeover(settings.version),
+            worker(ClusterInst, settings.version, _keys(driver, CLUSTER)),
+            worker(AppInst, settings.version, _keys(driver, APP)),
+        ]
+
+        def leave(why: str) -> None:
+            told.append(why)
+            manager.stop()
+
+        launcher = ProcessLauncher(
+            client,
+            settings.state_dir,
+            settings.namespace,
+            settings.version,
+            settings.command,
+            settings.credentials,
+            leave,
+        )
+        manager = Manager(
+            client, controllers, namespace=settings.namespace, externals={Driver: driver, Launcher: launcher}
+        )
+        announce(f"agent {settings.version} of {settings.namespace}: {settings.driver} driver")
+        await run_until_stopped(manager)
+    for why in told:
+        announce(why)
+    return 3 if told else 0
+
+
+def _keys(driver: Any, kind: str) -> tuple[Any, ...]:
+    """What changes on the platform, as a source of keys; nothing where the driver cannot tell."""
+    if not hasattr(driver, "changes"):
+        return ()
+    return (_KeysOf(driver, kind),)
+
+
+class _KeysOf:
+    def __init__(self, driver: Any, kind: str) -> None:
+        self._driver = driver
+        self._kind = kind
+
+    async def __aiter__(self) -> AsyncIterator[Key]:
+        async for ref in self._driver.changes(self._kind):
+            yield Key(ref.namespace, ref.name)
+
+
+async def run_coordinator(
+    client: Client,
+    announce: Callable[[str], None],
+    *,
+    install: bool = True,
+    election: Election | None = None,
+    health: tuple[str, int] | None = None,
+) -> None:
+    """Run the coordinator until told to stop; raises ``ApiError`` when the kinds cannot be installed."""
+    if install:
+        await install_kinds(client)
+    manager = Manager(client, CONTROLLERS, election=election, health=health)
+    announce("coordinator: " + ", ".join(one.name for one in CONTROLLERS))
+    await run_until_stopped(manager)
+
+
+async def install_kinds(client: Client) -> None:
+    """Create or update the kinds, and wait until they are served; raises ``ApiError``."""
+    for kind in KINDS:
+        definition = CustomResourceDefinition.from_dict(kind.crd())
+        await client.apply(definition, field_manager="attractor-edge", force=True)
+    deadline = asyncio.get_running_loop().time() + INSTALL_S
+    for kind in KINDS:
+        while True:
+            try:
+                await client.list(kind, limit=1)
+                break
+            except ApiError:
+                if asyncio.get_running_loop().time() > deadline:
+                    raise
+            await asyncio.sleep(0.05)
+
+
+async def run_until_stopped(manager: Manager) -> None:
+    """Run a manager until SIGTERM, SIGINT or its own end."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, manager.stop)
+    await manager.run()

@@ -1,0 +1,59 @@
+"""Running a directed runtime fairly: everything that can happen happens, round after round, without any fault."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.testing.replaying.ending import unfinished
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from attractor.testing.directed import DirectedRuntime, Host
+
+ROUNDS = 60
+"""After so many rounds a run is taken for one that goes on for ever."""
+STEPS = 200
+"""So many effects of one reconcile are taken in a round."""
+
+
+async def run_on(runtime: DirectedRuntime, observe: Callable[[], Awaitable[bool]], *, enough: int = 4) -> bool:
+    """Run until all is at rest or ``observe`` was true after ``enough`` rounds in a row; answers what it
+    says in the end."""
+    in_a_row = 0
+    for _ in range(ROUNDS):
+        for host in tuple(runtime.hosts):
+            await _round(runtime, host)
+        for op in await runtime.garbage():
+            await runtime.cluster.server.perform(op)
+            await runtime.quiet()
+        in_a_row = in_a_row + 1 if await observe() else 0
+        if in_a_row >= enough:
+            return True
+        if not await unfinished(runtime):
+            return await observe()
+    return False
+
+
+async def _round(runtime: DirectedRuntime, name: str) -> None:
+    """Caches catch up, reconciles run to their end, keys are taken, timers fire."""
+    host = runtime.host(name)
+    await runtime.list_all(name)
+    for resource, stream in tuple(host.transport.streams.items()):
+        while resource not in host.lists.waiting and stream.deliver() is not None:
+            await runtime.quiet()
+    for controller, queue in host.queues.items():
+        for key in tuple(queue.timers):
+            await runtime.fire(name, controller, key)
+        await _finish(runtime, host, controller)
+        while len(queue) and not host.lists.waiting:
+            await runtime.begin(name, controller)
+            await _finish(runtime, host, controller)
+
+
+async def _finish(runtime: DirectedRuntime, host: Host, controller: str) -> None:
+    for key in sorted(host.queue(controller).core.processing):
+        for _ in range(STEPS):
+            if (controller, key) not in host.busy():
+                break
+            await runtime.go_on(host.name, controller, key)

@@ -1,0 +1,108 @@
+"""``withstand``: a schedule that broke a controller once, as a test that its repaired form passes.
+
+    withstand(world, "eventually stable", TURNS)
+
+Each turn is taken on the production runtime where it still can be; a repaired controller goes other ways, so turns that
+make no sense any more are left out. What must be true at every moment is asked after each of them. Then everything runs
+on fairly, without any fault, and what must come true in the end has to. Time is virtual; nothing is left behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from attractor.testing.directed import Departed
+from attractor.testing.replaying.fairly import run_on
+from attractor.testing.replaying.looking import look_at
+from attractor.testing.replaying.outside import played
+from attractor.testing.replaying.replay import directed
+from attractor.testing.replaying.turns import Player, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from attractor.check.world.properties import Claim
+    from attractor.check.world.world import World
+    from attractor.testing.directed import DirectedRuntime
+    from attractor.testing.replaying.outside import PlayedExternal
+
+TIMES_ROUND = 5
+"""How often a loop must repeat to count as one that goes on for ever."""
+
+
+class Broken(AssertionError):
+    """A claim does not hold on the runtime; the text says after which turn."""
+
+
+def withstand(world: World, claim: str, turns: Sequence[Turn], *, loop: int | None = None) -> None:
+    """Run a schedule on the runtime; raises ``Broken`` when the claim is. ``loop`` says where its end goes back to."""
+    __tracebackhide__ = True
+    asyncio.run(withstand_async(world, claim, turns, loop=loop))
+
+
+async def withstand_async(world: World, claim: str, turns: Sequence[Turn], *, loop: int | None = None) -> None:
+    """The same, on an event loop of its own that runs already."""
+    __tracebackhide__ = True
+    found = next((each for each in world.claims if each.name == claim), None)
+    if found is None:
+        raise ValueError(f"{world!r} claims no {claim!r}; it claims {', '.join(each.name for each in world.claims)}")
+    externals = played(world)
+    async with directed(world, externals) as runtime:
+        for host in world.hosts:
+            await runtime.start(host)
+        trial = _Trial(world, found, runtime, externals)
+        await trial.run(turns, loop)
+
+
+class _Trial:
+    def __init__(
+        self, world: World, claim: Claim, runtime: DirectedRuntime, externals: Mapping[Any, PlayedExternal]
+    ) -> None:
+        self._world, self._claim, self._runtime, self._externals = world, claim, runtime, externals
+        self._player = Player(runtime, world, externals)
+        self._revision = 0
+        self._left_out = 0
+
+    async def run(self, turns: Sequence[Turn], loop: int | None) -> None:
+        for number, turn in enumerate(turns, 1):
+            await self._take(number, turn)
+        if loop is not None and loop < len(turns) and not self._left_out:
+            await self._go_round(turns[loop:])
+        if not await run_on(self._runtime, self._observe):
+            raise Broken(
+                f"`{self._claim.name}` does not come true, or does not stay true, after this run of {self._world!r}"
+                f"{f' ({self._left_out} turns were left out)' if self._left_out else ''}"
+            )
+
+    async def _take(self, number: int, turn: Turn) -> None:
+        try:
+            await self._player.take(turn)
+        except Departed:
+            self._left_out += 1
+        if self._claim.word == "always" and not await self._holds():
+            raise Broken(f"`{self._claim.name}` is broken after turn {number}: {turn}")
+
+    async def _go_round(self, turns: Sequence[Turn]) -> None:
+        """A loop that still repeats, with the claim not kept in it, goes on for ever."""
+        for _ in range(TIMES_ROUND):
+            kept = True
+            for turn in turns:
+                await self._take(0, turn)
+                kept = await self._observe() and kept
+            if kept or self._left_out:
+                return
+        raise Broken(f"`{self._claim.name}` is not kept: the last {len(turns)} turns repeat for ever")
+
+    async def _observe(self) -> bool:
+        """Whether the claim is as it should be now."""
+        if self._claim.word == "always" and not await self._holds():
+            raise Broken(f"`{self._claim.name}` is broken when everything runs on")
+        if self._claim.word == "settles":
+            before, self._revision = self._revision, self._runtime.cluster.store.revision
+            return before == self._revision
+        return await self._holds()
+
+    async def _holds(self) -> bool:
+        look = look_at(await self._runtime.cluster.store.snapshot(), self._world.kinds, self._externals)
+        return all(bool(predicate(look)) for predicate in self._claim.predicates)

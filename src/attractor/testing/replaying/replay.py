@@ -1,0 +1,188 @@
+"""``replay``: a counterexample of a world, carried out by the production runtime and compared step by step.
+
+The schedule is the trace's. After each step the requests and their answers, what the reconcile was told, the stored
+objects and the number of undelivered events must be those of the trace; at the end the claim must be broken there too.
+Then the counterexample is *confirmed*. Anything else is *refuted at step k*: a bug of the checker or of the runtime,
+not of the controller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from attractor.check.errors import SpecError
+from attractor.check.world.account import accounts
+from attractor.check.world.looking import root, store_key
+from attractor.check.world.notes import Requested
+from attractor.check.world.telling import request_json, response_json
+from attractor.check.world.worker import LOCAL
+from attractor.runtime import effects
+from attractor.testing.directed import Departed, DirectedRuntime
+from attractor.testing.replaying.ending import ends_as_claimed
+from attractor.testing.replaying.matching import difference
+from attractor.testing.replaying.outside import PlayedExternal, played
+from attractor.testing.replaying.turns import Player, turn_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from attractor.check.trace import Trace
+    from attractor.check.world.account import Account
+    from attractor.check.world.world import World
+    from attractor.testing.directed import Performed
+
+OBJECT, WATCH = "object['", "watch['"
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What came of a replay. ``reason`` says what broke the claim, or where trace and runtime part."""
+
+    is_confirmed: bool
+    steps: int
+    """How many steps were taken."""
+    reason: str
+
+    def __str__(self) -> str:
+        if self.is_confirmed:
+            return f"confirmed: {self.reason} ({self.steps} steps on the runtime)"
+        return f"refuted at step {self.steps}: {self.reason}"
+
+
+async def replay(world: World, trace: Trace, *, on_step: Callable[[int, Account], None] | None = None) -> Replayed:
+    """Carry a trace of a world out on the runtime; on an event loop of its own, whose clock it takes over.
+
+    Raises ``SpecError`` when the trace is not this world's, ``CannotReplay`` when it has steps that only worlds know.
+    """
+    claim = next((each for each in world.claims if each.name == trace.claim), None)
+    if claim is None:
+        raise SpecError(
+            f"{world!r} claims no `{trace.claim}`; it claims {', '.join(each.name for each in world.claims)}"
+        )
+    told = accounts(world, trace)
+    states = list(trace.states())
+    externals = played(world)
+    async with directed(world, externals, states[0]) as runtime:
+        follower = _Follower(world, runtime, externals)
+        for host in world.hosts:
+            await runtime.start(host)
+        number = 0
+        for number, account in enumerate(told, 1):
+            if on_step is not None:
+                on_step(number, account)
+            problem = await follower.follow(account, states[number])
+            if problem:
+                return Replayed(False, number, f"{account.summary}: {problem}")
+        broken, reason = await ends_as_claimed(claim, trace, told, states, follower)
+        return Replayed(broken, number, reason)
+
+
+def directed(
+    world: World, externals: Mapping[Any, PlayedExternal], initial: Mapping[str, Any] | None = None
+) -> DirectedRuntime:
+    """A runtime in which a world's controllers meet its objects, with the uids of an initial state if one is given."""
+    stored = dict(stored_objects(initial or {}))
+    local = tuple(kind for kind in LOCAL if kind is not effects.Now or len(world.clock) == 1)
+    return DirectedRuntime(
+        [replace(one, sources=()) for one in world.controllers],
+        objects=world.objects,
+        externals=externals,
+        clock=world.clock,
+        local=local if world.joins_local_steps else (),
+        uids=[stored[store_key(type(obj), obj.key)]["metadata"]["uid"] for obj in world.objects if stored],
+        workers=world.workers,
+        own_writes=world.own_writes,
+        kinds=world.kinds,
+        namespaces=world.namespaces,
+    )
+
+
+def stored_objects(state: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The objects of a state of a trace that exist, by store key."""
+    for slot, value in state.items():
+        if slot.startswith(OBJECT) and value is not None:
+            yield slot.removeprefix(OBJECT).removesuffix("']"), value
+
+
+class _Follower:
+    """Takes steps, and says what is not as it should be."""
+
+    def __init__(self, world: World, runtime: DirectedRuntime, externals: Mapping[Any, PlayedExternal]) -> None:
+        self.world = world
+        self.runtime = runtime
+        self.externals = externals
+        self._player = Player(runtime, world, externals)
+
+    async def follow(self, account: Account, state: Mapping[str, Any]) -> str:
+        """Take the step; answers what differs from the account and from the state after it, or nothing."""
+        for host in self.runtime.hosts.values():
+            host.answers.clear()
+        try:
+            performed = await self._player.take(turn_of(account))
+        except Departed as departed:
+            return str(departed)
+        return (
+            self._requests(account, performed)
+            or self._answers(account)
+            or await self._objects(state)
+            or self._watches(state)
+        )
+
+    def _requests(self, account: Account, performed: Sequence[Performed]) -> str:
+        senders = (account.arguments.get("host"), "network")
+        wanted = [note for note in account.notes if isinstance(note, Requested) and note.sender in senders]
+        if account.action == "list":
+            return ""
+        for note, done in zip(wanted, performed, strict=False):
+            problem = difference(request_json(note.request), request_json(done.request))
+            if problem:
+                return f"the request differs: {problem}"
+            answers = [None if each is None else response_json(each) for each in (note.response, done.response)]
+            problem = difference(*answers)
+            if problem:
+                return f"the answer differs: {problem}"
+        if len(wanted) != len(performed):
+            sent = ", ".join(f"{each.request.method} {each.request.path}" for each in performed)
+            return f"expected {len(wanted)} requests, got {len(performed)}: {sent}"
+        return ""
+
+    def _answers(self, account: Account) -> str:
+        """Whether the reconcile was told the same; an error is compared by its type."""
+        if account.effect is None or account.action == "crash while sending":
+            return ""
+        answers = self.runtime.host(account.arguments["host"]).answers
+        if not answers:
+            return f"expected the reconcile to ask `{account.effect['text']}`, and it asked nothing"
+        got = answers[0]
+        error = None if got.error is None else type(got.error).__name__
+        expected = account.effect["error"] and str(account.effect["error"]).partition(":")[0]
+        if expected != error:
+            return f"the reconcile was to be told {expected or 'a value'}, and was told {error or 'a value'}"
+        problem = difference(account.effect["answer"], None if error else got.value)
+        return f"the reconcile is told something else: {problem}" if problem else ""
+
+    async def _objects(self, state: Mapping[str, Any]) -> str:
+        snapshot = await self.runtime.cluster.store.snapshot()
+        wanted = dict(stored_objects(state))
+        roots = sorted({root(kind) for kind in self.world.kinds})
+        got = {entry.key: orjson.loads(entry.value) for each in roots for entry in snapshot.range(each)}
+        for key in sorted({*wanted, *got}):
+            if key.startswith(tuple(roots)):
+                problem = difference(wanted.get(key), got.get(key))
+                if problem:
+                    return f"the stored object {key} differs: {problem}"
+        return ""
+
+    def _watches(self, state: Mapping[str, Any]) -> str:
+        """Whether as many events are on their way to each cache; a closed watch has none."""
+        for slot, expected in state.items():
+            if not slot.startswith(WATCH) or not isinstance(expected, int):
+                continue
+            host, _, kind = slot.removeprefix(WATCH).removesuffix("']").partition("/")
+            got = self.runtime.undelivered(host, self._player.kind(kind))
+            if got != expected:
+                return f"expected {expected} events of {kind} on their way to {host}, got {got}"
+        return ""

@@ -1,0 +1,109 @@
+"""The text of a regression test: the story for people, the turns for the runtime."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import keyword
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor.check.story.table import lines
+from attractor.check.tracefiles import file_name
+from attractor.check.world.account import accounts
+from attractor.check.world.world import World
+from attractor.testing.replaying.turns import turn_of
+
+if TYPE_CHECKING:
+    from attractor.check.story.artefact import Counterexample
+    from attractor.testing.replaying.turns import Turn
+
+WIDTH = 100
+
+
+def test_file(found: Counterexample, world: World, *, folder: Path) -> str:
+    """A pytest module that takes the counterexample's steps; ``folder`` is where it will be."""
+    turns = [_turn(turn_of(account)) for account in accounts(world, found.trace)]
+    name = re.sub(r"\W+", "_", file_name(found.trace.spec, found.trace.claim))
+    story = [line.replace("\\", "\\\\").replace('"""', "'''").rstrip() for line in lines(found.story, width=WIDTH)]
+    imports, made = _world(found, folder)
+    table = "\n".join(story[1:]).strip("\n")
+    return (
+        f'"""{story[0]}: this run broke it.\n\n'
+        f"{table}\n\n"
+        "Written by `attractor trace-to-test`. The steps run on the production runtime, in virtual time. The test\n"
+        'fails while the bug is there and passes once it is repaired.\n"""\n\n'
+        f"{imports}\n\n"
+        "TURNS = (\n" + "".join(f"    {each},\n" for each in turns) + ")\n\n\n"
+        f"def test_{name}() -> None:\n"
+        f"    withstand({made}, {_literal(found.trace.claim)}, TURNS, loop={found.trace.loop})\n"
+    )
+
+
+def _turn(turn: Turn) -> str:
+    """A turn as Python writes it, without what the test does not need."""
+    is_choice = turn.action == "late request"
+    given = {name: value for name, value in turn.arguments.items() if name != "chosen" or is_choice}
+    parts = [_literal(turn.action), _literal(given)]
+    if turn.request is not None:
+        parts.append(f"request={_literal(dict(turn.request))}")
+    if turn.collects:
+        parts.append(f"collects={_literal(turn.collects)}")
+    if turn.closes:
+        parts.append(f"closes=({', '.join(map(_literal, turn.closes))},)")
+    text = f"Turn({', '.join(parts)})"
+    if len(text) <= WIDTH:
+        return text
+    return "Turn(\n" + "".join(f"        {part},\n" for part in parts) + "    )"
+
+
+def _literal(value: Any) -> str:
+    """A JSON value as Python writes it, in double quotes."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_literal(name)}: {_literal(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_literal, value)) + "]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def _world(found: Counterexample, folder: Path) -> tuple[str, str]:
+    """The imports, and the expression that makes the world."""
+    module, _, attribute = found.target.partition(":")
+    call = ", ".join(found.constants)
+    if module.endswith(".py"):
+        path = os.path.relpath(Path(module).resolve(), folder.resolve())
+        imports = (
+            "from pathlib import Path\n\n"
+            "from attractor.testing.replaying import Turn, withstand\n"
+            "from attractor.testing.replaying.testfile import load_world\n\n"
+            f"WORLD = load_world(Path(__file__).parent / {_literal(path)}, {_literal(attribute)})"
+        )
+        return imports, "WORLD"
+    if not attribute.isidentifier() or keyword.iskeyword(attribute):
+        attribute = "world"
+    imports = f"from attractor.testing.replaying import Turn, withstand\nfrom {module} import {attribute}"
+    return imports, f"{attribute}({call})" if found.constants or _is_maker(module, attribute) else attribute
+
+
+def _is_maker(module: str, attribute: str) -> bool:
+    return inspect.isfunction(getattr(__import__(module, fromlist=[attribute]), attribute, None))
+
+
+def load_world(path: Path, name: str) -> World:
+    """A world in a Python file, or what a function in it makes; raises ``ImportError``."""
+    import importlib.util
+    import sys
+
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise ImportError(f"there is no Python file {path}; the world was in it when this test was written")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    found = getattr(module, name, None)
+    made = found() if inspect.isfunction(found) else found
+    if not isinstance(made, World):
+        raise ImportError(f"{path} has no world {name!r}; the test was written for one")
+    return made

@@ -1,0 +1,235 @@
+"""``Turn``: one step of a schedule, and how it is taken in a directed runtime.
+
+A turn is a step of a world without the world: its action and arguments, and what only the world knows (the request that
+a user sends, the object that garbage collection takes, the watches that fall too far behind). It can be written down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from attractor.check.world.notes import Closed, Operated
+from attractor.client import ClientRequest
+from attractor.client.transport import JSON
+from attractor.objects.gvk import Key
+from attractor.runtime.effects import Call, Gather
+from attractor.testing.directed import Departed, DirectedRuntime, Outcome, Performed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from attractor.check.world.account import Account
+    from attractor.check.world.world import World
+    from attractor.objects.resource import Resource
+    from attractor.testing.replaying.outside import PlayedExternal
+
+OUTSIDERS = ("create", "edit", "delete", "rival")
+_OUTCOMES: dict[str, Outcome] = {
+    "go on": "answered",
+    "request lost": "request lost",
+    "answer lost": "answer lost",
+    "repeated": "repeated",
+    "repeated later": "answered",
+    "call failed": "answered",
+    "call unanswered": "answered",
+}
+"""What becomes of the requests in a step of a worker."""
+
+
+class CannotReplay(ValueError):
+    """A schedule has a step that a directed runtime knows nothing of; the text names it."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One step."""
+
+    action: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    request: Mapping[str, Any] | None = None
+    """What a user or a rival sends: method, path, query, contentType, body."""
+    collects: str = ""
+    """What garbage collection takes: ``configmaps default/a-1``."""
+    closes: tuple[str, ...] = ()
+    """Watches that fall too far behind in this step: host and kind, as in ``host1/ConfigMap``."""
+    uids: tuple[str, ...] = ()
+    """The uids of objects that come to be in this step."""
+
+    def __str__(self) -> str:
+        given = " ".join(str(each) for name, each in self.arguments.items() if name != "chosen")
+        return f"{self.action} {given}".strip()
+
+
+def turn_of(account: Account) -> Turn:
+    """The step that an account tells of."""
+    operated = [note.target for note in account.notes if isinstance(note, Operated)]
+    return Turn(
+        account.action,
+        account.arguments,
+        request=account.request if account.action in OUTSIDERS else None,
+        collects=operated[0] if operated else "",
+        closes=tuple(note.watch for note in account.notes if isinstance(note, Closed)),
+        uids=tuple(
+            change.after["metadata"]["uid"]
+            for change in account.changes
+            if change.slot.startswith("object[") and isinstance(change.after, dict) and not change.before
+        ),
+    )
+
+
+class Player:
+    """Takes turns in a directed runtime."""
+
+    def __init__(self, runtime: DirectedRuntime, world: World, externals: Mapping[Any, PlayedExternal]) -> None:
+        self.runtime = runtime
+        self._kinds = {kind.gvk.kind: kind for kind in world.kinds}
+        self._externals = externals
+        self._sources = [one.name for one in world.controllers if one.sources]
+        self._late: list[ClientRequest] = []
+        """Requests that reach the server some time, in the order in which they were sent."""
+        self._cut_off: set[str] = set()
+
+    async def take(self, turn: Turn) -> Sequence[Performed]:
+        """Make a step happen; answers the requests of a worker that it took.
+
+        Raises ``Departed`` when it cannot happen, ``CannotReplay`` when nobody knows what it is.
+        """
+        self.runtime.source.write_down(turn.uids)
+        performed = await self._act(turn)
+        for watch in turn.closes:
+            host, _, kind = watch.partition("/")
+            await self.runtime.close_watch(host, self.kind(kind))
+        return performed
+
+    async def _act(self, turn: Turn) -> Sequence[Performed]:
+        given = turn.arguments
+        host = given.get("host", "")
+        if "key" in given:
+            return await self._act_of_worker(turn, host, given["controller"], key_of(given["key"]))
+        if "kind" in given and host:
+            await self._act_of_cache(turn, host, self.kind(given["kind"]))
+        elif turn.action == "late request":
+            return [await self._arrive(given)]
+        elif turn.request is not None:
+            await self._send(turn.request)
+        else:
+            await self._act_of_others(turn, host)
+        return ()
+
+    async def _act_of_worker(self, turn: Turn, host: str, controller: str, key: Key) -> Sequence[Performed]:
+        match turn.action:
+            case "start":
+                await self._begin(host, controller, key)
+            case "timer":
+                await self.runtime.fire(host, controller, key)
+            case "crash while sending":
+                await self._die_sending(host, controller, key)
+            case action if action in _OUTCOMES:
+                return await self._go_on(turn, host, controller, key)
+            case _:
+                raise _unknown(turn)
+        return ()
+
+    async def _act_of_cache(self, turn: Turn, host: str, kind: type[Resource]) -> None:
+        match turn.action:
+            case "list":
+                await self.runtime.list(host, kind)
+            case "deliver":
+                await self.runtime.deliver(host, kind)
+            case "close watch":
+                await self.runtime.close_watch(host, kind)
+            case _:
+                raise _unknown(turn)
+
+    async def _act_of_others(self, turn: Turn, host: str) -> None:
+        match turn.action:
+            case "crash" | "leadership lost":
+                await self.runtime.crash(host)
+                await self.runtime.start(host)
+            case "cut off":
+                self._cut_off.add(host)
+            case "heal":
+                self._cut_off.discard(host)
+            case "new leader":
+                pass  # who leads decides only which host is let begin
+            case "resync":
+                await self.runtime.resync(host, turn.arguments["controller"])
+            case "collect garbage":
+                resource, _, key = turn.collects.partition(" ")
+                await self.runtime.collect(resource, key_of(key))
+            case "tick":
+                await self.runtime.tick()
+            case "outside":
+                await self._happen(turn.arguments["external"], turn.arguments["event"])
+            case _:
+                raise _unknown(turn)
+
+    async def _begin(self, host: str, controller: str, key: Key) -> None:
+        got = await self.runtime.begin(host, controller)
+        if got != key:
+            raise Departed(f"{controller} on {host} was to begin with {key}, and begins with {got}")
+
+    async def _go_on(self, turn: Turn, host: str, controller: str, key: Key) -> Sequence[Performed]:
+        effect = self.runtime.asks(host, controller, key)
+        if isinstance(effect, Gather):
+            raise CannotReplay(f"{controller} asks several things at once, whose order cannot be directed yet")
+        if isinstance(effect, Call) and turn.action.startswith("call "):
+            self._externals[effect.protocol].trouble = turn.action
+        outcome: Outcome = "unreachable" if host in self._cut_off else _OUTCOMES[turn.action]
+        performed = await self.runtime.go_on(host, controller, key, outcome)
+        if turn.action == "repeated later":
+            self._late += [each.request for each in performed[-1:]]
+        return performed[:1] if outcome == "unreachable" else performed
+
+    async def _die_sending(self, host: str, controller: str, key: Key) -> None:
+        self._late.append(await self.runtime.send_only(host, controller, key))
+        await self.runtime.crash(host)
+        await self.runtime.start(host)
+
+    async def _arrive(self, given: Mapping[str, Any]) -> Performed:
+        which = (given.get("chosen") or [0])[-1]
+        if which >= len(self._late):
+            raise Departed(f"{len(self._late)} requests are on their way, so there is none of number {which}")
+        request = self._late.pop(which)
+        return Performed(request, await self.runtime.send(request))
+
+    async def _happen(self, external: str, event: str) -> None:
+        """An outside system does something by itself; sources hear of it."""
+        keys = next(each for each in self._externals.values() if each.name == external).happen(event)
+        for host in self.runtime.hosts.values():
+            for controller in self._sources:
+                for key in keys:
+                    host.queue(controller).add(Key(*key))
+        await self.runtime.quiet()
+
+    async def _send(self, request: Mapping[str, Any]) -> None:
+        body = request.get("body")
+        sent = ClientRequest(
+            request["method"],
+            request["path"],
+            tuple((name, value) for name, value in request.get("query", ())),
+            orjson.dumps(body) if body is not None else b"",
+            request.get("contentType", JSON),
+        )
+        answer = await self.runtime.send(sent)
+        if answer.code >= 400:
+            raise Departed(f"{sent.method} {sent.path} was to succeed, and is refused: {answer.body.decode()}")
+
+    def kind(self, name: str) -> type[Resource]:
+        """A kind by its name; raises ``CannotReplay``."""
+        if name not in self._kinds:
+            raise CannotReplay(f"the schedule names the kind {name}, which the world does not have")
+        return self._kinds[name]
+
+
+def _unknown(turn: Turn) -> CannotReplay:
+    return CannotReplay(f"the step `{turn}` cannot be replayed on the runtime: it is not known there")
+
+
+def key_of(text: str) -> Key:
+    """A key as it is printed."""
+    namespace, slash, name = text.partition("/")
+    return Key(namespace, name) if slash else Key("", namespace)

@@ -1,0 +1,24 @@
+"""The rooms of the command line: a command waits for nothing but its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from attractor.cli.main import ROOMS, build_parser
+
+
+def test_a_server_does_not_wait_for_the_checker_or_the_runtime() -> None:
+    program = (
+        "import sys; from attractor.cli.main import build_parser; build_parser(['serve']).parse_args(['serve']);"
+        "print([name for name in sys.modules if name.startswith(('attractor.check', 'attractor.runtime'))])"
+    )
+    said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert said.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_room_can_be_entered_alone(room: str) -> None:
+    assert build_parser([room]).prog == "attractor"
