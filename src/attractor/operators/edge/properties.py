@@ -60,7 +60,7 @@ def no_deletion_with_apps(world: Look) -> bool:
 
 
 def truth_is_believed(world: Look) -> bool:
-    """All is at rest: what is believed is what is there, and what is there is what is wished for, or an error says why."""
+    """At rest: what is believed is there, and what is there is what is wished for, or an error says why not."""
     known = {_ref(obj) for obj in instances(world)}
     if any(ref not in known for ref in world.external(Driver).there):
         return False

@@ -22,6 +22,7 @@ from attractor.check.world.worker import LOCAL
 from attractor.runtime import effects
 from attractor.testing.directed import Departed, DirectedRuntime
 from attractor.testing.replaying.ending import ends_as_claimed
+from attractor.testing.replaying.looking import Judge, claim_of
 from attractor.testing.replaying.matching import difference
 from attractor.testing.replaying.outside import PlayedExternal, played
 from attractor.testing.replaying.turns import Player, turn_of
@@ -57,26 +58,27 @@ async def replay(world: World, trace: Trace, *, on_step: Callable[[int, Account]
 
     Raises ``SpecError`` when the trace is not this world's, ``CannotReplay`` when it has steps that only worlds know.
     """
-    claim = next((each for each in world.claims if each.name == trace.claim), None)
-    if claim is None:
-        raise SpecError(
-            f"{world!r} claims no `{trace.claim}`; it claims {', '.join(each.name for each in world.claims)}"
-        )
+    try:
+        claim = claim_of(world, trace.claim)
+    except LookupError as unknown:
+        raise SpecError(str(unknown)) from None
     told = accounts(world, trace)
     states = list(trace.states())
     externals = played(world)
     async with directed(world, externals, states[0]) as runtime:
-        follower = _Follower(world, runtime, externals)
+        follower = _Follower(world, runtime, externals, Judge(claim, world, runtime, externals))
         for host in world.hosts:
             await runtime.start(host)
         number = 0
+        before = await follower.judge.look()
         for number, account in enumerate(told, 1):
+            before = await follower.judge.look()
             if on_step is not None:
                 on_step(number, account)
             problem = await follower.follow(account, states[number])
             if problem:
                 return Replayed(False, number, f"{account.summary}: {problem}")
-        broken, reason = await ends_as_claimed(claim, trace, told, states, follower)
+        broken, reason = await ends_as_claimed(trace, told, states, follower, before)
         return Replayed(broken, number, reason)
 
 
@@ -110,18 +112,20 @@ def stored_objects(state: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 class _Follower:
     """Takes steps, and says what is not as it should be."""
 
-    def __init__(self, world: World, runtime: DirectedRuntime, externals: Mapping[Any, PlayedExternal]) -> None:
+    def __init__(
+        self, world: World, runtime: DirectedRuntime, externals: Mapping[Any, PlayedExternal], judge: Judge
+    ) -> None:
         self.world = world
         self.runtime = runtime
-        self.externals = externals
-        self._player = Player(runtime, world, externals)
+        self.judge = judge
+        self.player = Player(runtime, world, externals)
 
     async def follow(self, account: Account, state: Mapping[str, Any]) -> str:
         """Take the step; answers what differs from the account and from the state after it, or nothing."""
         for host in self.runtime.hosts.values():
             host.answers.clear()
         try:
-            performed = await self._player.take(turn_of(account))
+            performed = await self.player.take(turn_of(account))
         except Departed as departed:
             return str(departed)
         return (
@@ -182,7 +186,7 @@ class _Follower:
             if not slot.startswith(WATCH) or not isinstance(expected, int):
                 continue
             host, _, kind = slot.removeprefix(WATCH).removesuffix("']").partition("/")
-            got = self.runtime.undelivered(host, self._player.kind(kind))
+            got = self.runtime.undelivered(host, self.player.kind(kind))
             if got != expected:
                 return f"expected {expected} events of {kind} on their way to {host}, got {got}"
         return ""

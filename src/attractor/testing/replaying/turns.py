@@ -91,6 +91,13 @@ class Player:
         self._late: list[ClientRequest] = []
         """Requests that reach the server some time, in the order in which they were sent."""
         self._cut_off: set[str] = set()
+        self._hosts = world.hosts
+        self._leaders = [world.hosts[0]] if world.election else None
+
+    @property
+    def acting(self) -> Sequence[str]:
+        """The hosts whose workers may begin: all of them, or those that think they lead."""
+        return self._hosts if self._leaders is None else self._leaders
 
     async def take(self, turn: Turn) -> Sequence[Performed]:
         """Make a step happen; answers the requests of a worker that it took.
@@ -147,6 +154,8 @@ class Player:
     async def _act_of_others(self, turn: Turn, host: str) -> None:
         match turn.action:
             case "crash" | "leadership lost":
+                if turn.action != "crash" and self._leaders is not None and host in self._leaders:
+                    self._leaders.remove(host)
                 await self.runtime.crash(host)
                 await self.runtime.start(host)
             case "cut off":
@@ -154,7 +163,8 @@ class Player:
             case "heal":
                 self._cut_off.discard(host)
             case "new leader":
-                pass  # who leads decides only which host is let begin
+                if self._leaders is not None:
+                    self._leaders.append(host)
             case "resync":
                 await self.runtime.resync(host, turn.arguments["controller"])
             case "collect garbage":
