@@ -130,16 +130,17 @@ def app_and_cluster(faults: Faults | None = None, *, lag: int = 2) -> World:
 
 
 def two_coordinators(faults: Faults | None = None, *, lag: int = 1) -> World:
-    """Two coordinators at once: one app is asked for while its cluster is being deleted. No agent answers."""
+    """Two coordinators at once: an app is asked for, and its cluster is deleted. No agent answers."""
     return World(
         name="two coordinators",
         controllers=[CLUSTERS, APPS],
-        objects=[cloudlet(), ready_cluster()],
-        users=[Create(app()), Delete(ClusterInst, ONE)],
+        objects=[cloudlet(), ready_cluster(), app()],
+        users=[Delete(ClusterInst, ONE)],
         faults=faults,
         hosts=("first", "second"),
         workers=1,
         lag=lag,
+        quiet=False,
         properties=[
             always_step(owed.states_follow_the_tables),
             always(owed.no_app_work_during_its_clusters),
