@@ -89,8 +89,9 @@ def is_installed(current: Installed | None, target: Target | None) -> bool:
 def wish(obj: Instance) -> str:
     """The user's event that this instance waits for: ``create``, ``update``, ``delete``, ``leave`` or none (empty).
 
-    ``leave`` means that nothing is there, as the agent has said, and the object may go. What is there but is not what was asked for is wished
-    for again: an agent that came back and found less than the coordinator believes is how that comes about.
+    ``leave`` means that nothing is there, as the agent has said, and the object may go. What is there but is not what
+    was asked for is wished for again: an agent that came back and found less than the coordinator believes is how that
+    comes about.
     """
     status, generation = status_of(obj), obj.metadata.generation or 0
     if status.state is T.NOT_PRESENT:
