@@ -16,6 +16,7 @@ DOCS = ROOT / "docs"
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAGES = {
     "tutorial/checking.md": "counter",
+    "tutorial/first-proof.md": "pairs",
     "how-to/check-for-a-livelock.md": "sizes",
     "how-to/read-a-check-trace.md": "trace",
     "how-to/speed-up-a-check.md": "mail",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from examples.bucket import Bucket, BucketSpec, ObjectStore, buckets
 from examples.expiry import Token, TokenSpec, expiry
+from examples.probes import Line, PatientLine, Probe, news, probes
 from examples.releases import Release, ReleaseSpec, releases
 from examples.secretcopy import Copy, CopySpec, secretcopy
 from examples.standby import manager
@@ -162,3 +163,38 @@ async def test_standby(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> 
 
         await eventually(is_greeted)
         assert (await cluster.client.get(Lease, Key("default", "greeter"))).spec.holder_identity == "one"
+
+
+class BadLine:
+    """A line on which every other call is lost."""
+
+    def __init__(self) -> None:
+        self.readings = {"a": 1.5}
+        self.calls = 0
+
+    async def read(self, device: str) -> float:
+        self.calls += 1
+        if self.calls % 2:
+            raise ConnectionError("noise")
+        return self.readings[device]
+
+
+async def test_probes(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
+    line = BadLine()
+    async with cluster.running(probes, externals={Line: PatientLine(line)}) as running:
+        await cluster.client.create(Probe(metadata=META))
+
+        async def shows(reading: float) -> bool:
+            return (await cluster.client.get(Probe, A)).status.reading == reading
+
+        await eventually(lambda: shows(1.5))
+        line.readings["a"] = 2.5
+        assert len(news) == 1
+        news.publish(A)
+        await eventually(lambda: shows(2.5))
+        line.readings["a"] = 3.5
+        await cluster.client.merge_patch(Namespace, ("", "default"), {"metadata": {"labels": {"season": "winter"}}})
+        await eventually(lambda: shows(3.5))
+        await cluster.client.create(Probe(metadata=ObjectMeta(name="lost", namespace="default")))
+        await eventually(lambda: running.metrics.terminal_errors.value("probes") == 1)
+    assert len(news) == 0

@@ -65,9 +65,11 @@ async def test_health_readiness_and_metrics_are_served(cluster: ClusterUnderTest
             'controller_runtime_max_concurrent_reconciles{controller="idle"} 1',
             'controller_runtime_active_workers{controller="idle"} 0',
             'controller_runtime_reconcile_time_seconds_count{controller="idle"} 1',
-            'workqueue_depth{name="idle"} 0',
-            'workqueue_adds_total{name="idle"} 1',
-            'workqueue_work_duration_seconds_bucket{name="idle",le="+Inf"} 1',
+            'workqueue_depth{name="idle",controller="idle",priority="0"} 0',
+            'workqueue_depth{name="idle",controller="idle",priority="-100"} 0',
+            'workqueue_adds_total{name="idle",controller="idle"} 1',
+            'workqueue_work_duration_seconds_bucket{name="idle",controller="idle",le="+Inf"} 1',
+            'workqueue_unfinished_work_seconds{name="idle",controller="idle"} 0',
             'rest_client_requests_total{code="200",host="",method="GET"}',
         ):
             assert line in text, line

@@ -11,8 +11,9 @@ tells ``a`` at 7 (somebody else's earlier write): handlers hear of 7, reads stil
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, assert_never
+
+import msgspec
 
 from attractor.cache.index import Indexer
 
@@ -28,24 +29,21 @@ UNSURE: Final = "unsure"
 """What a read answers when only the server knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(msgspec.Struct, frozen=True):
     """An object came into view; ``is_initial`` when it was there before we looked."""
 
     object: EncodedObject
     is_initial: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Updated:
+class Updated(msgspec.Struct, frozen=True):
     """An object changed, or another one took its name (``uid`` differs)."""
 
     old: EncodedObject
     new: EncodedObject
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted:
+class Deleted(msgspec.Struct, frozen=True):
     """An object is gone; ``object`` is its last known state, which may not be its last."""
 
     object: EncodedObject

@@ -15,45 +15,41 @@ garbage says nothing about what it meant; both are listed anew. So nothing is mi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
+
+import msgspec
 
 from attractor.client.errors import AnswerLost, GarbledAnswer, ServerUnreachable
 from attractor.objects.errors import ApiError, BadRequest, Gone, Invalid, Timeout
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(msgspec.Struct, frozen=True):
     """Reading the whole collection; a failure leads to ``Waiting``."""
 
     failures: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(msgspec.Struct, frozen=True):
     """Asking for a watch: from a version, or (``version`` None) with the initial state first."""
 
     version: str | None
     failures: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Syncing:
+class Syncing(msgspec.Struct, frozen=True):
     """The initial state is coming through the watch; a failure throws away what came and leads to ``Waiting``."""
 
     failures: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Watching:
+class Watching(msgspec.Struct, frozen=True):
     """Following the server; ``version`` is how far. ``failures`` counts until something was heard."""
 
     version: str
     failures: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True):
     """Letting time pass before the next try: from ``resume`` if there is one, else from a new list."""
 
     delay_s: float
@@ -65,63 +61,54 @@ class Waiting:
 State: TypeAlias = Listing | Opening | Syncing | Watching | Waiting
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True):
     """The list is complete."""
 
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(msgspec.Struct, frozen=True):
     """The watch has begun."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(msgspec.Struct, frozen=True):
     """Something came, up to a version."""
 
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class InitialEnded:
+class InitialEnded(msgspec.Struct, frozen=True):
     """The initial state has come, complete at a version."""
 
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True):
     """The server ended the watch in good order; ``was_useful`` unless it did so at once and without a word."""
 
     was_useful: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Silent:
+class Silent(msgspec.Struct, frozen=True):
     """Nothing came for so long that the connection is taken for dead, although nobody closed it."""
 
     after_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """A request or a stream failed."""
 
     error: ApiError
 
 
-@dataclass(frozen=True, slots=True)
-class Waited:
+class Waited(msgspec.Struct, frozen=True):
     """The delay is over."""
 
 
 Input: TypeAlias = Listed | Opened | Heard | InitialEnded | Ended | Silent | Failed | Waited
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(msgspec.Struct, frozen=True):
     """How a reflector goes about it."""
 
     watch_list: bool = False

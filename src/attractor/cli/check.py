@@ -14,10 +14,12 @@ from attractor.check.graphs import FORMATS, GraphTooLarge, draw
 from attractor.check.story.artefact import Written, save
 from attractor.check.tracefiles import save_traces
 from attractor.check.world import World
+from attractor.check.world.explaining import explain
 from attractor.cli import report
 from attractor.cli.progress import Meter
 from attractor.cli.specs import close, load
 from attractor.cli.terminal import Guarded, Paint, ProgressLine, UsageError, say
+from attractor.cli.validation import validate
 
 if TYPE_CHECKING:
     from attractor.check.checking import Checkable
@@ -28,6 +30,18 @@ EXHAUSTIVE = ("symmetry", "reduction", "stop_at_first", "memory", "max_states", 
 EXIT = {"holds": 0, "violated": 1, "inconclusive": 3}
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
+_EXAMPLES = """\
+examples:
+  attractor check lift.py
+      explore the one specification in a file
+  attractor check operator_worlds:crashing
+      explore a world: real controllers under crashes, stale caches and lost messages
+  attractor check operator_worlds:everything --against run.jsonl
+      does the world admit the run that `attractor run operator.py --record run.jsonl` wrote?
+
+Exit code: 0 holds (or admitted), 1 violated (or departs), 2 usage, 3 inconclusive.
+"""
+
 
 def register(subparsers: Any) -> None:
     """Add the subcommand."""
@@ -35,7 +49,8 @@ def register(subparsers: Any) -> None:
         "check",
         help="Explore a specification and say what holds",
         description="Explore every reachable state of a specification and decide its properties.",
-        epilog="Exit code: 0 holds, 1 violated, 2 usage, 3 inconclusive.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_target(parser)
     parser.add_argument(
@@ -57,6 +72,12 @@ def register(subparsers: Any) -> None:
     how.add_argument("--simulate", type=_positive, metavar="N", help="follow N random runs instead of exploring all")
     how.add_argument("--seed", type=int, default=None, metavar="N", help="which random runs (default: 0)")
     how.add_argument("--stop-at-first", action="store_true", help="stop after the level of the first violation")
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="FILE",
+        help="follow a run that `attractor run --record FILE` wrote: does this world admit it?",
+    )
     bounds = parser.add_argument_group("bounds (reaching one makes the verdict inconclusive)")
     bounds.add_argument("--depth", type=_positive, metavar="N", help="levels of the search, the initial one included")
     bounds.add_argument("--memory", type=_size, metavar="SIZE", help="bytes for states, for example 4G")
@@ -66,6 +87,7 @@ def register(subparsers: Any) -> None:
     bounds.add_argument("--resume", type=Path, metavar="FILE", help="go on with a search that was kept")
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print the verdict as one JSON object")
+    output.add_argument("--explain", action="store_true", help="say where the states of a world come from")
     output.add_argument("--coverage", action="store_true", help="show how often each action was taken")
     output.add_argument("--graph", type=_graph_file, metavar="FILE", help="draw a small graph: .svg, .dot or .html")
     output.add_argument("--trace-dir", type=Path, metavar="DIR", help="where counterexamples go (default: traces)")
@@ -92,6 +114,8 @@ def run(args: argparse.Namespace) -> int:
     line = ProgressLine()
     with Guarded(SpecError, GraphTooLarge) as guard:
         spec = load(args.target, args.constants)
+        if args.against is not None:
+            return validate(spec, args)
         model = spec.compile()
         _require_known(model, args.properties or ())
         _require_sense(args)
@@ -105,6 +129,8 @@ def run(args: argparse.Namespace) -> int:
         finally:
             line.clear()
         _print(verdict, spec, args)
+        if args.explain:
+            _explain(spec, args)
         return EXIT[verdict.verdict]
     return guard.code
 
@@ -167,6 +193,12 @@ def _print(verdict: Verdict, spec: Checkable, args: argparse.Namespace) -> None:
         return
     traces = _saved(verdict, spec, args.trace_dir or Path("traces"), args)
     say(report.lines(verdict, Paint(sys.stdout), traces, coverage=args.coverage))
+
+
+def _explain(spec: Checkable, args: argparse.Namespace) -> None:
+    if not isinstance(spec, World):
+        raise UsageError("--explain is for worlds of controllers", "for a specification, see --coverage")
+    say(["", *explain(spec, max_states=args.max_states, threads=args.threads).lines()])
 
 
 def _saved(verdict: Verdict, spec: Checkable, folder: Path, args: argparse.Namespace) -> dict[str, Path | Written]:

@@ -1,29 +1,33 @@
-"""``attractor demo``: the main job, shown in a few seconds, on nothing but this process."""
+"""``attractor demo``: the whole promise on one operator. Run it, let the checker break its naive version, prove it."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
+import sys
 import time
-from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor.cli import demos
+from attractor.cli.terminal import Paint, say
 
 if TYPE_CHECKING:
-    from attractor.embedded import Address, EmbeddedCluster
+    from collections.abc import Awaitable, Callable
 
-TOKEN = "demo-token"  # noqa: S105  # it opens a server that lives for seconds, on loopback
-_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    from attractor.client import Client
+
+OPERATOR = "attractor.operators.configpair"
+TRACES = Path("traces")
 
 
 def register(commands: Any) -> None:
     """Add ``demo`` to the command line."""
     parser = commands.add_parser(
         "demo",
-        help="Show what Attractor does, in a few seconds",
-        description="Start a cluster in this process, define a kind, write and watch objects, and check a design.",
+        help="Run an operator, break its naive version, prove the right one",
+        description="Run the ConfigPair operator on a cluster in this process, let the checker find what is wrong with "
+        "its naive version, carry that out on the runtime, and prove the right one.",
         epilog="example:\n  attractor demo",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -33,112 +37,150 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:  # noqa: ARG001
     """Run the demonstration."""
-    asyncio.run(_demo())
-    _prove()
+    stage = _Stage()
+    say([f"A ConfigPair is two ConfigMaps that hold what its spec says. Its operator: {_source()}"])
+    asyncio.run(_run(stage))
+    _break(stage)
+    _prove(stage)
+    say(["", "next: docs/tutorial/first-proof.md tells how to get there; `attractor demo --help` lists more"])
     return 0
 
 
-def _say(step: str, text: str = "") -> None:
-    print(f"{step:<10}{text}", flush=True)
+class _Stage:
+    """Tells what happens: a word, a line, and how long it took."""
+
+    def __init__(self) -> None:
+        self.paint = Paint(sys.stdout)
+
+    def say(self, word: str, text: str, colour: str = "bold") -> None:
+        """One line."""
+        say([f"{self.paint(f'{word:<9}', colour)} {text}"])
+
+    def chapter(self, text: str) -> None:
+        """A new part."""
+        say(["", self.paint(text, "bold"), ""])
 
 
-async def _demo() -> None:
-    from attractor.cli.widget import Widget
+async def _run(stage: _Stage) -> None:
     from attractor.embedded import EmbeddedCluster
-    from attractor.httpd.authentication import ADMIN, Authenticator
+    from attractor.operators.configpair.controller import configpair
+    from attractor.operators.configpair.properties import pair
+    from attractor.runtime import Manager
 
-    started = time.perf_counter()
-    async with EmbeddedCluster(authenticator=Authenticator({TOKEN: ADMIN})) as cluster:
+    stage.chapter("1  Run it: the right controller on an API server in this process")
+    began = time.perf_counter()
+    async with EmbeddedCluster() as cluster, cluster.client() as user, cluster.client() as own:
         address = await cluster.listen()
-        _say("run", f"a Kubernetes API on {address.url}, ready in {time.perf_counter() - started:.2f} s")
-        web = _Web(address)
-        await web.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", Widget.crd())
-        _say("define", "kind Widget in group demo.attractor.dev, from one Python class")
-        await _write_and_watch(cluster, web)
+        await _install(user)
+        async with Manager(own, [configpair]).running():
+            stage.say("serve", f"a Kubernetes API on {address.url}, the operator beside it, after {_since(began)}")
+            await _shown(stage, user, "create", "the pair web with the value red", lambda: user.create(pair("red")))
+            await _shown(stage, user, "edit", "its value to blue", lambda: _edit(user, "blue"))
+            await _shown(stage, user, "delete", "web-cm1 behind the operator's back", lambda: _delete_child(user))
 
 
-async def _write_and_watch(cluster: EmbeddedCluster, web: _Web) -> None:
-    widgets = "/apis/demo.attractor.dev/v1/namespaces/default/widgets"
-    watching = asyncio.create_task(_watch(cluster, 5))
-    small = await web.send("POST", widgets, {"metadata": {"name": "small"}, "spec": {}})
-    await web.send("POST", widgets, {"metadata": {"name": "large"}, "spec": {"size": 10, "color": "blue"}})
-    _say("create", "widgets small and large")
-    refused = await web.send("PATCH", f"{widgets}/small", {"spec": {"color": "blue"}})
-    _say("refuse", refused["message"])
-    await web.send("PATCH", f"{widgets}/small", {"spec": {"size": 3, "color": "blue"}})
-    owner = {"apiVersion": "demo.attractor.dev/v1", "kind": "Widget", "name": "small", "uid": small["metadata"]["uid"]}
-    child = {"metadata": {"name": "settings", "ownerReferences": [owner]}, "data": {"size": "3"}}
-    await web.send("POST", "/api/v1/namespaces/default/configmaps", child)
-    _say("own", "configmap settings, a child of widget small")
-    print()
-    _print_table(await web.send("GET", widgets, accept=_TABLE))
-    print()
-    await web.send("DELETE", f"{widgets}/small")
-    seen = await watching
-    _say("watch", ", ".join(seen))
-    _say("collect", "widget small was deleted, and its configmap went with it")
+async def _install(user: Client) -> None:
+    from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
+    from attractor.operators.configpair.types import ConfigPair
+    from attractor.testing import eventually
+
+    await user.create(CustomResourceDefinition.from_dict(ConfigPair.crd()))
+
+    async def is_served() -> bool:
+        await user.list(ConfigPair, limit=1)
+        return True
+
+    await eventually(is_served)
 
 
-async def _watch(cluster: EmbeddedCluster, count: int) -> list[str]:
-    """The first changes of widgets and configmaps in the default namespace, as a watcher of the store sees them."""
-    seen: list[str] = []
-    async with cluster.store.watch("", after=cluster.store.revision) as batches:
-        async for batch in batches:
-            for event in batch.events:
-                _, _, rest = event.key.partition("/")
-                if rest.startswith(("widgets/default/", "configmaps/default/settings")):
-                    kind = "DELETED" if event.value is None else "MODIFIED" if event.previous else "ADDED"
-                    seen.append(f"{kind} {rest.rsplit('/', 1)[1]}")
-            if sum(item.startswith("DELETED") for item in seen) == 2 or len(seen) > 2 * count:
-                return seen
-    return seen
+async def _edit(user: Client, value: str) -> None:
+    from attractor.operators.configpair.properties import WEB
+    from attractor.operators.configpair.types import ConfigPair
+
+    await user.merge_patch(ConfigPair, WEB, {"spec": {"value": value}})
 
 
-def _prove() -> None:
+async def _delete_child(user: Client) -> None:
+    from attractor.objects.builtin.core_v1 import ConfigMap
+    from attractor.operators.configpair.controller import child_key
+    from attractor.operators.configpair.properties import WEB
+
+    await user.delete(ConfigMap, child_key(WEB, "cm1"))
+
+
+async def _shown(stage: _Stage, user: Client, word: str, text: str, act: Callable[[], Awaitable[object]]) -> None:
+    """Do something, wait until the operator has put everything right, and say what is there then."""
+    from attractor.objects.builtin.core_v1 import ConfigMap
+    from attractor.operators.configpair.properties import WEB, as_wanted_in
+    from attractor.operators.configpair.types import ConfigPair
+    from attractor.testing import eventually
+
+    stage.say(word, text)
+    began = time.perf_counter()
+    await act()
+
+    async def found() -> list[ConfigMap]:
+        pairs, maps = await user.list(ConfigPair), await user.list(ConfigMap, WEB.namespace)
+        own = [one for one in maps if one.metadata.controller]
+        return own if as_wanted_in(pairs, own) else []
+
+    maps = await eventually(found, interval_s=0.001)
+    told = ", ".join(f"{one.metadata.name}: {one.data['value']}" for one in maps)
+    stage.say("", f"-> {told}  {stage.paint(f'converged after {_since(began)}', 'dim')}", "dim")
+
+
+def _break(stage: _Stage) -> None:
     from attractor.check import check
-    from attractor.check.specs.irsa import Irsa
+    from attractor.check.story.artefact import save
+    from attractor.cli.counterexamples import story_lines
+    from attractor.operators.configpair.properties import naive_world
 
-    print()
-    good, bad = check(Irsa(workers=4)), check(Irsa(workers=1))
-    _say(
-        "prove", f"the IRSA operator's design with 4 workers {good.verdict}: {good.distinct:,} states, all of them seen"
-    )
-    steps = len(bad.assert_violated("deadlock").steps)
-    _say("", f"with 1 worker it is {bad.verdict}: deadlock after {steps} steps")
-    print("\nsee `attractor --help`; point kubectl at a server of your own with `attractor serve`")
-
-
-def _print_table(table: dict[str, Any]) -> None:
-    rows = [[column["name"].upper() for column in table["columnDefinitions"] if not column["priority"]]]
-    rows += [[str(cell) for cell in row["cells"]] for row in table["rows"]]
-    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
-    for row in rows:
-        print("   " + "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    stage.chapter("2  Break the naive one: it stops as soon as the first ConfigMap exists")
+    world = naive_world()
+    verdict = check(world)
+    (found,) = save(verdict, world, TRACES, target=f"{OPERATOR}.properties:naive_world").values()
+    stage.say("violated", f"{verdict.distinct:,} states, {verdict.seconds:.2f} s; the shortest run:", "red")
+    say(["", *story_lines(found.found, stage.paint), ""])
+    stage.say("runtime", _replayed(world, found.found.trace))
+    stage.say("diagram", f"{found.html}  {stage.paint('open it in a browser', 'dim')}")
 
 
-class _Web:
-    """A few requests over a real socket."""
+def _replayed(world: Any, trace: Any) -> str:
+    import logging
 
-    def __init__(self, address: Address) -> None:
-        self._address = address
+    from attractor.testing.replaying import replay
 
-    async def send(self, method: str, path: str, body: Any = None, *, accept: str = "application/json") -> Any:
-        """One request; the decoded answer, refusals included."""
-        reader, writer = await asyncio.open_connection(self._address.host, self._address.port)
-        data = b"" if body is None else json.dumps(body).encode()
-        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        head = [
-            f"{method} {path} HTTP/1.1",
-            f"Host: {self._address.host}",
-            f"Authorization: Bearer {TOKEN}",
-            f"Accept: {accept}",
-            f"Content-Type: {kind}",
-            f"Content-Length: {len(data)}",
-            "Connection: close",
-        ]
-        writer.write("\r\n".join([*head, "", ""]).encode() + data)
-        answer = await reader.read()
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
-        return json.loads(answer.partition(b"\r\n\r\n")[2])
+    logging.getLogger("attractor").addHandler(logging.NullHandler())
+    return str(asyncio.run(replay(world, trace)))
+
+
+def _prove(stage: _Stage) -> None:
+    from attractor.check import check
+    from attractor.check.world import Delete, Edit, Faults
+    from attractor.operators.configpair.properties import WEB, world
+    from attractor.operators.configpair.types import ConfigPair
+
+    stage.chapter("3  Prove the right one: the same code, every interleaving")
+    edit, delete = Edit(ConfigPair, WEB, spec=[{"value": "blue"}]), Delete(ConfigPair, WEB)
+    for told, judged in (
+        ("an edit and a crash at any step", world()),
+        ("a crash and a lost answer", world(users=(), faults=Faults(crash=1, lost_answer=1))),
+        ("an edit and somebody else's writes", world(users=(edit,), faults=Faults(conflict=1))),
+        ("deletion and a crash", world(users=(delete,), faults=Faults(crash=1))),
+    ):
+        verdict = check(judged).assert_holds()
+        stage.say(
+            "holds", f"with {told}: {verdict.distinct:,} states, all of them seen, {verdict.seconds:.2f} s", "green"
+        )
+    stage.say("", "two workers, caches that lag by up to 3 events of a kind", "dim")
+
+
+def _since(began: float) -> str:
+    return f"{1000 * (time.perf_counter() - began):.0f} ms"
+
+
+def _source() -> str:
+    from attractor.operators.configpair import controller
+
+    found = Path(controller.__file__)
+    return str(found.relative_to(Path.cwd()) if found.is_relative_to(Path.cwd()) else found)

@@ -56,9 +56,9 @@ def register(commands: Any) -> None:
 
 
 def _add_serve(parts: Any) -> None:
-    part = parts.add_parser("serve", help="Serve an API with the kinds and the admission of the edge operator")
-    part.add_argument("options", nargs=argparse.REMAINDER, metavar="OPTIONS", help="as of `attractor serve`")
-    part.set_defaults(run=_run_serve)
+    """As ``attractor serve``, with the kinds' admission."""
+    serve.register(parts)
+    parts.choices["serve"].set_defaults(run=_run_serve)
 
 
 def _kubeconfig(part: Any) -> None:
@@ -142,12 +142,9 @@ def _run_serve(args: argparse.Namespace) -> int:
     from attractor.embedded.fieldlog import log_to_stderr
     from attractor.operators.edge.admission import PLUGINS
 
-    parser = argparse.ArgumentParser(prog="attractor edge")
-    serve.register(parser.add_subparsers())
-    parsed = parser.parse_args(["serve", *args.options])
-    log_to_stderr(getattr(logging, parsed.log_level.upper()))
+    log_to_stderr(getattr(logging, args.log_level.upper()))
     try:
-        asyncio.run(serve.serve(serve.Settings.of(parsed), admission=PLUGINS))
+        asyncio.run(serve.serve(serve.Settings.of(args), admission=PLUGINS))
     except serve.ServeError as error:
         return _refuse(error, error.hint)
     return 0

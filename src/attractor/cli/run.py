@@ -19,10 +19,11 @@ from attractor.cli.operatormodule import HELP, ModuleError, load, need_controlle
 from attractor.runtime.running import RESYNC_S
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from attractor.cli.operatormodule import OperatorModule
     from attractor.client import Client
+    from attractor.runtime import Controller
 
 _EXAMPLES = """\
 examples:
@@ -32,6 +33,8 @@ examples:
       run one controller against a real cluster, in one namespace
   attractor run operator.py --store sqlite:cluster.db --reload
       keep the embedded cluster's state in a file, and start again whenever the code changes
+  attractor run operator.py --record run.jsonl
+      write down what the controllers see and do; `attractor check MODULE:WORLD --against run.jsonl` looks at it
 """
 INSTALL_TIMEOUT_S = 30.0
 
@@ -77,6 +80,13 @@ def register(commands: Any) -> None:
         "--resync", type=float, default=RESYNC_S, metavar="S",
         help=f"reconcile everything again after so many seconds, 0 for never (default: {RESYNC_S:g})",
     )  # fmt: skip
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="write reconciles, requests and cache events to FILE, as JSON lines, up to 64 MiB; contents of Secrets, "
+        "arguments of outside calls and credentials are left out",
+    )
     parser.add_argument("--reload", action="store_true", help="start again whenever the code changes")
     parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(default: info)"
@@ -138,7 +148,7 @@ async def _run(args: argparse.Namespace, loaded: OperatorModule) -> None:
     async with _client(args, loaded) as client, opened(loaded.externals) as externals:
         manager = Manager(
             client,
-            loaded.controllers,
+            loaded.controllers if args.record is None else _recorded(args.record, client, loaded),
             namespace=args.namespace,
             externals=externals,
             election=_election(args, loaded),
@@ -153,6 +163,18 @@ async def _run(args: argparse.Namespace, loaded: OperatorModule) -> None:
             announcing = group.create_task(_announce(manager))
             await asyncio.wait({running})
             announcing.cancel()
+
+
+def _recorded(path: Path, client: Client, loaded: OperatorModule) -> Sequence[Controller]:
+    """The controllers, recorded until the process ends; raises ``ServeError`` when the file cannot be written."""
+    from attractor.testing.recording import Recorder
+
+    try:
+        recorder = Recorder(path.open("wb"))
+    except OSError as problem:
+        raise serve.ServeError(f"{path} cannot be written: {problem.strerror}", "choose another --record") from problem
+    client.transport = recorder.listening(client.transport)
+    return [recorder.watching(one) for one in loaded.controllers]
 
 
 async def _announce(manager: Any) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
+
+import msgspec
 
 if TYPE_CHECKING:
     from attractor.objects.gvk import Key
@@ -12,8 +13,7 @@ T = TypeVar("T")
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEvent(Generic[T]):
+class WatchEvent(msgspec.Struct, Generic[T], frozen=True):
     """One change of one object; a deleted object is shown as it last was, at the version of its deletion."""
 
     type: EventType
@@ -23,8 +23,7 @@ class WatchEvent(Generic[T]):
     resource_version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bookmark:
+class Bookmark(msgspec.Struct, frozen=True, gc=False):
     """Everything up to this version has been told; ``ends_initial`` marks the end of the initial events."""
 
     resource_version: str

@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
+import msgspec
+
 from attractor.objects.gvk import GroupVersionKind, GroupVersionResource
 from attractor.objects.resource import Resource
 from attractor.objects.resource.struct import Struct
@@ -55,8 +57,7 @@ class Encoded:
 AnyKind: TypeAlias = type[Resource] | UntypedKind | MetadataOnly | Encoded
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedObject:
+class EncodedObject(msgspec.Struct, frozen=True, gc=False):
     """An object as JSON text. Two are equal when their texts are."""
 
     key: Key

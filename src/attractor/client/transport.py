@@ -7,9 +7,10 @@ them apart.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 JSON = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
-class ClientRequest:
+class ClientRequest(msgspec.Struct, frozen=True):
     """What the client asks, as HTTP has it, without credentials: those are the transport's."""
 
     method: str
@@ -45,13 +45,12 @@ class ClientRequest:
         return self.method in {"GET", "HEAD"}
 
 
-@dataclass(frozen=True, slots=True)
-class ClientResponse:
+class ClientResponse(msgspec.Struct, frozen=True):
     """What the server answered; ``headers`` are by lower-case name."""
 
     code: int
     body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class ByteStream(Protocol):

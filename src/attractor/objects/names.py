@@ -12,6 +12,7 @@ rules and the words are those of ``k8s.io/apimachinery/pkg/util/validation``.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from attractor.objects.field import FieldError
@@ -57,12 +58,17 @@ EMPTY = "must be non-empty"
 
 
 class _Pattern:
-    """A rule given by a pattern; compiled once, message built once."""
+    """A rule given by a pattern; compiled once, when it is first needed, message built once."""
 
     def __init__(self, message: str, pattern: str, *examples: str, limit: int | None = None) -> None:
-        self.fullmatch = re.compile(pattern, re.ASCII).fullmatch
+        self._pattern = pattern
         self.message = regex_error(message, pattern, *examples)
         self.limit = limit
+
+    @cached_property
+    def fullmatch(self) -> Callable[[str], re.Match[str] | None]:
+        """Whether a value is as the pattern says."""
+        return re.compile(self._pattern, re.ASCII).fullmatch
 
     def __call__(self, value: str) -> list[str]:
         errors = []

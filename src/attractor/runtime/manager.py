@@ -81,7 +81,8 @@ class Manager:
         _check(declared, self._externals)
         self.metrics = Metrics()
         self.client = client
-        client.transport = MeasuredTransport(client.transport, self.metrics)
+        host = str(getattr(client.transport, "host", ""))  # in process there is none
+        client.transport = MeasuredTransport(client.transport, self.metrics, host)
         self.cache = Cache(client, namespace=namespace, transform=transform)
         for kind, scope in (scopes or {}).items():
             self.cache.scope(kind, scope)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attractor.workqueue import WorkQueue
@@ -21,42 +22,46 @@ class MeteredQueue(WorkQueue["Key"]):
 
     def __init__(self, name: str, metrics: Metrics, limiter: Limiter | None = None) -> None:
         super().__init__(limiter)
-        self._name = name
+        self._labels = name, name
         self._metrics = metrics
         self._added_s: dict[Key, float] = {}
         """Since when a key waits."""
         self._taken_s: dict[Key, float] = {}
         """Since when a key is with a worker."""
-        metrics.queue_depth.compute(name, by=lambda: float(len(self)))
-        metrics.unfinished.compute(name, by=lambda: sum(self._now_s() - since for since in self._taken_s.values()))
+        for priority in (0, INITIAL_PRIORITY):
+            depth = partial(self.core.count, priority)
+            metrics.queue_depth.compute(*self._labels, str(priority), by=depth)
+        metrics.unfinished.compute(
+            *self._labels, by=lambda: sum(self._now_s() - since for since in self._taken_s.values())
+        )
         metrics.longest_running.compute(
-            name, by=lambda: max((self._now_s() - since for since in self._taken_s.values()), default=0.0)
+            *self._labels, by=lambda: max((self._now_s() - since for since in self._taken_s.values()), default=0.0)
         )
 
     def add(self, key: Key, *, priority: int = 0) -> None:
         """Ask for a key to run soon."""
         if not self.is_shut_down and key not in self._added_s:
             self._added_s[key] = self._now_s()
-            self._metrics.queue_adds.add(self._name)
+            self._metrics.queue_adds.add(*self._labels)
         super().add(key, priority=priority)
 
     def add_rate_limited(self, key: Key, *, priority: int = 0) -> None:
         """Ask for a key that failed to run again."""
-        self._metrics.queue_retries.add(self._name)
+        self._metrics.queue_retries.add(*self._labels)
         super().add_rate_limited(key, priority=priority)
 
     async def get_with_priority(self) -> tuple[Key, int]:
         """The next key and its priority."""
         key, priority = await super().get_with_priority()
         now = self._now_s()
-        self._metrics.queue_time.observe(self._name, value=now - self._added_s.pop(key, now))
+        self._metrics.queue_time.observe(*self._labels, value=now - self._added_s.pop(key, now))
         self._taken_s[key] = now
         return key, priority
 
     def done(self, key: Key) -> None:
         """The worker has finished with a key."""
         now = self._now_s()
-        self._metrics.work_time.observe(self._name, value=now - self._taken_s.pop(key, now))
+        self._metrics.work_time.observe(*self._labels, value=now - self._taken_s.pop(key, now))
         super().done(key)
 
     @staticmethod

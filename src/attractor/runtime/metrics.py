@@ -123,7 +123,7 @@ class Metrics:
 
     def __init__(self) -> None:
         c = ("controller",)
-        n = ("name",)
+        n = ("name", "controller")
         self.reconciles = Counter(
             "controller_runtime_reconcile_total", "Reconciles by result.", ("controller", "result")
         )
@@ -137,7 +137,7 @@ class Metrics:
         )
         self.workers = Gauge("controller_runtime_max_concurrent_reconciles", "Workers of a controller.", c)
         self.active_workers = Gauge("controller_runtime_active_workers", "Workers that reconcile now.", c)
-        self.queue_depth = Gauge("workqueue_depth", "Keys that wait.", n)
+        self.queue_depth = Gauge("workqueue_depth", "Keys that wait, by priority.", (*n, "priority"))
         self.queue_adds = Counter("workqueue_adds_total", "Keys that were added.", n)
         self.queue_retries = Counter("workqueue_retries_total", "Keys that were added again after a failure.", n)
         self.queue_time = Histogram(
@@ -149,7 +149,7 @@ class Metrics:
             "workqueue_longest_running_processor_seconds", "How long the oldest key has been with a worker.", n
         )
         self.requests = Counter("rest_client_requests_total", "Requests by answer.", ("code", "host", "method"))
-        self.leader = Gauge("leader_election_master_status", "1 while this process leads.", n)
+        self.leader = Gauge("leader_election_master_status", "1 while this process leads.", ("name",))
         self.events = Counter("attractor_events_total", "Kubernetes Events by what became of them.", ("outcome",))
 
     def __iter__(self) -> Iterator[Metric]:

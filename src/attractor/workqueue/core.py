@@ -49,6 +49,10 @@ class QueueCore(Generic[K]):
         """How many keys wait for a worker."""
         return len(self._entry)
 
+    def count(self, priority: int) -> int:
+        """How many keys wait with a priority."""
+        return sum(1 for negated, _ in self._entry.values() if -negated == priority)
+
     @property
     def processing(self) -> frozenset[K]:
         """The keys that are with a worker."""

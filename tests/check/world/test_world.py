@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from attractor import Context, Key, Owns, controller
 from attractor.check import check
 from attractor.check.world import Delete, Edit, Faults, World, eventually_stable
 from attractor.check.world.account import accounts
-from tests.check.world.pairs import KEY, Pair, both_are_right, naive, pair, pairs
+from attractor.objects.builtin.core_v1 import ConfigMap
+from tests.check.world.pairs import KEY, Pair, both_are_right, child, naive, pair, pairs
 
 if TYPE_CHECKING:
+    from attractor import Controller
     from attractor.check.world.users import User
-    from attractor.runtime import Controller
 
 EDIT = Edit(Pair, KEY, spec=[{"text": "x"}, {"text": "y"}])
 DELETE = Delete(Pair, KEY)
@@ -27,13 +29,13 @@ def world(controller: Controller, faults: Faults | None = None, users: tuple[Use
     ("faults", "users", "distinct"),
     [
         (Faults(), (), 30),
-        (Faults(crash=1), (), 82),
+        (Faults(crash=1), (), 71),
         (Faults(lost_answer=1), (), 105),
         (Faults(lost_request=1), (), 82),
         (Faults(conflict=1), (), 207),
-        (Faults(closed_watch=1), (), 144),
-        (Faults(), (EDIT,), 227),
-        (Faults(crash=1), (EDIT,), 615),
+        (Faults(closed_watch=1), (), 116),
+        (Faults(), (EDIT,), 221),
+        (Faults(crash=1), (EDIT,), 502),
     ],
 )
 def test_a_controller_that_looks_at_both_is_right_whatever_happens(
@@ -59,6 +61,36 @@ def test_a_controller_that_stops_at_the_first_child_is_right_where_nothing_goes_
 
 def test_the_garbage_collector_and_a_stale_controller_come_to_rest() -> None:
     check(world(pairs, users=(DELETE,), lag=2)).assert_holds()
+
+
+@controller(for_=Pair, owns=[Owns(ConfigMap, only_metadata=True)])
+async def together(ctx: Context, key: Key) -> None:
+    """Asks for both at once, past the cache, of which it keeps metadata only."""
+    owner = await ctx.find(Pair, key)
+    if owner is None or owner.metadata.is_deleting:
+        return
+    wanted = [child(owner, number) for number in (1, 2)]
+    found = await ctx.gather(*(ctx.find(ConfigMap, each.key) for each in wanted))
+    writes = [_write(ctx, each, stored) for each, stored in zip(wanted, found, strict=True)]
+    for outcome in await ctx.gather(*(each for each in writes if each is not None)):
+        if isinstance(outcome, Exception):
+            raise outcome
+
+
+def _write(ctx: Context, wanted: ConfigMap, stored: Any) -> Any:
+    if isinstance(stored, Exception):
+        raise stored
+    if stored is None:
+        return ctx.create(wanted)
+    if stored.data == wanted.data:
+        return None
+    stored.data = wanted.data
+    return ctx.update(stored)
+
+
+def test_what_is_asked_together_happens_in_any_order() -> None:
+    verdict = check(world(together, Faults(crash=1), (EDIT,))).assert_holds()
+    assert verdict.distinct == 1082
 
 
 def test_an_account_tells_who_did_what() -> None:

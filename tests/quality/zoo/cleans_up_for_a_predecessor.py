@@ -8,22 +8,26 @@ what carries the uid of the app that is being deleted.
 
 from attractor.check.world import Create, Delete, Look, World, always
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.runtime import Context, Controller, Key, controller
+from attractor.runtime import Context, Controller, Key, Result, controller
 from tests.quality.zoo.kinds import FINALIZER, A, App, app, child_key, configmap, set_finalizers, tell
 
 
-async def sync(ctx: Context, app: App) -> None:
-    """Hold the app, then give it its ConfigMap, which says whose it is."""
+async def sync(ctx: Context, app: App) -> Result | None:
+    """Hold the app, then give it its ConfigMap, which says whose it is, as soon as the name is free."""
     if FINALIZER not in app.metadata.finalizers:
         await set_finalizers(ctx, app, [FINALIZER])
-        return
-    if await ctx.find(ConfigMap, child_key(app.key)) is None:
+        return None
+    found = await ctx.find(ConfigMap, child_key(app.key))
+    if found is not None and found.data["app_uid"] != app.metadata.uid:
+        return Result(requeue_after_s=1)
+    if found is None:
         await ctx.create(configmap(child_key(app.key).name, app_uid=app.metadata.uid))
     await tell(ctx, app, value="ready")
+    return None
 
 
 @controller(for_=App)
-async def buggy(ctx: Context, key: Key) -> None:
+async def buggy(ctx: Context, key: Key) -> Result | None:
     app = await ctx.find(App, key)
     if app is None or not app.metadata.is_deleting:
         return None if app is None else await sync(ctx, app)
@@ -35,7 +39,7 @@ async def buggy(ctx: Context, key: Key) -> None:
 
 
 @controller(for_=App)
-async def fixed(ctx: Context, key: Key) -> None:
+async def fixed(ctx: Context, key: Key) -> Result | None:
     app = await ctx.find(App, key)
     if app is None or not app.metadata.is_deleting:
         return None if app is None else await sync(ctx, app)

@@ -31,8 +31,6 @@ class AppStatus(Struct):
     generation: int = 0
     """The generation of the spec that this status is about."""
     count: int = 0
-    names: list[str] = []  # noqa: RUF012 - each object gets its own
-    at: str = ""
 
 
 class App(Resource, group="zoo.attractor.dev", version="v1"):

@@ -7,8 +7,9 @@ crossplane/crossplane-runtime#277. The fixed one asks for a volume by a name of 
 
 from typing import Protocol
 
-from attractor.runtime import Context, Key, controller
-from tests.quality.zoo.kinds import App, tell
+from attractor.check.world import Faults, Look, World, always
+from attractor.runtime import Context, Controller, Key, controller
+from tests.quality.zoo.kinds import App, app, tell
 
 
 class Volumes(Protocol):
@@ -33,3 +34,28 @@ async def fixed(ctx: Context, key: Key) -> None:
     app = await ctx.find(App, key)
     if app is not None and app.status.count == 0:
         await tell(ctx, app, count=await ctx.external(Volumes).ensure(app.metadata.uid))
+
+
+class VolumesModel:
+    """The volumes by number; those that were asked for by name have one."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def create(self) -> int:
+        self.names.append("")
+        return len(self.names)
+
+    def ensure(self, name: str) -> int:
+        if name not in self.names:
+            self.names.append(name)
+        return self.names.index(name) + 1
+
+
+def one_volume_is_enough(look: Look) -> bool:
+    return len(look.external(Volumes).names) <= 1
+
+
+def world(declared: Controller = buggy) -> World:
+    claims = [always(one_volume_is_enough)]
+    return World([declared], [app()], faults=Faults(crash=1), properties=claims, externals={Volumes: VolumesModel()})

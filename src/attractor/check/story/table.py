@@ -47,13 +47,14 @@ class _Layout:
         self._number = len(str(len(story)))
         who = max((len(lane.title) for lane in story.lanes), default=0)
         self._who = min(who, MAX_WHO, width // 3)
+        self._width = width
         self._what = width - self._number - self._who - 6
 
     def head(self) -> Iterator[str]:
         story = self._story
-        yield f"{self._paint(story.claim, 'bold')} of {story.world}"
-        if story.says:
-            yield from textwrap.wrap(story.says, self._number + self._who + self._what + 6)
+        for line in textwrap.wrap(f"{story.claim} of {story.world}", self._width):
+            yield self._paint(line, "bold")
+        yield from textwrap.wrap(story.says, self._width)
         yield ""
         yield self._paint(f"  {'#':>{self._number}}  {'who':<{self._who}}  what", "dim")
 
@@ -91,7 +92,8 @@ class _Layout:
 
     def tail(self) -> Iterator[str]:
         if self._story.ending:
-            yield self._paint(f"↻ {self._story.ending}", "yellow")
+            for line in textwrap.wrap(f"↻ {self._story.ending}", self._width, subsequent_indent="  "):
+                yield self._paint(line, "yellow")
 
 
 def is_object(slot: str) -> bool:

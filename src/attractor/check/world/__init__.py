@@ -14,8 +14,25 @@ value.
 from attractor.check.world.conformance import conformance
 from attractor.check.world.externals import NoAnswer, happens
 from attractor.check.world.faults import Faults
+from attractor.check.world.library import (
+    at_most_one_worker,
+    finalizer_after_clean_up,
+    no_duplicates,
+    no_orphans,
+    no_write_after_deletion,
+    status_not_ahead,
+    unchanged_by,
+)
 from attractor.check.world.looking import Look
-from attractor.check.world.properties import Claim, always, eventually_stable, goes_quiet, sometimes
+from attractor.check.world.properties import (
+    Claim,
+    StepClaim,
+    always,
+    always_step,
+    eventually_stable,
+    goes_quiet,
+    sometimes,
+)
 from attractor.check.world.users import Create, Delete, Edit
 from attractor.check.world.world import World
 
@@ -27,11 +44,20 @@ __all__ = [
     "Faults",
     "Look",
     "NoAnswer",
+    "StepClaim",
     "World",
     "always",
+    "always_step",
+    "at_most_one_worker",
     "conformance",
     "eventually_stable",
+    "finalizer_after_clean_up",
     "goes_quiet",
     "happens",
+    "no_duplicates",
+    "no_orphans",
+    "no_write_after_deletion",
     "sometimes",
+    "status_not_ahead",
+    "unchanged_by",
 ]

@@ -9,7 +9,7 @@ from attractor.check.world.acting import client, spend
 from attractor.check.world.host import Captured, at_once
 from attractor.check.world.looking import prefix
 from attractor.check.world.notes import Requested
-from attractor.check.world.worker import WRITES
+from attractor.check.world.worker import is_write
 from attractor.objects.errors import ApiError
 from attractor.runtime import effects
 
@@ -92,13 +92,10 @@ def _add_losses(universe: Universe, worker: Worker, cells: dict[str, Cell]) -> N
 
 def _losing(worker: Worker, key: Key, trouble: Any) -> Callable[[], None]:
     def lose() -> None:
-        suspended, _ = worker.pending(key)
-        if not isinstance(suspended.effect, WRITES):
-            raise Disabled
         transport = worker.host.transport
         transport.trouble = trouble
         try:
-            worker.go_on(key)
+            worker.go_on(key, is_write)
         finally:
             transport.trouble = None
 
@@ -120,13 +117,11 @@ def _dying(universe: Universe, worker: Worker, key: Key) -> Callable[[], None]:
     """The host dies just after it has sent what the reconcile of a key wants to write."""
 
     def die() -> None:
-        suspended, _ = worker.pending(key)
-        if not isinstance(suspended.effect, WRITES):
-            raise Disabled
+        _, effect = worker.asked(key, is_write)
         transport = worker.host.transport
         transport.trouble = "captured"
         try:
-            worker.answer(key, suspended.effect)
+            worker.answer(key, effect)
         except Captured:
             transport.trouble = None
         _keep_late(universe, worker)
@@ -137,10 +132,7 @@ def _dying(universe: Universe, worker: Worker, key: Key) -> Callable[[], None]:
 
 def _repeating(universe: Universe, worker: Worker, key: Key) -> Callable[[], None]:
     def repeat() -> None:
-        suspended, _ = worker.pending(key)
-        if not isinstance(suspended.effect, WRITES):
-            raise Disabled
-        worker.go_on(key)
+        worker.go_on(key, is_write)
         _keep_late(universe, worker)
 
     return repeat
@@ -158,14 +150,13 @@ def _reading_older(universe: Universe, worker: Worker, key: Key) -> Callable[[],
     """A read of the server is answered from an older state of the kind."""
 
     def read() -> None:
-        effect = worker.pending(key)[0].effect
-        if not isinstance(effect, effects.Get | effects.List) or worker.is_cached(effect):
-            raise Disabled
+        _, effect = worker.asked(key, worker.reads_server)
+        assert isinstance(effect, effects.Get | effects.List)
         where = prefix(cast("type[Resource]", effect.kind))
         log = universe.storage.log(where).get()
         by = universe.stage.view.choose(range(1, len(log) + 1))
         with universe.storage.older(where, by):
-            worker.go_on(key)
+            worker.go_on(key, lambda each: each is effect)
 
     return read
 
@@ -222,13 +213,12 @@ def _losing_lead(leaders: Cell, host: Host) -> Callable[[], None]:
 
 def _failing(universe: Universe, worker: Worker, key: Key, trouble: str) -> Callable[[], None]:
     def fail() -> None:
-        suspended, _ = worker.pending(key)
-        if not isinstance(suspended.effect, effects.Call):
-            raise Disabled
-        external = universe.external(suspended.effect.protocol)
+        _, effect = worker.asked(key, lambda each: isinstance(each, effects.Call))
+        assert isinstance(effect, effects.Call)
+        external = universe.external(effect.protocol)
         external.trouble = trouble
         try:
-            worker.go_on(key)
+            worker.go_on(key, lambda each: each is effect)
         finally:
             external.trouble = None
 

@@ -14,10 +14,11 @@ from attractor.apiserver.watch import Watch
 from attractor.cache import Cache
 from attractor.check.errors import Disabled, SpecError
 from attractor.check.world.notes import Requested
-from attractor.check.world.viewing import WatchSlots, WorldInformer
+from attractor.check.world.viewing import Lag, WatchSlots, WorldInformer
 from attractor.check.world.worker import Worker
 from attractor.client import Client
 from attractor.client.errors import AnswerLost, ServerUnreachable
+from attractor.client.kinds import MetadataOnly
 from attractor.client.retry import NO_RETRY
 from attractor.objects.resource import Scheme
 
@@ -103,16 +104,17 @@ class Host:
         *,
         keys: Mapping[str, tuple[Key, ...]],
         workers: int,
-        lag: int,
+        lag: Lag,
         own_writes: bool,
         externals: Mapping[type, object],
         joins_local_steps: bool,
+        merges_reconciles: bool,
     ) -> None:
         self.name = name
         self._stage, self._server = stage, server
         self.kinds: tuple[type[Resource], ...] = tuple(dict.fromkeys(kind for one in controllers for kind in one.kinds))
         self._lag = lag
-        self.joins_local_steps = joins_local_steps
+        self.joins_local_steps, self.merges_reconciles = joins_local_steps, merges_reconciles
         self.leaders: Cell | None = None
         """Where there is an election: the hosts that think they lead, the one that does last."""
         self.unsynced: Cell = stage.slot("unsynced", name, frozenset(kind.gvk.kind for kind in self.kinds))
@@ -131,7 +133,9 @@ class Host:
         assert isinstance(found, WorldInformer)
         return found
 
-    def _slots(self, kind: type[Resource]) -> tuple[WatchSlots, Cell, Watch, str]:
+    def _slots(self, kind: Any) -> tuple[WatchSlots, Cell, Watch, str]:
+        if isinstance(kind, MetadataOnly):
+            kind = kind.of
         info = kind.resource_info
         served = find_kind(self._server.transaction(), info.group, info.version, info.resource)
         assert served is not None, f"{kind.gvk} is not served"
@@ -174,7 +178,7 @@ class Host:
         """Read a whole kind from a server that lags behind; the events since then come afterwards."""
         informer, storage = self.informers[kind], self._server.storage
         log = storage.log(informer.prefix).get()
-        by = self._stage.view.choose(range(1, min(len(log), self._lag) + 1))
+        by = self._stage.view.choose(range(1, min(len(log), self._lag.events) + 1))
         with storage.older(informer.prefix, by):
             self.list(kind)
         for event in storage.events_since(informer.prefix, by):

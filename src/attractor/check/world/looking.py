@@ -2,30 +2,64 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor.apiserver.response import with_version
+from attractor.check.model import AFTER
 from attractor.check.world.storage import root_of
 from attractor.client.codec import typed_codec
 from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from contextlib import AbstractContextManager
+
+    from attractor.check.world.stage import View
     from attractor.check.world.universe import Universe
     from attractor.store.contract import Entry
 
 R = TypeVar("R", bound=Resource)
 
 
+class After:
+    """A view of the state after a step, for those who judge steps."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def read(self, ref: int) -> Any:
+        """The value behind a reference, after the step."""
+        return self._view.read(ref | AFTER)
+
+    def write(self, ref: int, value: Any) -> None:
+        """Nothing can be written."""
+        self._view.write(ref | AFTER, value)
+
+    def copy(self, ref: int, source: int) -> None:
+        """Nothing can be written."""
+        self._view.copy(ref | AFTER, source)
+
+    def choose(self, options: Iterable[Any]) -> Any:
+        """One of the options."""
+        return self._view.choose(options)
+
+
 class Look:
     """The world at one moment."""
 
-    def __init__(self, universe: Universe) -> None:
-        self._universe = universe
+    def __init__(self, universe: Universe, view: View | None = None) -> None:
+        """``view`` is the moment; without one the universe is a thing of its own moment, such as a running store."""
+        self._universe, self._view = universe, view
+
+    def _looking(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._view is None else self._universe.stage.on(self._view)
 
     def find(self, kind: type[R], key: Key | tuple[str, str]) -> R | None:
         """The stored object, or None."""
-        entry = self._universe.storage.entry(store_key(kind, Key(*key)))
+        with self._looking():
+            entry = self._universe.storage.entry(store_key(kind, Key(*key)))
         return None if entry is None else _decoded(kind, entry)
 
     def get(self, kind: type[R], key: Key | tuple[str, str]) -> R:
@@ -38,18 +72,38 @@ class Look:
     def versions(self) -> tuple[tuple[str, int], ...]:
         """Every stored object by key, with the version of its content."""
         storage = self._universe.storage
-        found = [storage.entry(key) for root in self._universe.roots for key in storage.keys(root)]
+        with self._looking():
+            found = [storage.entry(key) for root in self._universe.roots for key in storage.keys(root)]
         return tuple((entry.key, entry.revision) for entry in found if entry is not None)
 
     def list(self, kind: type[R], namespace: str = "") -> list[R]:
         """The stored objects of a kind, in order of their keys."""
         storage = self._universe.storage
-        found = [storage.entry(key) for key in storage.keys(prefix(kind, namespace))]
+        with self._looking():
+            found = [storage.entry(key) for key in storage.keys(prefix(kind, namespace))]
         return [_decoded(kind, entry) for entry in found if entry is not None]
 
     def external(self, protocol: Any) -> Any:
         """The model of an outside system, in its state at this moment."""
-        return self._universe.external(protocol).state.get().value
+        with self._looking():
+            return self._universe.external(protocol).state.get().value
+
+    def budget(self, label: str) -> int:
+        """How often a user may still act, by the user's label."""
+        with self._looking():
+            left: int = self._universe.stage.slot("user", label).get()
+        return left
+
+    def workers(self) -> dict[tuple[str, Key], int]:
+        """For each controller and key: on how many hosts it is being reconciled."""
+        found: dict[tuple[str, Key], int] = {}
+        with self._looking():
+            for host in self._universe.hosts:
+                for worker in host.workers:
+                    for key in worker.keys:
+                        place = worker.declared.name, key
+                        found[place] = found.get(place, 0) + (worker.running(key).get() is not None)
+        return found
 
 
 def prefix(kind: type[Resource], namespace: str = "") -> str:

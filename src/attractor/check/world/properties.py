@@ -1,7 +1,9 @@
 """What may be claimed of a world. Each claim is a function of a ``Look`` and a word.
 
     eventually_stable(lambda world: pair_is_right(world))      once users and faults stop, it is reached and kept
-    always(no_duplicates)    sometimes(both_exist)
+    always(no_duplicates)    sometimes(both_exist)    always_step(lambda before, after: ...)
+
+``library`` has ready-made ones.
 
 Every world also claims ``goes quiet``: once users and faults stop, a time comes after which no stored object changes.
 """
@@ -12,11 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from attractor.check.world.looking import Look
 
 Predicate: TypeAlias = "Callable[[Look], bool]"
+StepPredicate: TypeAlias = "Callable[[Look, Look], bool]"
 Word = Literal["eventually_always", "always", "sometimes", "always_eventually", "eventually", "settles"]
 
 
@@ -27,6 +30,20 @@ class Claim:
     name: str
     word: Word
     predicates: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True)
+class StepClaim:
+    """A named claim about every single step: the world before it and after it; some actions may be left out."""
+
+    name: str
+    holds: StepPredicate
+    except_for: frozenset[str] = frozenset()
+
+
+def always_step(holds: StepPredicate, *, name: str = "", except_for: Iterable[str] = ()) -> StepClaim:
+    """True of every step between reachable states; ``except_for`` names actions that are not judged."""
+    return StepClaim(name or _named(holds), holds, frozenset(except_for))
 
 
 def eventually_stable(desired: Predicate, *, name: str = "eventually stable") -> Claim:
@@ -69,6 +86,6 @@ def _parity(bit: int) -> Predicate:
     return parity
 
 
-def _named(function: Predicate) -> str:
+def _named(function: Callable[..., bool]) -> str:
     name = getattr(function, "__name__", "property")
     return "property" if name == "<lambda>" else name.replace("_", " ")

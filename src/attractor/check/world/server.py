@@ -68,7 +68,7 @@ class WorldSource:
         number: int = cell.get()
         cell.set((number + 1) % NAMES)
         if number + 1 == NAMES:
-            self._stage.bounds[f"generated names: the same {NAMES} come again"] = None
+            self._stage.bounds[f"{NAMES} generated names, which then come again"] = None
         return f"{number:05d}"
 
     def draw(self, below: int) -> int:

@@ -5,7 +5,7 @@ the production verbs read exactly the slots that they need. A commit writes slot
 
 - A stored object's revision is the number of its content among all contents ever stored under its key: equal content,
   equal version. So states repeat when they are the same.
-- Its uid tells the key and the incarnation: how often the name was taken, counted up to ``INCARNATIONS`` and round.
+- Its uid tells the key and the incarnation: how often the name was taken, counted up to ``incarnations`` and round.
 - ``managedFields`` are dropped unless somebody applies; ``generation`` is counted up to ``GENERATIONS`` and round.
 
 Kinds that never change in a world (namespaces, definitions, whatever the server looks up on its own) are *fixed*: they
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from attractor.check.world.stage import Cell, Stage
     from attractor.objects.jsontypes import JsonObject
 
-INCARNATIONS = 4
+INCARNATIONS = 3
+"""How many incarnations of a name are told apart, unless the world says otherwise."""
 GENERATIONS = 8
 FRESH_UID = "00000000-0000-4000-8000-000000000000"
 """The uid that the server gives a new object before the store knows its name."""
@@ -79,6 +80,7 @@ class Storage:
         """The roots of the kinds that live in slots; None while the fixed ones are being written."""
         self.on_event: list[Callable[[Event], None]] = []
         self.keeps_managers = False
+        self.incarnations = INCARNATIONS
         self.history = 0
         """How many changes of each kind are kept, for servers that answer from an older state."""
         self._older: dict[str, Stored] = {}
@@ -174,9 +176,9 @@ class Storage:
         before: Stored = cell.get()
         incarnation = before.incarnation
         if before.value is None:
-            incarnation = incarnation % INCARNATIONS + 1
+            incarnation = incarnation % self.incarnations + 1
             if incarnation <= before.incarnation:
-                self._stage.bounds[f"uids: a name is told apart from its last {INCARNATIONS} incarnations only"] = None
+                self._stage.bounds[f"{self.incarnations} incarnations of a name are told apart, by uid"] = None
             self.names(root).set(self.names(root).get() | {key})
         value = self.canonical(value, uid_of(key, incarnation))
         if value == before.value:
@@ -230,7 +232,7 @@ class Storage:
             metadata.pop("managedFields", None)
         if metadata.get("generation", 0) > GENERATIONS:
             metadata["generation"] = 1
-            self._stage.bounds[f"generations: counted up to {GENERATIONS}, then from 1 again"] = None
+            self._stage.bounds[f"generations are counted up to {GENERATIONS}, then from 1 again"] = None
         return orjson.dumps(obj)
 
 

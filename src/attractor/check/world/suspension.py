@@ -131,9 +131,11 @@ class Suspended:
 class Suspensions:
     """The suspended coroutines of one function, each known once."""
 
-    def __init__(self, guarded: Callable[[], Hashable] | None = None) -> None:
+    def __init__(self, guarded: Callable[[], Hashable] | None = None, *, merges: bool = True) -> None:
+        """``guarded`` tells what the code may not change; without ``merges`` only equal histories are the same."""
         self._known: dict[Hashable, Suspended] = {}
         self._guarded = guarded
+        self._merges = merges
         self._pristine = guarded() if guarded else None
         self.resumed = 0
         """How often user code was executed: begun or gone on."""
@@ -153,18 +155,20 @@ class Suspensions:
         run.go_on(answer)
         return run
 
-    def suspend(self, run: Run, key: Key, make: Callable[[], Coroutine[Any, Any, Any]]) -> Suspended:
-        """The value that stands for a coroutine that waits."""
+    def suspend(
+        self, run: Run, key: Key, make: Callable[[], Coroutine[Any, Any, Any]], origin: Hashable = None
+    ) -> Suspended:
+        """The value that stands for a coroutine that waits; ``origin`` tells apart what began differently."""
         if len(run.history) > MAX_EFFECTS:
             raise CheckedCodeError(
                 f"{own_line(run.coroutine)}: one reconcile of {key} has asked for {MAX_EFFECTS} things and does "
                 "not end; return a Result(requeue_after_s=...) instead of waiting in a loop"
             )
-        identity = self._identity(run, key)
+        identity = self._identity(run, key, origin)
         known = self._known.get(identity)
         if known is None:
             again = Run(make, tuple(run.history))
-            if again.is_done or self._identity(again, key) != identity:
+            if again.is_done or self._identity(again, key, origin) != identity:
                 raise _differs(run.coroutine, "went another way")
             known = self._known[identity] = Suspended(run, key, make, identity)
             known.live = again
@@ -182,13 +186,14 @@ class Suspensions:
                 "reconcile goes through `ctx.remember` (it is lost at a crash) or into the object's status"
             )
 
-    @staticmethod
-    def _identity(run: Run, key: Key) -> Hashable:
+    def _identity(self, run: Run, key: Key, origin: Hashable) -> Hashable:
+        if not self._merges:
+            return (key, origin, "history", tuple(_frozen_answer(answer) for answer in run.history))
         try:
             memo: dict[int, int] = {}
-            return (key, frame_of(run.coroutine, memo), freeze(run.effect, memo))
+            return (key, origin, frame_of(run.coroutine, memo), freeze(run.effect, memo))
         except Unfreezable:
-            return (key, "history", tuple(_frozen_answer(answer) for answer in run.history))
+            return (key, origin, "history", tuple(_frozen_answer(answer) for answer in run.history))
 
 
 def _frozen_answer(answer: Answer) -> Hashable:

@@ -63,7 +63,7 @@ class Lanes:
         """The lane that a step belongs to."""
         if "controller" in arguments:
             name = f"{arguments['host']}/{arguments['controller']}"
-            if action in {"timer", "background"}:
+            if action in {"timer", "background", "resync"}:
                 return f"{action} {arguments['host']}"
             return self.worker(name, arguments["key"])
         if action == "outside":

@@ -16,18 +16,19 @@ from attractor.check.properties import Case, Property
 from attractor.check.world import acting, failing
 from attractor.check.world.externals import WorldExternal
 from attractor.check.world.host import Host
-from attractor.check.world.looking import Look, root
+from attractor.check.world.looking import After, Look, root
 from attractor.check.world.notes import Operated
+from attractor.check.world.properties import Claim, StepClaim
 from attractor.check.world.server import ApiServer
 from attractor.check.world.stage import Sketch, Stage
 from attractor.check.world.storage import Storage
+from attractor.check.world.viewing import Lag
 from attractor.runtime.manifests import crds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor.check.world.parts import Parts
-    from attractor.check.world.properties import Claim
     from attractor.check.world.world import World
     from attractor.objects.resource import Resource
 
@@ -41,6 +42,7 @@ class Universe:
         self.stage = Stage(self.model)
         self.stage.bounds = self.model.within
         self.storage = Storage(self.stage)
+        self.storage.incarnations = world.incarnations
         self.storage.keeps_managers = parts.keeps_managers
         self.storage.history = world.lag if world.faults.stale_list or world.faults.stale_read else 0
         self.server = ApiServer(self.stage, self.storage, world.clock)
@@ -49,7 +51,6 @@ class Universe:
             protocol: WorldExternal(self.stage, protocol, model, world.external_failure)
             for protocol, model in world.externals.items()
         }
-        self.look = Look(self)
         self.on_step: Callable[[], None] | None = None
         """Called at the end of each run of a step, while a trace is being told."""
         initial = Sketch(self.model)
@@ -66,10 +67,11 @@ class Universe:
                     self.stage,
                     keys=keys,
                     workers=world.workers,
-                    lag=world.lag,
+                    lag=Lag(world.lag, world.closes_lagging_watches),
                     own_writes=world.own_writes,
                     externals=self.externals,
                     joins_local_steps=world.joins_local_steps,
+                    merges_reconciles=world.merges_reconciles,
                 )
                 for name in world.hosts
             ]
@@ -78,9 +80,10 @@ class Universe:
         """How many objects were changed so far, in whatever step: steps compare it before and after."""
         self.storage.on_event += [self._changed, *(host.hear for host in self.hosts)]
         self.model.add_initial(initial.values)
+        further = "; a watch further behind is closed, and the kind listed again"
         self.model.within[
-            f"caches lag by at most {world.lag} undelivered events of a kind; a watch further behind is closed, and "
-            "the kind is listed again"
+            f"caches lag by at most {world.lag} undelivered events of a kind"
+            + (further if world.closes_lagging_watches else "")
         ] = None
         self._add_hosts()
         if world.garbage_collection:
@@ -91,7 +94,10 @@ class Universe:
         acting.add_users(self, world.users)
         failing.add_faults(self, world.faults)
         for claim in world.claims:
-            self._claim(claim)
+            if isinstance(claim, StepClaim):
+                self._claim_steps(claim)
+            else:
+                self._claim(claim)
         self.model.is_composed = True
 
     def _changed(self, _event: Any) -> None:
@@ -125,12 +131,16 @@ class Universe:
         return index
 
     def _add_hosts(self) -> None:
+        world_resyncs = self.world.resync
         for host in self.hosts:
             for kind in host.kinds:
                 at = (("host", host.name), ("kind", kind.gvk.kind))
                 self.add("list", at, lambda host=host, kind=kind: host.list(kind), fair=True)  # type: ignore[misc]
                 self.add("deliver", at, lambda host=host, kind=kind: host.deliver(kind), fair=True)  # type: ignore[misc]
             for worker in host.workers:
+                if world_resyncs:
+                    of = (("host", host.name), ("controller", worker.declared.name))
+                    self.add("resync", of, worker.resync, fair=False)
                 for place in worker.background.places:
                     whose = (("host", host.name), ("controller", worker.declared.name), ("place", place))
                     step = lambda worker=worker, place=place: worker.background.go_on(place)  # noqa: E731
@@ -157,13 +167,20 @@ class Universe:
         target = f"{op.resource} {op.namespace}/{op.name}"
         self.stage.note(Operated("garbage collector", op.verb, target, response.code))
 
+    def _claim_steps(self, claim: StepClaim) -> None:
+        def holds(view: Any, *_: Any) -> bool:
+            return bool(claim.holds(Look(self, view), Look(self, After(view))))
+
+        (index,) = self.model.add_predicates(claim.name, holds)
+        judged = {action.index: index for action in self.model.actions if action.name not in claim.except_for}
+        self.model.properties.append(Property(claim.name, "always_step", (Case((), (index,), steps=judged),)))
+
     def _claim(self, claim: Claim) -> None:
         cases = []
         for predicate in claim.predicates:
 
             def holds(view: Any, *_: Any, predicate: Any = predicate) -> bool:
-                with self.stage.on(view):
-                    return bool(predicate(self.look))
+                return bool(predicate(Look(self, view)))
 
             (index,) = self.model.add_predicates(claim.name, holds)
             cases.append(Case((), (index,)))

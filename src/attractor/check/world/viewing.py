@@ -7,6 +7,9 @@ and equal situations are equal states. The objects themselves carry versions by 
 
 A watch is one of: not listed yet (None), watching with so many undelivered events (a number), or fallen so far behind
 that it was closed and must list again (the set of keys that changed meanwhile).
+
+A step that would make a watch lag further than the world allows waits until something was delivered. Delivery is fair,
+so it can go on; only in a world that never goes quiet could such a step wait for ever.
 """
 
 from __future__ import annotations
@@ -20,11 +23,12 @@ from attractor.cache.core import ViewCore, Wrote
 from attractor.cache.index import Indexer
 from attractor.cache.informer import Informer
 from attractor.cache.reflector import Watching
+from attractor.check.errors import Disabled
 from attractor.check.model import Domain
 from attractor.check.world.notes import Closed, Delivered
 from attractor.client.codec import encoded
 from attractor.client.events import WatchEvent
-from attractor.client.kinds import EncodedObject
+from attractor.client.kinds import EncodedObject, MetadataOnly
 from attractor.objects.gvk import Key
 
 if TYPE_CHECKING:
@@ -34,6 +38,16 @@ if TYPE_CHECKING:
     from attractor.cache.core import Floor
     from attractor.check.world.stage import Cell, Stage
     from attractor.store.contract import Event
+
+
+class Lag(NamedTuple):
+    """How far a watch may fall behind, and what becomes of a step that would exceed it.
+
+    It waits until something was delivered; or (``closes``) it happens, and the watch is closed and must list again.
+    """
+
+    events: int
+    closes: bool = False
 
 
 class Told(NamedTuple):
@@ -61,14 +75,15 @@ class Cached(NamedTuple):
 class WatchSlots:
     """The slots of one kind's cache on one host."""
 
-    def __init__(self, stage: Stage, host: str, kind: str, lag: int) -> None:
+    def __init__(self, stage: Stage, host: str, kind: str, lag: Lag) -> None:
         name = f"{host}/{kind}"
-        self.lag = lag
+        self.lag = lag.events
+        self._closes = lag.closes
         self._stage, self._name = stage, name
         self.watch: Cell = stage.slot("watch", name)
         events = Domain("undelivered")
         self.events: list[Cell] = [
-            stage.slot("undelivered", f"{name}/{place}", domain=events) for place in range(1, lag + 1)
+            stage.slot("undelivered", f"{name}/{place}", domain=events) for place in range(1, lag.events + 1)
         ]
         self.names: Cell = stage.slot("cached names", name, frozenset())
         self.floors: Cell = stage.slot("own writes", name, frozenset())
@@ -88,6 +103,8 @@ class WatchSlots:
             return
         if isinstance(state, frozenset):
             self.watch.set(state | {told.key})
+        elif state == self.lag and not self._closes:
+            raise Disabled
         elif state == self.lag:
             self.watch.set(frozenset({told.key, *(cell.get().key for cell in self.events)}))
             self._clear_events()
@@ -261,14 +278,21 @@ class WorldInformer(Informer[Any]):
     def prepared(self, obj: EncodedObject) -> EncodedObject:
         """An object at its position in the FIFO."""
         place = 1 if self._is_delivering else self.slots.position(obj.key)
-        return EncodedObject(obj.key, obj.uid, str(place), obj.json)
+        return EncodedObject(obj.key, obj.uid, str(place), self._told(obj.json))
+
+    def _told(self, data: bytes) -> bytes:
+        """An object's text as one and the same, whether it came by list, watch or answer; metadata if that is all."""
+        if isinstance(self.kind, MetadataOnly):
+            return orjson.dumps({"metadata": orjson.loads(data)["metadata"]})
+        head = self._translator.kind.head
+        return data if data.startswith(head) else head + data[1:]
 
     def hear(self, event: Event) -> None:
         """The store changed: the watch has something to deliver."""
         told = self._translator.translate(event)
         if told is not None:
             obj = encoded(told.object)
-            self.slots.tell(Told(told.type, obj.key, obj.uid, obj.json))
+            self.slots.tell(Told(told.type, obj.key, obj.uid, self._told(obj.json)))
 
     def deliver(self) -> Told | None:
         """Deliver the next event to the view and to the handlers; None when there is none."""

@@ -10,13 +10,13 @@ notice the request, and an answer that is lost or that a crash overtakes is a st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.check.errors import Disabled, SpecError
 from attractor.check.world.guarding import guarded_state
 from attractor.check.world.notes import Ended, Performed, Recorded, Started
 from attractor.check.world.queueing import WorldQueue
-from attractor.check.world.remembering import loaded, saved
+from attractor.check.world.remembering import Kept, loaded, saved
 from attractor.check.world.stage import Sketch
 from attractor.check.world.suspension import Answer, Run, Suspended, Suspensions, context
 from attractor.check.world.working import Background
@@ -36,13 +36,29 @@ if TYPE_CHECKING:
     from attractor.runtime.controller import Controller
     from attractor.runtime.effects import Effect
 
+    Wanted = Callable[[Effect[Any]], bool]
+
 MEMORY = (effects.Recall, effects.Remember, effects.Forget, effects.Defer)
 LOCAL = (*MEMORY, effects.Now, effects.Emit, effects.Schedule, effects.Start)
 """Effects that nobody else can notice, or order against anything: they happen with the step before them.
 
 Where somebody can (background work that shares the memory, a clock that moves), they are steps of their own.
 """
+NOTHING = effects.Gather(())
 WRITES = (effects.Create, effects.Update, effects.Patch, effects.Delete)
+
+
+def is_write(effect: Effect[Any]) -> bool:
+    """Whether an effect writes to the server."""
+    return isinstance(effect, WRITES)
+
+
+class Pending(NamedTuple):
+    """A reconcile under way: what it waits for, the priority of its key, and the answers to part of a ``Gather``."""
+
+    suspended: Suspended
+    priority: int = 0
+    answers: tuple[Kept | None, ...] = ()
 
 
 class Worker:
@@ -64,13 +80,16 @@ class Worker:
         self.queue = WorldQueue(stage, self.name, declared.name, keys)
         self.memory: Cell = stage.slot("memory", self.name, ())
         self.background = Background(stage, self)
-        self.suspensions = Suspensions(lambda: guarded_state(declared))
+        self.suspensions = Suspensions(lambda: guarded_state(declared), merges=host.merges_reconciles)
         with stage.on(Sketch(stage.model)):
             self.views = Views(declared, host.cache)
             running = RunningController(declared, Metrics(), workers=workers)
             running.queue = self.queue  # type: ignore[assignment]  # handlers only add keys
+            self._handlers = []
             for kind, informer in self.views.informers.items():
-                informer.add_handler(running.handler(kind, self.views.keys_by_index(declared.for_.kind)))
+                handler = running.handler(kind, self.views.keys_by_index(declared.for_.kind))
+                informer.add_handler(handler)
+                self._handlers.append((informer, handler))
         self._performer = Performer(
             declared.name,
             client=host.client,
@@ -87,16 +106,31 @@ class Worker:
         """The slot of the reconcile of a key: None, or what it waits for and the priority of its key."""
         return self._stage.slot("reconcile", f"{self.name}/{key}")
 
-    def pending(self, key: Key) -> tuple[Suspended, int]:
+    def pending(self, key: Key) -> Pending:
         """The reconcile that is under way for a key; there is no step when there is none."""
-        found: tuple[Suspended, int] | None = self.running(key).get()
+        found: Pending | None = self.running(key).get()
         if found is None:
             raise Disabled
         return found
 
-    def is_cached(self, effect: effects.Get[Any] | effects.List[Any]) -> bool:
-        """Whether the cache answers a read."""
-        return effect.is_cached and self.views.follows(effect.kind)
+    def asked(self, key: Key, only: Wanted | None = None) -> tuple[int, Effect[Any]]:
+        """What the reconcile of a key waits for: an effect, or one of those that it asked for together.
+
+        With ``only`` there is no step unless such an effect is among them.
+        """
+        pending = self.pending(key)
+        effect = pending.suspended.effect
+        inner = effect.effects if isinstance(effect, effects.Gather) else (effect,)
+        open_ = [at for at in range(len(inner)) if not (pending.answers and pending.answers[at] is not None)]
+        fitting = [at for at in open_ if only is None or only(inner[at])]
+        at = fitting[0] if len(fitting) == 1 else self._stage.view.choose(fitting)
+        return at, inner[at]
+
+    def reads_server(self, effect: Effect[Any]) -> bool:
+        """Whether an effect is a read that the cache does not answer."""
+        if not isinstance(effect, effects.Get | effects.List):
+            return False
+        return not (effect.is_cached and self.views.follows(effect.kind))
 
     # Steps.
 
@@ -108,11 +142,26 @@ class Worker:
         self._stage.note(Started(self.name, key))
         self._settle(key, self.suspensions.begin(self._maker(key)), priority)
 
-    def go_on(self, key: Key) -> None:
+    def go_on(self, key: Key, only: Wanted | None = None) -> None:
         """Perform what the reconcile of a key waits for, and let it go on."""
-        suspended, priority = self.pending(key)
-        answer = self.answer(key, suspended.effect)
-        self._settle(key, self.suspensions.resume(suspended, answer), priority)
+        pending = self.pending(key)
+        at, effect = self.asked(key, only)
+        answer = self.answer(key, effect)
+        if isinstance(pending.suspended.effect, effects.Gather):
+            answers = list(pending.answers or (None,) * len(pending.suspended.effect.effects))
+            answers[at] = Kept(answer.value if answer.error is None else answer.error)
+            if None in answers:
+                self.running(key).set(pending._replace(answers=tuple(answers)))
+                return
+            answer = Answer(tuple(each.value for each in answers if each is not None))
+        self._settle(key, self.suspensions.resume(pending.suspended, answer), pending.priority)
+
+    def resync(self) -> None:
+        """Everything is reconciled again, although nothing changed."""
+        if self.host.unsynced.get():
+            raise Disabled
+        for informer, handler in self._handlers:
+            informer.tell(handler)
 
     def forget(self) -> None:
         """The process is gone."""
@@ -131,7 +180,7 @@ class Worker:
         """Let a reconcile run up to the next effect that others could notice, or to its end."""
         self.run_local(key, run)
         if not run.is_done:
-            self.running(key).set((self.suspensions.suspend(run, key, self._maker(key)), priority))
+            self.running(key).set(Pending(self.suspensions.suspend(run, key, self._maker(key)), priority))
             return
         follows = after_error(run.error) if run.error is not None else after_result(run.result)
         self._stage.note(Ended(self.name, key, run.error, follows))
@@ -140,12 +189,14 @@ class Worker:
 
     def run_local(self, key: Key, run: Run) -> None:
         """Answer what nobody else can notice, for as long as nothing else is asked."""
-        while not run.is_done and isinstance(run.effect, LOCAL) and self._is_unnoticed(run.effect):
+        while not run.is_done and self._is_unnoticed(run.effect):
             run.go_on(self.answer(key, run.effect))
         self.suspensions.check_guarded(f"controller {self.declared.name!r}")
 
     def _is_unnoticed(self, effect: Effect[Any]) -> bool:
-        if not self.host.joins_local_steps:
+        if effect == NOTHING:
+            return True
+        if not isinstance(effect, LOCAL) or not self.host.joins_local_steps:
             return False
         if isinstance(effect, effects.Now):
             return self.host.clock_stands
@@ -155,6 +206,8 @@ class Worker:
         """Perform an effect; a failure is an answer too."""
         from attractor.check.world.host import at_once
 
+        if effect == NOTHING:
+            return Answer(())
         if isinstance(effect, effects.Start):
             self.background.start(effect)
         is_memory = isinstance(effect, MEMORY)

@@ -20,6 +20,7 @@ from attractor.check.world.faults import Faults
 from attractor.check.world.parts import Parts
 from attractor.check.world.properties import goes_quiet
 from attractor.check.world.server import EPOCH
+from attractor.check.world.storage import INCARNATIONS
 from attractor.check.world.universe import Universe
 from attractor.check.world.users import Create, Delete, Edit
 from attractor.objects.gvk import Key
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from attractor.check.errors import Grown
     from attractor.check.model import Model
-    from attractor.check.world.properties import Claim
+    from attractor.check.world.properties import Claim, StepClaim
     from attractor.check.world.users import User
     from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller
@@ -45,30 +46,40 @@ class World:
         objects: Sequence[Resource] = (),
         users: Sequence[User] = (),
         faults: Faults | None = None,
-        properties: Sequence[Claim] = (),
+        properties: Sequence[Claim | StepClaim] = (),
         externals: Mapping[Any, object] | None = None,
         *,
         name: str = "",
         workers: int = 2,
         lag: int = 3,
+        closes_lagging_watches: bool = False,
+        incarnations: int = INCARNATIONS,
         hosts: Sequence[str] = ("host1",),
         election: bool = False,
         own_writes: bool = True,
         garbage_collection: bool = True,
         quiet: bool = True,
+        resync: bool = False,
         kinds: Sequence[type[Resource]] = (),
         clock: Sequence[datetime] = (EPOCH,),
         external_failure: Callable[[], Exception] = NoAnswer,
         joins_local_steps: bool = True,
+        merges_reconciles: bool = True,
     ) -> None:
         """``workers`` per controller; ``lag``: undelivered events per kind; ``own_writes`` switches D6 off to show why.
+
+        With ``closes_lagging_watches`` a watch that would lag further is closed; otherwise writes wait for it.
+        ``incarnations``: how many objects of one name, one after the other, are told apart by uid.
 
         ``quiet`` adds the claim that the world goes quiet; ``kinds`` names kinds that nothing else here mentions;
         without ``election`` every host acts at once, with it the first one leads. ``clock`` is the instants that the
         time goes through (it stands still at one); ``externals`` are models of
         outside systems by protocol class, and ``external_failure`` what a call raises that gets no answer.
-        ``joins_local_steps=False`` makes a step of everything that a reconcile asks for, to compare.
+        ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is never owed.
+        To compare: ``joins_local_steps=False`` makes a step of everything that a reconcile asks for, and
+        ``merges_reconciles=False`` tells reconciles apart by all that they were ever answered.
         """
+        self._given = {name: value for name, value in locals().items() if name != "self"}
         if not controllers:
             raise SpecError("a world needs a controller, as in World(controllers=[pairs])")
         if workers < 1 or lag < 1:
@@ -77,7 +88,8 @@ class World:
         self.objects = tuple(objects)
         self.users = tuple(users)
         self.faults = faults or Faults()
-        self.workers, self.lag = workers, lag
+        self.workers, self.lag, self.incarnations = workers, lag, incarnations
+        self.closes_lagging_watches = closes_lagging_watches
         self.hosts, self.election = tuple(hosts), election
         if self.faults.leader_change and (not election or len(self.hosts) < 2):
             raise SpecError(
@@ -86,7 +98,8 @@ class World:
         self.externals = dict(externals or {})
         self.external_failure = external_failure
         self.clock = tuple(clock)
-        self.joins_local_steps = joins_local_steps
+        self.joins_local_steps, self.resync = joins_local_steps, resync
+        self.merges_reconciles = merges_reconciles
         self._check_externals()
         self.own_writes, self.garbage_collection = own_writes, garbage_collection
         self.name = name or "world of " + ", ".join(one.name for one in self.controllers)
@@ -96,6 +109,10 @@ class World:
 
     def __repr__(self) -> str:
         return self.name
+
+    def but(self, **changes: Any) -> World:
+        """The same world, except for some of its arguments."""
+        return World(**{**self._given, **changes})
 
     def _check_externals(self) -> None:
         for one in self.controllers:

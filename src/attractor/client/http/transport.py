@@ -45,6 +45,8 @@ class HttpTransport:
         self._prefix = parts.path.rstrip("/")
         if self._proxy is not None and not self._is_tls:
             self._prefix = f"http://{parts.netloc}{self._prefix}"
+        self.host = parts.netloc
+        """The server's host and port, as metrics name it."""
         self._fixed_headers = self._headers(parts.netloc)
         self._pool: Pool | None = None
         self._pool_certificate: ClientCertificate | None = None

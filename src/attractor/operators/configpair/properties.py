@@ -1,15 +1,17 @@
 """What a ConfigPair promises, and the world in which the checker judges it.
 
-``world()`` is the right controller's, ``world(naive)`` the naive one's. Both have two workers, caches that lag, a user
+``world()`` is the right controller's, ``naive_world()`` the naive one's. Both have two workers, caches that lag, a user
 who edits the spec, and a process that may crash at any step.
 """
+
+from collections.abc import Sequence
 
 from attractor.check.world import Edit, Faults, Look, World, eventually_stable
 from attractor.check.world.users import User
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.configpair.controller import CHILDREN, child_key, configpair
+from attractor.operators.configpair.controller import CHILDREN, child_key, configpair, naive
 from attractor.operators.configpair.types import ConfigPair, ConfigPairSpec
 from attractor.runtime import Controller
 
@@ -22,13 +24,16 @@ def pair(value: str = "red") -> ConfigPair:
     return ConfigPair(metadata=meta, spec=ConfigPairSpec(value=value))
 
 
+def as_wanted_in(pairs: Sequence[ConfigPair], maps: Sequence[ConfigMap]) -> bool:
+    """Every pair has its two ConfigMaps and says so; there is no ConfigMap besides."""
+    wanted = {child_key(one.key, child): {"value": one.spec.value} for one in pairs for child in CHILDREN}
+    told = all(one.status.written == one.spec.value for one in pairs)
+    return told and {one.key: one.data for one in maps} == wanted
+
+
 def as_wanted(look: Look) -> bool:
     """Every pair has its two ConfigMaps and says so; there is no ConfigMap besides."""
-    pairs = look.list(ConfigPair)
-    wanted = {child_key(one.key, child): {"value": one.spec.value} for one in pairs for child in CHILDREN}
-    return {one.key: one.data for one in look.list(ConfigMap)} == wanted and all(
-        one.status.written == one.spec.value for one in pairs
-    )
+    return as_wanted_in(look.list(ConfigPair), look.list(ConfigMap))
 
 
 def world(
@@ -47,3 +52,8 @@ def world(
         properties=[eventually_stable(as_wanted)],
         workers=workers,
     )
+
+
+def naive_world() -> World:
+    """The same with the naive controller, to see it fail."""
+    return world(naive)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from attractor.objects.gvk import Key
     from attractor.objects.resource import Resource
     from attractor.operators.dbcluster.types import Cluster, Component
+    from attractor.plan import Transformer
 
 KINDS: tuple[type[Resource], ...] = (
     Secret,
@@ -78,24 +79,24 @@ def as_wanted(snapshot: Snapshot, key: Key) -> Secret:
 
 def build(inputs: Inputs) -> Plan:
     """The plan, without the status. Raises ``Refused`` when the Cluster asks for what cannot be."""
+    return Plan.build(ObjectGraph(inputs.cluster), Chain(transformers(inputs)))
+
+
+def transformers(inputs: Inputs) -> list[Transformer]:
+    """The rules of the operator, in the order in which they are applied."""
     cluster, snapshot, _ = inputs
-    return Plan.build(
-        ObjectGraph(cluster),
-        Chain(
-            [
-                Validate(lambda: validation.problems(cluster)),
-                Render(inputs),
-                Own(naming.labels(cluster)),
-                Freeze(),
-                Compare(snapshot),
-                Adopt(),
-                Roll(cluster),
-                GrowClaims(inputs),
-                RemoveOrphans(snapshot, keep=lambda obj: is_kept(cluster, obj), after=is_needed_until),
-                SecretsFirst(),
-            ]
-        ),
-    )
+    return [
+        Validate(lambda: validation.problems(cluster)),
+        Render(inputs),
+        Own(naming.labels(cluster)),
+        Freeze(),
+        Compare(snapshot),
+        Adopt(),
+        Roll(cluster),
+        GrowClaims(inputs),
+        RemoveOrphans(snapshot, keep=lambda obj: is_kept(cluster, obj), after=is_needed_until),
+        SecretsFirst(),
+    ]
 
 
 @dataclass(frozen=True)

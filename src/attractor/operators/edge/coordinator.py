@@ -23,6 +23,7 @@ from attractor.runtime import Context, Result
 from attractor.runtime.toolkit.finalizers import add_finalizer, remove_finalizer
 
 if TYPE_CHECKING:
+    from attractor.objects.resource import Resource
     from attractor.operators.edge.types import Instance, InstanceStatus
 
 T = TrackedState
@@ -37,12 +38,20 @@ class Failed:
     operation: int
 
 
+async def _merge(ctx: Context, obj: Resource, changed: Resource, subresource: str = "") -> None:
+    """Write what changed, if the object is still the one that was read; one that is gone needs nothing more."""
+    try:
+        await ctx.merge(obj, changed, subresource=subresource)
+    except NotFound:
+        return
+
+
 async def _hold(ctx: Context, obj: Instance) -> bool:
     """Put the finalizer on an object that has none; True when that was all to do now."""
     held = obj.deep_copy()
     if obj.metadata.is_deleting or not add_finalizer(held, FINALIZER):
         return False
-    await ctx.merge(obj, held)
+    await _merge(ctx, obj, held)
     return True
 
 
@@ -50,14 +59,14 @@ async def _release(ctx: Context, obj: Instance) -> None:
     """Let a deleted object go."""
     free = obj.deep_copy()
     if remove_finalizer(free, FINALIZER):
-        await ctx.merge(obj, free)
+        await _merge(ctx, obj, free)
 
 
 async def _write(ctx: Context, obj: Instance, status: InstanceStatus) -> None:
     changed = obj.deep_copy()
     changed.status = status
     if changed != obj:
-        await ctx.merge(obj, changed, subresource="status")
+        await _merge(ctx, obj, changed, subresource="status")
 
 
 async def _say(ctx: Context, obj: Instance, message: str) -> None:
@@ -160,7 +169,7 @@ async def _forget_missing(ctx: Context, cluster: ClusterInst, names: list[str]) 
     left.apps = {name: operation for name, operation in left.apps.items() if name not in missing}
     if not left.apps:
         left.reserved_by = ""
-    await ctx.merge(cluster, changed, subresource="status")
+    await _merge(ctx, cluster, changed, subresource="status")
     return True
 
 
@@ -200,7 +209,7 @@ async def _claim(ctx: Context, cluster: ClusterInst, app: AppInst, operation: in
     status.apps = {**status.apps, app.metadata.name: operation}
     if cluster.spec.reservable:
         status.reserved_by = app.spec.tenant
-    await ctx.merge(cluster, changed, subresource="status")
+    await _merge(ctx, cluster, changed, subresource="status")
 
 
 async def _give_back(ctx: Context, app: AppInst, cluster: ClusterInst | None) -> bool:
@@ -225,5 +234,5 @@ async def _give_back(ctx: Context, app: AppInst, cluster: ClusterInst | None) ->
         left.apps[name] = 0
     if not left.apps:
         left.reserved_by = ""
-    await ctx.merge(cluster, changed, subresource="status")
+    await _merge(ctx, cluster, changed, subresource="status")
     return not is_there

@@ -11,7 +11,7 @@ from attractor.operators.irsa.policies import Policies
 from attractor.operators.irsa.roles import Roles
 from attractor.operators.irsa.types import IamRoleServiceAccount, Policy, Role
 from attractor.runtime import For, Permission, Watches, controller
-from attractor.runtime.predicates import generation_changed
+from attractor.runtime.predicates import Predicate, generation_changed
 from attractor.workqueue.limits import Backoff
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from attractor.objects.resource import Resource
     from attractor.operators.irsa.settings import Settings
     from attractor.runtime import Controller
+    from attractor.runtime.predicates import Change
 
 WORKERS = 10
 TIMEOUT_S = 120.0
@@ -33,7 +34,11 @@ def controllers(settings: Settings) -> tuple[Controller, Controller, Controller]
         Irsas(settings),
         name="irsas",
         for_=For(IamRoleServiceAccount, when=generation_changed),
-        watches=[Watches(kind, to_keys=same_key) for kind in children],
+        watches=[
+            Watches(Policy, to_keys=same_key, when=generation_changed | _status_changed),
+            Watches(Role, to_keys=same_key, when=generation_changed | _status_changed),
+            Watches(ServiceAccount, to_keys=same_key),
+        ],
         permissions=[Permission(kind, ("create", "update", "patch", "delete")) for kind in children],
         workers=WORKERS,
     )
@@ -50,7 +55,7 @@ def controllers(settings: Settings) -> tuple[Controller, Controller, Controller]
         Roles(settings),
         name="roles",
         for_=For(Role, when=generation_changed),
-        watches=[Watches(Policy, to_keys=same_key)],
+        watches=[Watches(Policy, to_keys=same_key, when=_policy_came_or_goes)],
         externals=[Iam],
         workers=WORKERS,
         timeout_s=TIMEOUT_S,
@@ -62,6 +67,20 @@ def controllers(settings: Settings) -> tuple[Controller, Controller, Controller]
 def same_key(obj: Resource) -> list[Key]:
     """A resource and its children share namespace and name."""
     return [obj.key]
+
+
+def _has_other_status(change: Change) -> bool:
+    return change.old is None or change.new is None or change.old.status != change.new.status
+
+
+def _comes_or_goes(change: Change) -> bool:
+    """What a Role asks of its Policy: whether it is on AWS, and whether it is to go."""
+    states = [obj and (bool(obj.status.arn), obj.metadata.is_deleting) for obj in (change.old, change.new)]
+    return states[0] != states[1]
+
+
+_status_changed = Predicate(_has_other_status, "status changed")
+_policy_came_or_goes = Predicate(_comes_or_goes, "policy came or goes")
 
 
 def _backoff() -> Backoff:

@@ -22,6 +22,7 @@ from attractor.operators.irsa.types import (
 )
 from attractor.operators.irsa.writes import STALE, hold, is_held, release, report
 from attractor.runtime import Result
+from attractor.runtime.toolkit.finalizers import add_finalizer, finalizer_name
 from attractor.runtime.toolkit.owners import is_controlled_by, set_controller
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from attractor.runtime import Context
 
 P = TypeVar("P", Policy, Role)
+
+RECHECK = Result(requeue_after_s=5.0)
+"""While something must go first. The watch tells when it is gone, unless it came and went while the watch was down."""
 
 
 class Irsas:
@@ -49,14 +53,18 @@ class Irsas:
             return None
         try:
             if irsa.metadata.is_deleting:
-                if is_held(irsa) and await self._is_cleaned_up(ctx, irsa):
-                    await release(ctx, irsa)
-                return None
+                return await self._delete(ctx, irsa) if is_held(irsa) else None
             irsa = await hold(ctx, irsa)
             status = await self._sync(ctx, irsa)
             await report(ctx, irsa, status)
         except STALE:
             return Result(requeue=True)
+        return RECHECK if status.condition == "pending" else None
+
+    async def _delete(self, ctx: Context, irsa: IamRoleServiceAccount) -> Result | None:
+        if not await self._is_cleaned_up(ctx, irsa):
+            return RECHECK
+        await release(ctx, irsa)
         return None
 
     async def _sync(self, ctx: Context, irsa: IamRoleServiceAccount) -> IrsaStatus:
@@ -71,6 +79,8 @@ class Irsas:
         for part in (policy, role):
             if not is_controlled_by(part, irsa):
                 return _in_the_way(irsa, part)
+            if part.metadata.is_deleting:
+                return _status(irsa, "pending", f"waits until the deleted {part.kind} is gone")
         if not (is_complete(policy) and is_complete(role)):
             return _unfinished(irsa, policy, role)
         await self._account(ctx, irsa, account, role.status.arn)
@@ -83,6 +93,7 @@ class Irsas:
         known = await ctx.find(type(wanted), irsa.key)
         if known is None:
             set_controller(irsa, wanted)
+            add_finalizer(wanted, finalizer_name(type(wanted)))  # from the start, which saves its controller a write
             created: P = await ctx.create(wanted)
             return created
         if not is_controlled_by(known, irsa) or known.spec == wanted.spec:
@@ -150,7 +161,7 @@ def _unfinished(irsa: IamRoleServiceAccount, policy: Policy, role: Role) -> Irsa
     parts = (policy, role)
     for word, condition in _TROUBLES:
         for part in parts:
-            if part.status.condition == word and not part.metadata.is_deleting:
+            if part.status.condition == word:
                 return _status(irsa, condition, f"{part.kind}: {part.status.reason}")
     waiting = " and ".join(part.kind for part in parts if not is_complete(part))
     return _status(irsa, "progressing", f"waits for {waiting}")

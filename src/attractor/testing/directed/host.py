@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from attractor.check.world.telling import as_json
 from attractor.client import Client
 from attractor.runtime.manager import Manager
 from attractor.testing.directed.gates import Departed, Gate, Worker, Workers
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Answered(NamedTuple):
-    """An effect, and what it was answered: a value, or an error."""
+    """An effect, and what it was answered: a value, as JSON before anybody changed it, or an error."""
 
     effect: Effect[Any]
     value: Any
@@ -78,7 +79,7 @@ class Host:
             await self.effects.wait(worker, effect)
 
     def _told(self, effect: Effect[Any], value: Any, error: BaseException | None) -> None:
-        self.answers.append(Answered(effect, value, error))
+        self.answers.append(Answered(effect, as_json(value), error))
 
     def queue(self, controller: str) -> GatedQueue:
         """The queue of a controller; raises ``Departed`` when there is no such controller."""
@@ -116,6 +117,10 @@ class Host:
         if worker is None or worker in self.begins.waiting or key not in self.queue(controller).core.processing:
             raise Departed(f"{controller} on {self.name} does not reconcile {key}")
         return worker
+
+    def is_waiting(self, worker: Worker) -> bool:
+        """Whether a worker waits for its turn at some gate."""
+        return any(worker in gate for gate in (self.begins.waiting, self.effects.waiting, self.requests.waiting))
 
     def busy(self) -> list[tuple[str, Key]]:
         """The controllers and keys whose reconciles are under way."""

@@ -26,6 +26,7 @@ from attractor.testing.virtualtime import START, VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
     from types import TracebackType
     from typing import Self
 
@@ -62,8 +63,14 @@ class DirectedRuntime:
         kinds: Sequence[type[Resource]] = (),
         uids: Sequence[str] = (),
         namespaces: Sequence[str] = (),
+        clock: Sequence[datetime] = (START,),
+        local: tuple[type, ...] = LOCAL,
     ) -> None:
-        """``kinds`` are installed beside those that controllers and objects name; ``uids`` are the objects'."""
+        """``kinds`` are installed beside those that controllers and objects name; ``uids`` are the objects'.
+
+        Time goes through the instants of ``clock``. Effects of ``local`` types are performed with what comes before.
+        """
+        self._local = local
         self._uids = tuple(uids)
         self._namespaces = tuple(namespaces)
         self._kinds = tuple(kinds)
@@ -73,7 +80,7 @@ class DirectedRuntime:
         self._workers = workers
         self._own_writes = own_writes
         self.clock = VirtualTime()
-        self.source = DirectedSource()
+        self.source = DirectedSource(clock)
         self.cluster = EmbeddedCluster(controllers=(), source=self.source)
         self._stack = AsyncExitStack()
         self._group = asyncio.TaskGroup()
@@ -140,7 +147,7 @@ class DirectedRuntime:
             self.cluster.transport(),
             self._controllers,
             group=self._group,
-            now=lambda: START,
+            now=self.source.instant,
             externals=self._externals,
             workers=self._workers,
             own_writes=self._own_writes,
@@ -238,12 +245,12 @@ class DirectedRuntime:
         at.transport.performed.clear()
         at.effects.open(worker, None)
         await self.quiet()
-        while worker in at.requests.waiting:
-            at.requests.open(worker, outcome)
-            await self.quiet()
-        await self._until(
-            lambda: worker in at.effects.waiting or worker in at.begins.waiting, f"{worker} on {host} was to go on"
-        )
+        while worker not in at.effects.waiting and worker not in at.begins.waiting:
+            if worker in at.requests.waiting:
+                at.requests.open(worker, outcome)
+                await self.quiet()
+            else:
+                await self._until(lambda: at.is_waiting(worker), f"{worker} on {host} was to go on")
         await self._settle(at, worker)
         return tuple(at.transport.performed)
 
@@ -255,6 +262,20 @@ class DirectedRuntime:
         await self._until(lambda: worker in at.requests.waiting, f"{worker} on {host} was to send a request")
         return at.requests.waiting[worker]
 
+    async def resync(self, host: str, controller: str) -> None:
+        """All objects of a controller are reconciled again, although nothing changed."""
+        at = self.host(host)
+        at.queue(controller)
+        for running in at.manager.controllers:
+            if running.declared.name == controller:
+                running.resync_nowait()
+        await self.quiet()
+
+    async def tick(self) -> None:
+        """Time goes on to the next instant; raises ``Departed`` when there is none."""
+        if not self.source.tick():
+            raise Departed("there is no later instant")
+
     async def fire(self, host: str, controller: str, key: Key) -> None:
         """The delay of a key is over."""
         self.host(host).queue(controller).fire(key)
@@ -264,7 +285,7 @@ class DirectedRuntime:
         """Let a reconcile have what nobody else can notice, and its end."""
         while worker in at.effects.waiting:
             effect = at.effects.waiting[worker]
-            if effect is not None and not isinstance(effect, LOCAL):
+            if effect is not None and not isinstance(effect, self._local):
                 return
             at.effects.open(worker, None)
             await self.quiet()

@@ -89,7 +89,8 @@ class GatedTransport:
         if outcome == "answer lost":
             raise AnswerLost("the connection broke")
         if outcome == "repeated":
-            await self._inner.send(request)
+            response = await self._inner.send(request)
+            self.performed.append(Performed(request, response))
         return response
 
     async def open(self, request: ClientRequest) -> ByteStream:

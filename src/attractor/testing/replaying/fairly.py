@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attractor.testing.replaying.ending import unfinished
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from attractor.testing.directed import DirectedRuntime, Host
 
@@ -17,22 +17,27 @@ STEPS = 200
 """So many effects of one reconcile are taken in a round."""
 
 
-async def run_on(runtime: DirectedRuntime, observe: Callable[[], Awaitable[bool]], *, enough: int = 4) -> bool:
-    """Run until all is at rest or ``observe`` was true after ``enough`` rounds in a row; answers what it said last."""
+async def run_on(
+    runtime: DirectedRuntime, acting: Sequence[str], observe: Callable[[], Awaitable[bool]], *, enough: int = 4
+) -> bool:
+    """Run until all is at rest or ``observe`` was true after ``enough`` rounds in a row; answers what it
+    says in the end."""
     in_a_row = 0
     for _ in range(ROUNDS):
         for host in tuple(runtime.hosts):
-            await _round(runtime, host)
+            await _round(runtime, host, begins=host in acting)
         for op in await runtime.garbage():
             await runtime.cluster.server.perform(op)
             await runtime.quiet()
         in_a_row = in_a_row + 1 if await observe() else 0
-        if in_a_row >= enough or not await unfinished(runtime):
-            return in_a_row > 0
+        if in_a_row >= enough:
+            return True
+        if not await unfinished(runtime, acting):
+            return await observe()
     return False
 
 
-async def _round(runtime: DirectedRuntime, name: str) -> None:
+async def _round(runtime: DirectedRuntime, name: str, *, begins: bool) -> None:
     """Caches catch up, reconciles run to their end, keys are taken, timers fire."""
     host = runtime.host(name)
     await runtime.list_all(name)
@@ -43,7 +48,7 @@ async def _round(runtime: DirectedRuntime, name: str) -> None:
         for key in tuple(queue.timers):
             await runtime.fire(name, controller, key)
         await _finish(runtime, host, controller)
-        while len(queue) and not host.lists.waiting:
+        while begins and len(queue) and not host.lists.waiting:
             await runtime.begin(name, controller)
             await _finish(runtime, host, controller)
 

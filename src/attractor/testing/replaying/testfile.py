@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import json
 import keyword
 import os
-import pprint
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attractor.check.story.table import lines
 from attractor.check.tracefiles import file_name
@@ -38,25 +38,34 @@ def test_file(found: Counterexample, world: World, *, folder: Path) -> str:
         f"{imports}\n\n"
         "TURNS = (\n" + "".join(f"    {each},\n" for each in turns) + ")\n\n\n"
         f"def test_{name}() -> None:\n"
-        f"    withstand({made}, {found.trace.claim!r}, TURNS, loop={found.trace.loop})\n"
+        f"    withstand({made}, {_literal(found.trace.claim)}, TURNS, loop={found.trace.loop})\n"
     )
 
 
 def _turn(turn: Turn) -> str:
     """A turn as Python writes it, without what the test does not need."""
-    given = {name: value for name, value in turn.arguments.items() if name != "chosen"}
-    parts = [repr(turn.action), repr(given)]
+    is_choice = turn.action == "late request"
+    given = {name: value for name, value in turn.arguments.items() if name != "chosen" or is_choice}
+    parts = [_literal(turn.action), _literal(given)]
     if turn.request is not None:
-        parts.append(f"request={turn.request!r}")
+        parts.append(f"request={_literal(dict(turn.request))}")
     if turn.collects:
-        parts.append(f"collects={turn.collects!r}")
+        parts.append(f"collects={_literal(turn.collects)}")
     if turn.closes:
-        parts.append(f"closes={turn.closes!r}")
+        parts.append(f"closes=({', '.join(map(_literal, turn.closes))},)")
     text = f"Turn({', '.join(parts)})"
-    if len(text) <= WIDTH or turn.request is None:
+    if len(text) <= WIDTH:
         return text
-    request = pprint.pformat(dict(turn.request), width=WIDTH, sort_dicts=False).replace("\n", "\n        ")
-    return f"Turn(\n        {parts[0]},\n        {parts[1]},\n        request={request},\n    )"
+    return "Turn(\n" + "".join(f"        {part},\n" for part in parts) + "    )"
+
+
+def _literal(value: Any) -> str:
+    """A JSON value as Python writes it, in double quotes."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_literal(name)}: {_literal(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_literal, value)) + "]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 def _world(found: Counterexample, folder: Path) -> tuple[str, str]:
@@ -69,7 +78,7 @@ def _world(found: Counterexample, folder: Path) -> tuple[str, str]:
             "from pathlib import Path\n\n"
             "from attractor.testing.replaying import Turn, withstand\n"
             "from attractor.testing.replaying.testfile import load_world\n\n"
-            f"WORLD = load_world(Path(__file__).parent / {path!r}, {attribute!r})"
+            f"WORLD = load_world(Path(__file__).parent / {_literal(path)}, {_literal(attribute)})"
         )
         return imports, "WORLD"
     if not attribute.isidentifier() or keyword.iskeyword(attribute):

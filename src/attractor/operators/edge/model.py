@@ -1,0 +1,111 @@
+"""Pure models of the outside systems, for the checker: a platform, and the agents beside this one.
+
+Each method is one step. The platform can be told to fail once (``breaks``), and to lose something that was there
+(``loses``); the launcher can fail to bring up the next agent (``cannot_start``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.check.world import happens
+from attractor.objects.gvk import Key
+from attractor.operators.edge.driver import Drained, DriverError, Found, LaunchError, Ref
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Settings = tuple[tuple[str, str], ...]
+
+
+class DriverModel:
+    """A platform: what is there, whether work may begin, and whether the next piece of it fails."""
+
+    def __init__(self) -> None:
+        self.there: dict[Ref, Found] = {}
+        self.is_drained = False
+        self.is_broken = False
+
+    def _begin(self) -> None:
+        if self.is_drained:
+            raise Drained("the agent is being replaced")
+        if self.is_broken:
+            self.is_broken = False
+            raise DriverError("broken")
+
+    def find(self, ref: Ref) -> Found | None:
+        """What is there."""
+        return self.there.get(ref)
+
+    def apply(self, ref: Ref, generation: int, settings: Settings) -> Found:
+        """Put something there, unless it fails."""
+        self._begin()
+        found = self.there[ref] = Found(generation, settings)
+        return found
+
+    def remove(self, ref: Ref) -> None:
+        """Take something away, unless it fails."""
+        self._begin()
+        self.there.pop(ref, None)
+
+    def drain(self) -> bool:
+        """Begin nothing more; a step is whole, so nothing is in progress."""
+        self.is_drained = True
+        return True
+
+    def resume(self) -> None:
+        """Begin again."""
+        self.is_drained = False
+
+
+class FragileDriver(DriverModel):
+    """A platform that fails once."""
+
+    @happens(times=1)
+    def breaks(self) -> None:
+        """The next piece of work will fail."""
+        self.is_broken = True
+
+
+class LossyDriver(DriverModel):
+    """A platform that loses once what was there, and tells of it."""
+
+    @happens(times=1)
+    def loses(self) -> Iterable[Key]:
+        """Something dies."""
+        for ref in sorted(self.there):
+            del self.there[ref]
+            return [Key(ref.namespace, ref.name)]
+        return []
+
+
+class LauncherModel:
+    """The agents of one machine: the one of version 1 runs at first."""
+
+    def __init__(self) -> None:
+        self.running: frozenset[str] = frozenset({"1"})
+        self.left: frozenset[str] = frozenset()
+        self.is_broken = False
+
+    def start(self, version: str) -> None:
+        """Start an agent, unless it fails."""
+        if self.is_broken:
+            raise LaunchError("broken")
+        self.running |= {version}
+
+    def end(self, version: str) -> None:
+        """End an agent."""
+        self.running -= {version}
+
+    def leave(self, why: str) -> None:
+        """An agent that is not wanted goes."""
+        self.left |= {why}
+
+
+class FragileLauncher(LauncherModel):
+    """A machine on which the next agent may not start."""
+
+    @happens(times=1)
+    def breaks(self) -> None:
+        """No agent will start any more."""
+        self.is_broken = True

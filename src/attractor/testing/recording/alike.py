@@ -1,0 +1,52 @@
+"""Whether what was recorded and what a world does are the same, as far as they can be.
+
+Not compared: uids, versions and times (each has its own), managed fields, what was redacted, texts of refusals. A field
+that is empty is as good as one that is not there.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from attractor.check.world.storage import GENERATIONS
+from attractor.testing.recording.redaction import HIDDEN
+
+_OWN = ("uid", "resourceVersion", "managedFields", "creationTimestamp", "deletionTimestamp", "selfLink")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+
+
+def alike(recorded: Any, world: Any) -> bool:
+    """Whether two JSON values say the same."""
+    if HIDDEN in (recorded, world):
+        return True
+    if isinstance(recorded, dict) and isinstance(world, dict):
+        return _alike_objects(recorded, world)
+    if isinstance(recorded, list) and isinstance(world, list):
+        return len(recorded) == len(world) and all(map(alike, recorded, world))
+    if isinstance(recorded, str) and isinstance(world, str) and _TIME.fullmatch(recorded):
+        return bool(_TIME.fullmatch(world))
+    return bool(recorded == world)
+
+
+def _alike_objects(recorded: dict[str, Any], world: dict[str, Any]) -> bool:
+    if recorded.get("kind") == world.get("kind") == "Status":
+        return (recorded.get("code"), recorded.get("reason")) == (world.get("code"), world.get("reason"))
+    for name in {*recorded, *world}:
+        one, other = recorded.get(name), world.get(name)
+        if name in _OWN:
+            if name == "deletionTimestamp" and bool(one) != bool(other):
+                return False
+            continue
+        if name == "generation" and isinstance(one, int) and one > GENERATIONS:
+            continue
+        if not one and not other and (one is None or other is None):
+            continue
+        if not alike(one, other):
+            return False
+    return True
+
+
+def without_kind(obj: Any) -> Any:
+    """An object without the names that items of a list do not have."""
+    return {name: each for name, each in obj.items() if name not in {"kind", "apiVersion"}} if obj else obj

@@ -1,0 +1,136 @@
+"""Stories: what people and programs are shown of a run."""
+
+import copy
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from attractor.check import check
+from attractor.check.story import BadStory, Story
+from attractor.check.story.diagram import page
+from attractor.check.story.diagram.layout import Layout
+from attractor.check.story.differing import difference
+from attractor.check.story.table import lines
+from attractor.check.story.telling import story_of
+from attractor.check.world import Faults, World, eventually_stable
+from tests.check.story.tale import tale
+from tests.check.world.pairs import both_are_right, naive, pair
+
+
+def test_a_story_survives_json() -> None:
+    assert Story.from_json(tale().to_json()) == tale()
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"format": "something"}, "not the story of a run"),
+        ({"version": 99}, "version 99, and only version 1 can be read"),
+        ({"steps": [{"lane": "user"}]}, "damaged"),
+        ({"lanes": []}, "step 1 names the unknown lane 'user'"),
+        ({"loop": 99}, "its loop begins at step 99 of 11"),
+        ({"lanes": [{"id": "x", "kind": "ghost", "title": "x"}]}, "unknown kind 'ghost'"),
+    ],
+)
+def test_a_story_that_cannot_be_read_says_why(change: dict[str, Any], problem: str) -> None:
+    with pytest.raises(BadStory, match=problem):
+        Story.from_json({**copy.deepcopy(tale().to_json()), **change})
+
+
+def test_the_table_tells_who_did_what_and_what_became_of_objects() -> None:
+    shown = list(lines(tale(), width=90))
+    assert "   1  user            creates ConfigPair default/p" in shown
+    assert "                      + ConfigPair default/p" in shown
+    assert "↻                       ~ data.value: red → <b>blue</b>" in shown
+    assert shown[-1] == "↻ and then again from after step 9, for ever"
+    assert not any("cache host0" in line for line in shown), "caches are for those who ask for everything"
+    assert any("+ cache host0 ConfigPair default/p" in line for line in lines(tale(), width=90, full=True))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_the_table_fits_the_terminal(width: int) -> None:
+    assert max(len(line) for line in lines(tale(), width=width)) <= width
+
+
+def test_differences_leave_out_what_every_write_changes() -> None:
+    before = {"metadata": {"resourceVersion": "1", "labels": {"a": "1"}}, "data": {"x": 1, "y": 2}}
+    after = {"metadata": {"resourceVersion": "2", "labels": {"a": "2"}}, "data": {"x": 1, "z": [3]}}
+    assert [str(line) for line in difference(before, after)] == [
+        "~ metadata.labels.a: 1 → 2",
+        "- data.y: 2",
+        "+ data.z: [3]",
+    ]
+
+
+class Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def count(self, tag: str, *classes: str) -> int:
+        wanted = set(classes)
+        return sum(1 for name, given in self.tags if name == tag and wanted <= set((given.get("class") or "").split()))
+
+
+def read(text: str) -> Reader:
+    reader = Reader()
+    reader.feed(text)
+    return reader
+
+
+def test_the_page_stands_alone_and_shows_every_lane_step_and_message() -> None:
+    text = page(tale())
+    found = read(text)
+    assert not re.search(r"(src|href)=|url\(|@import|https?://(?!www\.w3\.org/2000/svg)", text), "no network"
+    assert found.count("line", "lane") == 5
+    assert found.count("circle", "dot") == 11
+    assert found.count("g", "message") == 8
+    assert found.count("path", "cross") == 2, "one for each message that got lost"
+    assert found.count("path", "crash") == 2, "one for each lane of the host that crashed"
+    assert found.count("rect", "row", "loop") == 2
+    assert found.count("li", "fault") == 4
+
+
+def test_what_objects_contain_cannot_break_the_page() -> None:
+    text = page(tale(title="</script><script>alert(1)</script> {{data}}"))
+    assert "<script>alert" not in text
+    assert read(text).count("script") == 2
+
+
+def test_an_event_is_drawn_from_when_it_was_sent_to_when_it_arrived() -> None:
+    layout = Layout(tale())
+    event = next(arrow for arrow in layout.arrows if arrow.message.kind == "event")
+    assert (event.y1, event.y2) == (layout.y(1), layout.y(2))
+
+
+def test_workers_are_busy_from_begin_to_end_and_hosts_down_from_crash_to_restart() -> None:
+    layout = Layout(tale())
+    spans = {(bar.lane.id, bar.is_down): (bar.top, bar.bottom) for bar in layout.bars}
+    assert spans["host0/pairs/0", True] == (layout.y(7), layout.y(8))
+    assert spans["host0/cache", True] == (layout.y(7), layout.y(8))
+    assert spans["host0/pairs/0", False] == (layout.y(9), layout.y(10))
+
+
+def test_a_trace_of_a_world_becomes_a_story() -> None:
+    world = World([naive], [pair()], (), Faults(crash=1), [eventually_stable(both_are_right)])
+    story = story_of(world, check(world).assert_violated("eventually stable"))
+    assert [lane.title for lane in story.lanes] == ["API server", "host1", "cache of host1", "host1 worker 0"]
+    assert story.says == (
+        "Once users and faults stop: each pair has its two ConfigMaps, and nothing else is there, and it stays so."
+    )
+    assert [step.fault for step in story.steps if step.fault] == ["crash"]
+    assert [step.phase for step in story.steps] == [
+        "", "restart", "begin", "", "", "", "crash", "", "restart", "begin", "", "end",
+    ]  # fmt: skip
+    created = story.steps[5]
+    assert created.changes[0].slot == "object ConfigMap default/a-1"
+    assert [(each.kind, each.label) for each in created.messages] == [
+        ("request", "POST default/configmaps"),
+        ("answer", "201"),
+    ]
+    assert Story.from_json(story.to_json()) == story

@@ -1,0 +1,58 @@
+"""The process driver with a gate for tests: work waits before or after it is done, or fails, while a file says so."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attractor.operators.edge.driver import Ref
+from attractor.operators.edge.drivers.process import ProcessDriver
+
+if TYPE_CHECKING:
+    from attractor.operators.edge.driver import Found
+    from attractor.operators.edge.drivers import DriverSettings
+
+POLL_S = 0.02
+
+
+class GatedDriver(ProcessDriver):
+    """Waits while the file ``gate`` in the state directory says ``before`` or ``after``; fails once per file ``fail``."""
+
+    def __init__(self, settings: DriverSettings) -> None:
+        super().__init__(settings)
+        self._gate_file = settings.state_dir / "gate"
+        self._fail_file = settings.state_dir / "fail"
+
+    async def apply(self, ref: Ref, generation: int, settings: tuple[tuple[str, str], ...]) -> Found:
+        await self._wait("before")
+        self._fail()
+        found = await super().apply(ref, generation, settings)
+        await self._wait("after")
+        return found
+
+    async def remove(self, ref: Ref) -> None:
+        await self._wait("before")
+        self._fail()
+        await super().remove(ref)
+        await self._wait("after")
+
+    def _fail(self) -> None:
+        from attractor.operators.edge.driver import DriverError
+
+        if self._fail_file.exists():
+            self._fail_file.unlink()
+            raise DriverError("told to fail")
+
+    async def _wait(self, place: str) -> None:
+        while read(self._gate_file) == place:
+            (self._gate_file.with_suffix(".reached")).write_text(place)
+            await asyncio.sleep(POLL_S)
+
+
+def read(path: Path) -> str:
+    """A file's text; empty when there is none."""
+    return path.read_text() if path.exists() else ""
+
+
+make = GatedDriver

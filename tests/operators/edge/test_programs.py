@@ -1,0 +1,259 @@
+"""Real agents: processes that are killed in every state, cut off, replaced; nothing is lost, nothing runs that should not."""
+
+import asyncio
+import signal
+from pathlib import Path
+
+import pytest
+
+from attractor.client import Client, load_kubeconfig
+from attractor.client.http.transport import HttpTransport
+from attractor.objects.errors import Forbidden, Unauthorized
+from attractor.objects.gvk import Key
+from attractor.operators.edge.credentials import repair
+from attractor.operators.edge.driver import Ref
+from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst
+from attractor.testing import eventually
+from tests.operators.edge.programs import GATED, WITHIN_S, Programs
+from tests.operators.edge.proxy import CuttableProxy
+
+CLUSTER, APP = Ref("ClusterInst", "berlin", "one"), Ref("AppInst", "berlin", "shop")
+OPERATIONS = ("create", "update", "delete")
+
+
+@pytest.mark.slow
+async def test_a_cluster_and_an_app_run_as_processes_and_leave_nothing_behind(tmp_path: Path) -> None:
+    async with Programs(tmp_path) as programs:
+        await programs.coordinator()
+        await programs.started()
+        await programs.create_cluster(nodes=2)
+        await programs.create_app(revision="7")
+        status = await programs.wait(AppInst, "shop", "Ready")
+        assert await programs.ask(status.current.endpoint) == {"app": "shop", "revision": "7", "cluster": "one"}
+        assert programs.running() == {CLUSTER, APP}
+        await programs.admin.delete(AppInst, Key("berlin", "shop"))
+        await programs.wait_gone(AppInst, "shop")
+        await programs.admin.delete(ClusterInst, Key("berlin", "one"))
+        await programs.wait_gone(ClusterInst, "one")
+        assert programs.running() == set()
+
+
+async def change(programs: Programs, operation: str) -> tuple[str, str]:
+    """Wish for an operation on the app; the states in which the agent is asked for it and works on it."""
+    if operation == "create":
+        await programs.create_app(revision="1")
+        return "CreateRequested", "Creating"
+    if operation == "update":
+        await programs.admin.merge_patch(AppInst, Key("berlin", "shop"), {"spec": {"revision": "2"}})
+        return "UpdateRequested", "Updating"
+    await programs.admin.delete(AppInst, Key("berlin", "shop"))
+    return "DeleteRequested", "Deleting"
+
+
+async def is_as_wished(programs: Programs, operation: str) -> None:
+    """Wait until the wish is fulfilled, and see that it is true."""
+    if operation == "delete":
+        await programs.wait_gone(AppInst, "shop")
+        assert programs.running() == {CLUSTER}
+        return
+    status = await programs.wait(AppInst, "shop", "Ready")
+    answer = await programs.ask(status.current.endpoint)
+    assert answer["revision"] == {"create": "1", "update": "2"}[operation]
+    assert programs.running() == {CLUSTER, APP}
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        pytest.param(("before",), marks=pytest.mark.slow),
+        pytest.param(("requested", "after"), marks=pytest.mark.nightly),
+    ],
+)
+async def test_an_agent_killed_in_each_of_its_states_loses_nothing(tmp_path: Path, places: tuple[str, ...]) -> None:
+    async with Programs(tmp_path) as programs:
+        await programs.coordinator()
+        agent = await programs.started("berlin", *GATED)
+        await programs.create_cluster()
+        await programs.wait(ClusterInst, "one", "Ready")
+        for place in places:
+            for operation in OPERATIONS:
+                if place == "requested":
+                    agent.signal(signal.SIGSTOP)
+                else:
+                    programs.gate(place)
+                requested, working = await change(programs, operation)
+                await programs.wait(AppInst, "shop", requested if place == "requested" else working)
+                if place != "requested":
+                    await programs.wait_gate()
+                agent.kill()
+                programs.gate("")
+                agent = programs.agent("berlin", *GATED)
+                await is_as_wished(programs, operation)
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [pytest.param(("create",), marks=pytest.mark.slow), pytest.param(OPERATIONS, marks=pytest.mark.nightly)],
+)
+async def test_a_coordinator_killed_in_each_state_loses_nothing(tmp_path: Path, operations: tuple[str, ...]) -> None:
+    async with Programs(tmp_path) as programs:
+        coordinator = await programs.coordinator()
+        agent = await programs.started("berlin", *GATED)
+        await programs.create_cluster()
+        await programs.wait(ClusterInst, "one", "Ready")
+        for replicas, operation in enumerate(operations, start=2):
+            error = {"create": "CreateError", "update": "UpdateError", "delete": "DeleteError"}[operation]
+            programs.gate("before")
+            _, working = await change(programs, operation)
+            await programs.wait(AppInst, "shop", working)
+            coordinator.kill()
+            programs.fail_next()
+            programs.gate("")
+            await programs.wait(AppInst, "shop", error)
+            agent.signal(signal.SIGSTOP)
+            coordinator = await programs.coordinator()
+            if operation == "delete":
+                await programs.wait(AppInst, "shop", "DeleteRequested")
+            else:
+                state = {"create": "NotPresent", "update": "Ready"}[operation]
+                await programs.wait(AppInst, "shop", state)
+                await programs.admin.merge_patch(AppInst, Key("berlin", "shop"), {"spec": {"replicas": replicas}})
+                await programs.wait(
+                    AppInst, "shop", {"create": "CreateRequested", "update": "UpdateRequested"}[operation]
+                )
+            coordinator.kill()
+            agent.signal(signal.SIGCONT)
+            if operation == "delete":
+                await programs.wait(AppInst, "shop", "NotPresent")
+                assert programs.running() == {CLUSTER}
+            coordinator = await programs.coordinator()
+            await is_as_wished(programs, operation)
+
+
+@pytest.mark.slow
+async def test_a_cut_network_needs_nothing_special(tmp_path: Path) -> None:
+    async with Programs(tmp_path) as programs, CuttableProxy(programs.server_port) as network:
+        await programs.coordinator()
+        await programs.cloudlet()
+        await programs.credentials(server=network.url)
+        programs.agent("berlin", *GATED)
+        await programs.wait(Cloudlet, "berlin", "Ready")
+        await programs.create_cluster()
+        await programs.wait(ClusterInst, "one", "Ready")
+        for operation in OPERATIONS:
+            programs.gate("before")
+            _, working = await change(programs, operation)
+            await programs.wait(AppInst, "shop", working)
+            network.cut()
+            programs.gate("after")
+            await programs.wait_gate()
+            programs.gate("")
+            assert (await programs.status(AppInst, "shop")).state == working
+            network.heal()
+            await is_as_wished(programs, operation)
+
+
+@pytest.mark.parametrize(
+    "count", [pytest.param(100, marks=pytest.mark.nightly), pytest.param(8, marks=pytest.mark.slow)]
+)
+async def test_apps_racing_the_deletion_of_their_cluster_never_outlive_it(tmp_path: Path, count: int) -> None:
+    async with Programs(tmp_path) as programs:
+        await programs.coordinator("first")
+        await programs.coordinator("second")
+        await programs.started()
+        await programs.create_cluster()
+        await programs.wait(ClusterInst, "one", "Ready")
+        async with asyncio.TaskGroup() as group:
+            for number in range(count):
+                group.create_task(programs.create_app(f"app-{number}", auto_delete=True))
+                if number == count // 2:
+                    group.create_task(delete_cluster(programs))
+        await programs.wait_gone(ClusterInst, "one")
+        await eventually(lambda: programs.running() == set(), within_s=WITHIN_S)
+        for app in await programs.admin.list(AppInst, "berlin"):
+            assert app.status is not None
+            assert app.status.state == "NotPresent"
+            assert app.status.message == "waits for ClusterInst one, which is not there"
+
+
+async def delete_cluster(programs: Programs) -> None:
+    """Delete it, however often that is refused because somebody is faster."""
+
+    async def is_taken() -> bool:
+        await programs.admin.delete(ClusterInst, Key("berlin", "one"))
+        return True
+
+    await eventually(is_taken, within_s=WITHIN_S)
+
+
+async def upgraded(programs: Programs, name: str, version: str) -> None:
+    """Wait until a cloudlet is served by a version."""
+
+    async def is_so() -> bool:
+        status = await programs.status(Cloudlet, name, name)
+        assert (status.state, status.version) == ("Ready", version), status
+        return True
+
+    await eventually(is_so, within_s=3 * WITHIN_S)
+
+
+@pytest.mark.slow
+async def test_an_agent_starts_the_next_one_which_takes_over_and_ends_it(tmp_path: Path) -> None:
+    async with Programs(tmp_path) as programs:
+        await programs.coordinator()
+        first = await programs.started()
+        await programs.create_cluster()
+        await programs.create_app()
+        before = await programs.wait(AppInst, "shop", "Ready")
+        await programs.admin.merge_patch(Cloudlet, Key("berlin", "berlin"), {"spec": {"version": "2"}})
+        await upgraded(programs, "berlin", "2")
+        await eventually(lambda: first.code == 0, within_s=WITHIN_S)
+        after = await programs.wait(AppInst, "shop", "Ready")
+        assert after.current == before.current
+        await programs.admin.merge_patch(AppInst, Key("berlin", "shop"), {"spec": {"revision": "2"}})
+        await eventually(lambda: is_revision(programs, "2"), within_s=WITHIN_S)
+        old = load_kubeconfig(programs.state_dir() / "first.kubeconfig")
+        async with Client(HttpTransport(old)) as late:
+            with pytest.raises(Unauthorized):
+                await late.list(ClusterInst, "berlin")
+
+
+async def is_revision(programs: Programs, revision: str) -> bool:
+    """Whether the app says that it is of a revision."""
+    status = await programs.wait(AppInst, "shop", "Ready")
+    return bool((await programs.ask(status.current.endpoint))["revision"] == revision)
+
+
+@pytest.mark.slow
+async def test_an_upgrade_that_fails_blocks_changes_until_it_is_repaired(tmp_path: Path) -> None:
+    async with Programs(tmp_path) as programs:
+        await programs.coordinator()
+        await programs.started("berlin", "--upgrade-command", "false")
+        await programs.admin.merge_patch(Cloudlet, Key("berlin", "berlin"), {"spec": {"version": "2"}})
+        status = await programs.wait(Cloudlet, "berlin", "UpdateError")
+        assert status.agents["1"].state == "Error"
+        assert "agent 2 ended with 1" in status.message
+        with pytest.raises(Forbidden, match="Cloudlet berlin is in failed upgrade state, please upgrade it manually"):
+            await programs.create_cluster()
+        assert await repair(programs.admin, "berlin") == "Cloudlet berlin is Ready with agent 1"
+        await programs.create_cluster()
+        await programs.wait(ClusterInst, "one", "Ready")
+
+
+@pytest.mark.parametrize(
+    "count", [pytest.param(20, marks=pytest.mark.nightly), pytest.param(2, marks=pytest.mark.slow)]
+)
+async def test_a_rolling_upgrade_goes_on_although_an_agent_is_killed(tmp_path: Path, count: int) -> None:
+    names = [f"edge-{number}" for number in range(count)]
+    async with Programs(tmp_path) as programs:
+        await programs.coordinator()
+        agents = {}
+        for name in names:
+            agents[name] = await programs.started(name)
+        for number, name in enumerate(names):
+            await programs.admin.merge_patch(Cloudlet, Key(name, name), {"spec": {"version": "2"}})
+            if number == count // 2:
+                await programs.wait(Cloudlet, name, "Updating", name)
+                agents[name].kill()
+                programs.agent(name)
+            await upgraded(programs, name, "2")
