@@ -22,7 +22,6 @@ class Follower(Protocol):
 
     runtime: DirectedRuntime
     player: Player
-    judge: Judge
 
     def follow(self, account: Account, state: Mapping[str, Any]) -> Awaitable[str]:
         """What differs after a step, or nothing."""
@@ -30,10 +29,14 @@ class Follower(Protocol):
 
 
 async def ends_as_claimed(
-    trace: Trace, told: Sequence[Account], states: Sequence[Mapping[str, Any]], follower: Follower, before: Look
+    judge: Judge,
+    trace: Trace,
+    told: Sequence[Account],
+    states: Sequence[Mapping[str, Any]],
+    follower: Follower,
+    before: Look,
 ) -> tuple[bool, str]:
     """Whether the claim is broken after the last step, and how it shows; ``before`` is the look before that step."""
-    judge = follower.judge
     if judge.word == "always":
         is_broken = not await judge.holds()
         return is_broken, f"`{judge.name}` {'is broken' if is_broken else 'holds'} after the last step"
@@ -43,12 +46,11 @@ async def ends_as_claimed(
     if judge.word not in LASTING or trace.loop is None:
         return False, f"a trace of `{judge.word}` shows no violation that could be looked for"
     if trace.loop == len(trace):
-        return await _rests(follower)
-    return await _goes_round(trace.loop, told, states, follower)
+        return await _rests(judge, follower)
+    return await _goes_round(judge, trace.loop, told, states, follower)
 
 
-async def _rests(follower: Follower) -> tuple[bool, str]:
-    judge = follower.judge
+async def _rests(judge: Judge, follower: Follower) -> tuple[bool, str]:
     busy = await unfinished(follower.runtime, follower.player.acting)
     if busy:
         return False, f"the run was to be at rest, but {busy}"
@@ -70,7 +72,7 @@ async def unfinished(runtime: DirectedRuntime, acting: Sequence[str]) -> str:
                 return f"a timer of {controller} on {name} runs"
         for controller, key in host.busy():
             return f"{controller} on {name} reconciles {key}"
-        for resource in host.lists.waiting:
+        for resource in host.unlisted:
             return f"{name} has to list {resource}"
         for resource, stream in host.transport.streams.items():
             if stream.held:
@@ -80,10 +82,10 @@ async def unfinished(runtime: DirectedRuntime, acting: Sequence[str]) -> str:
 
 
 async def _goes_round(
-    loop: int, told: Sequence[Account], states: Sequence[Mapping[str, Any]], follower: Follower
+    judge: Judge, loop: int, told: Sequence[Account], states: Sequence[Mapping[str, Any]], follower: Follower
 ) -> tuple[bool, str]:
     """Take the steps of the loop once more: they must come out the same, with the claim broken on the way."""
-    judge, broken = follower.judge, False
+    broken = False
     store = follower.runtime.cluster.store
     before = store.revision
     for number in range(loop, len(told)):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attractor.runtime.effects import Gather
 from attractor.testing.replaying.ending import unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from attractor.objects.gvk import Key
     from attractor.testing.directed import DirectedRuntime, Host
 
 ROUNDS = 60
@@ -42,7 +44,7 @@ async def _round(runtime: DirectedRuntime, name: str, *, begins: bool) -> None:
     host = runtime.host(name)
     await runtime.list_all(name)
     for resource, stream in tuple(host.transport.streams.items()):
-        while resource not in host.lists.waiting and stream.deliver() is not None:
+        while resource not in host.unlisted and stream.deliver() is not None:
             await runtime.quiet()
     for controller, queue in host.queues.items():
         for key in tuple(queue.timers):
@@ -58,4 +60,13 @@ async def _finish(runtime: DirectedRuntime, host: Host, controller: str) -> None
         for _ in range(STEPS):
             if (controller, key) not in host.busy():
                 break
-            await runtime.go_on(host.name, controller, key)
+            if isinstance(runtime.asks(host.name, controller, key), Gather):
+                await runtime.go_on_with(host.name, controller, key, lambda _: True, _first_part(host, controller, key))
+            else:
+                await runtime.go_on(host.name, controller, key)
+
+
+def _first_part(host: Host, controller: str, key: Key) -> int:
+    """The first of several effects that still waits."""
+    worker = host.holder(controller, key)
+    return min((part.part for part in host.parts.waiting if part.whole == worker), default=0)

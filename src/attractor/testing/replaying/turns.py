@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from attractor.check.world.notes import Closed, Operated
+from attractor.check.world.worker import is_write
 from attractor.client import ClientRequest
 from attractor.client.transport import JSON
 from attractor.objects.gvk import Key
-from attractor.runtime.effects import Call, Gather
+from attractor.runtime.effects import Call, Gather, Get, List
 from attractor.testing.directed import Departed, DirectedRuntime, Outcome, Performed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from attractor.check.world.account import Account
     from attractor.check.world.world import World
@@ -133,7 +134,9 @@ class Player:
             case "timer":
                 await self.runtime.fire(host, controller, key)
             case "crash while sending":
-                await self._die_sending(host, controller, key)
+                await self._die_sending(turn, host, controller, key)
+            case "stale read":
+                return await self._read_older(turn, host, controller, key)
             case action if action in _OUTCOMES:
                 return await self._go_on(turn, host, controller, key)
             case _:
@@ -146,6 +149,9 @@ class Player:
                 await self.runtime.list(host, kind)
             case "deliver":
                 await self.runtime.deliver(host, kind)
+            case "stale list":
+                with self.runtime.lagging(host, kind, turn.arguments["chosen"][-1]):
+                    await self.runtime.list(host, kind)
             case "close watch":
                 await self.runtime.close_watch(host, kind)
             case _:
@@ -184,18 +190,34 @@ class Player:
 
     async def _go_on(self, turn: Turn, host: str, controller: str, key: Key) -> Sequence[Performed]:
         effect = self.runtime.asks(host, controller, key)
-        if isinstance(effect, Gather):
-            raise CannotReplay(f"{controller} asks several things at once, whose order cannot be directed yet")
+        outcome: Outcome = "unreachable" if host in self._cut_off else _OUTCOMES[turn.action]
         if isinstance(effect, Call) and turn.action.startswith("call "):
             self._externals[effect.protocol].trouble = turn.action
-        outcome: Outcome = "unreachable" if host in self._cut_off else _OUTCOMES[turn.action]
-        performed = await self.runtime.go_on(host, controller, key, outcome)
+        if isinstance(effect, Gather):
+            if turn.action.startswith("call "):
+                raise CannotReplay("a call that is asked for together with others cannot be made to fail yet")
+            fits: Callable[[Any], bool] = is_write if turn.action != "go on" else _anything
+            chosen = turn.arguments.get("chosen") or [None]
+            performed = await self.runtime.go_on_with(host, controller, key, fits, chosen[0], outcome)
+        else:
+            performed = await self.runtime.go_on(host, controller, key, outcome)
         if turn.action == "repeated later":
             self._late += [each.request for each in performed[-1:]]
         return performed[:1] if outcome == "unreachable" else performed
 
-    async def _die_sending(self, host: str, controller: str, key: Key) -> None:
-        self._late.append(await self.runtime.send_only(host, controller, key))
+    async def _read_older(self, turn: Turn, host: str, controller: str, key: Key) -> Sequence[Performed]:
+        effect = self.runtime.asks(host, controller, key)
+        if not isinstance(effect, Get | List) or not isinstance(effect.kind, type):
+            raise CannotReplay("only a read of a known kind that is asked for alone can be answered from the past yet")
+        with self.runtime.lagging(host, effect.kind, turn.arguments["chosen"][-1]):
+            return await self.runtime.go_on(host, controller, key)
+
+    async def _die_sending(self, turn: Turn, host: str, controller: str, key: Key) -> None:
+        if isinstance(self.runtime.asks(host, controller, key), Gather):
+            chosen = turn.arguments.get("chosen") or [None]
+            self._late.append(await self.runtime.send_part(host, controller, key, is_write, chosen[0]))
+        else:
+            self._late.append(await self.runtime.send_only(host, controller, key))
         await self.runtime.crash(host)
         await self.runtime.start(host)
 
@@ -233,6 +255,10 @@ class Player:
         if name not in self._kinds:
             raise CannotReplay(f"the schedule names the kind {name}, which the world does not have")
         return self._kinds[name]
+
+
+def _anything(_: Any) -> bool:
+    return True
 
 
 def _unknown(turn: Turn) -> CannotReplay:
