@@ -16,6 +16,9 @@ from attractor.check.world import Delete, Edit, Faults
 from attractor.operators.configpair import controller
 from attractor.operators.configpair import properties as configpair
 from attractor.operators.configpair.types import ConfigPair
+from attractor.operators.dbcluster import Cluster
+from attractor.operators.dbcluster import worlds as dbcluster
+from attractor.operators.dbcluster.properties import settled
 from attractor.operators.irsa import properties as irsa
 
 if TYPE_CHECKING:
@@ -90,4 +93,31 @@ def irsa_in(troubles: Troubles) -> World:
 )
 def test_a_service_account_with_a_role_is_eventually_stable_whatever_happens(troubles: Troubles) -> None:
     verdict = check(irsa_in(troubles)).assert_holds()
+    assert verdict.bound is None
+
+
+DATABASE_USERS: dict[str, User] = {
+    "edit": Edit(Cluster, dbcluster.KEY, spec=[dbcluster.RECONFIGURED]),
+    "delete": Delete(Cluster, dbcluster.KEY),
+}
+
+
+def database_in(troubles: Troubles) -> World:
+    """The database operator with two workers, in trouble: while it makes a cluster, or when a running one is changed."""
+    users = [user for name, user in DATABASE_USERS.items() if name in troubles]
+    objects = settled(dbcluster.cluster()) if users else [dbcluster.cluster()]
+    world = dbcluster.world(objects, users, faults_of(troubles))
+    world.workers = 2
+    return world
+
+
+@pytest.mark.parametrize(
+    "troubles",
+    in_trouble(
+        slow=[("crash",), ("conflict",), ("crash", "conflict"), ("crash", "lost answer"), ("conflict", "edit")],
+        nightly=[("conflict", "lost answer")],
+    ),
+)
+def test_a_database_cluster_is_eventually_stable_whatever_happens(troubles: Troubles) -> None:
+    verdict = check(database_in(troubles)).assert_holds()
     assert verdict.bound is None
