@@ -185,7 +185,16 @@ def test_the_command_shows_the_bug_again(
 
 def test_the_command_works_in_a_shell(tmp_path: Path) -> None:
     animal = ANIMALS[0]
-    command = [sys.executable, "-m", "attractor", "check", animal.target, "--stop-at-first", "--trace-dir", tmp_path]
+    command = [
+        sys.executable,
+        "-m",
+        "attractor",
+        "check",
+        animal.target,
+        "--stop-at-first",
+        "--trace-dir",
+        str(tmp_path),
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "")
     assert f"error: property `{animal.claim}` is violated" in done.stdout

@@ -128,7 +128,7 @@ async def test_a_random_walk_goes_the_same_way_on_the_running_system(seed: int) 
     trace = grown(world, seed)
     states = list(trace.states())
     async with directed(world, states[0]) as runtime:
-        follower = _Follower(world, runtime)
+        follower = _Follower(world, runtime, {})
         for host in world.hosts:
             await runtime.start(host)
         for number, account in enumerate(accounts(world, trace), 1):
