@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.cli.demos import dbcluster, irsa, server
+from attractor.cli.demos import dbcluster, edge, irsa, server
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-DEMOS: tuple[ModuleType, ...] = (server, irsa, dbcluster)
+DEMOS: tuple[ModuleType, ...] = (server, irsa, dbcluster, edge)
 """In the order in which ``attractor demo --help`` lists them."""
 
 

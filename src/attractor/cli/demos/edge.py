@@ -1,0 +1,202 @@
+"""``attractor demo edge``: three cloudlets with real agents; one is killed at work, one is upgraded."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor.cli.demos.edgetable import StateTable
+
+if TYPE_CHECKING:
+    from attractor.client import Client
+
+TOKEN = "demo-token"  # noqa: S105  # it opens a server that lives for seconds, on loopback
+CLOUDLETS = ("berlin", "paris", "rome")
+KILLED, UPGRADED = "rome", "paris"
+WITHIN_S = 60.0
+
+
+def register(names: Any) -> None:
+    """Add ``edge`` to the demonstrations."""
+    parser = names.add_parser(
+        "edge",
+        help="Three cloudlets with agents that crash, come back and are upgraded",
+        description="Start the embedded server, a coordinator and the agents of three cloudlets as processes; run a "
+        "cluster and an app on each; kill an agent at work; upgrade another; and take everything down.",
+        epilog="example:\n  attractor demo edge",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:  # noqa: ARG001
+    """Run the demonstration."""
+    with tempfile.TemporaryDirectory(prefix="attractor-edge-") as directory:
+        demo = EdgeDemo(Path(directory))
+        try:
+            asyncio.run(demo.show())
+        finally:
+            demo.end_all()
+    return 0
+
+
+def _say(step: str, text: str) -> None:
+    print(f"{step:<9} {text}", flush=True)
+
+
+class EdgeDemo:
+    """One run: a server and a coordinator in this process, agents and instances as processes of their own."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._agents: dict[str, asyncio.subprocess.Process] = {}
+        self._client: Client | None = None
+
+    @property
+    def client(self) -> Client:
+        """The administrator's."""
+        assert self._client is not None, "the demonstration has not begun"
+        return self._client
+
+    async def show(self) -> None:
+        """The whole demonstration."""
+        from attractor.embedded import EmbeddedCluster
+        from attractor.embedded.kubeconfig import kubeconfig
+        from attractor.httpd.authentication import ADMIN, Authenticator
+        from attractor.operators.edge.admission import PLUGINS
+        from attractor.operators.edge.launching import write_secret
+        from attractor.operators.edge.program import install_kinds
+        from attractor.operators.edge.watching import CONTROLLERS
+        from attractor.runtime import Manager
+
+        started = time.perf_counter()
+        async with AsyncExitStack() as stack:
+            server = EmbeddedCluster(authenticator=Authenticator({TOKEN: ADMIN}), admission=PLUGINS)
+            cluster = await stack.enter_async_context(server)
+            address = await cluster.listen()
+            write_secret(self._directory / "admin", kubeconfig(address.url, TOKEN, None))
+            self._client = await stack.enter_async_context(cluster.client())
+            await install_kinds(self.client)
+            coordinating = await stack.enter_async_context(cluster.client())
+            await stack.enter_async_context(Manager(coordinating, CONTROLLERS, grace_s=1).running())
+            _say("serve", f"an API server on {address.url}, and a coordinator")
+            table = StateTable(self.client, CLOUDLETS, started)
+            await stack.enter_async_context(table)
+            await self._create()
+            await self._crash()
+            await self._upgrade()
+            await self._take_down()
+            for agent in self._agents.values():
+                if agent.returncode is None:
+                    agent.terminate()
+                await agent.wait()
+        _say("done", f"in {time.perf_counter() - started:.0f} s")
+
+    async def _create(self) -> None:
+        from attractor.objects.builtin.core_v1 import Namespace
+        from attractor.objects.resource import ObjectMeta
+        from attractor.operators.edge.credentials import agent_kubeconfig
+        from attractor.operators.edge.launching import write_secret
+        from attractor.operators.edge.types import AppInst, AppInstSpec, Cloudlet, ClusterInst
+
+        _say("agents", "one process for each cloudlet, with credentials for its own namespace only")
+        for name in CLOUDLETS:
+            await self.client.create(Namespace(metadata=ObjectMeta(name=name)))
+            await self.client.create(Cloudlet(metadata=ObjectMeta(name=name, namespace=name)))
+            config = await agent_kubeconfig(self.client, self._directory / "admin", name)
+            write_secret(self._directory / name / "kubeconfig", config)
+            await self._start_agent(name)
+        for name in CLOUDLETS:
+            await self._wait(Cloudlet, name, name, "Ready")
+        _say("create", "a cluster and an app on each; an app waits for its cluster")
+        for name in CLOUDLETS:
+            await self.client.create(ClusterInst(metadata=ObjectMeta(name="one", namespace=name)))
+            spec = AppInstSpec(cluster="one", auto_delete=True)
+            await self.client.create(AppInst(metadata=ObjectMeta(name="shop", namespace=name), spec=spec))
+
+    async def _crash(self) -> None:
+        from attractor.operators.edge.types import AppInst, ClusterInst
+
+        await self._wait(ClusterInst, KILLED, "one", "Creating")
+        process = self._agents.pop(KILLED)
+        process.kill()
+        await process.wait()
+        _say("crash", f"the agent of {KILLED} was killed while it created a cluster; it comes back and goes on")
+        await self._start_agent(KILLED)
+        for name in CLOUDLETS:
+            await self._wait(AppInst, name, "shop", "Ready")
+
+    async def _upgrade(self) -> None:
+        from attractor.objects.errors import ApiError
+        from attractor.objects.gvk import Key
+        from attractor.operators.edge.types import Cloudlet, ClusterInst
+
+        _say("upgrade", f"{UPGRADED}: agent 1 starts agent 2, which takes over and ends it")
+        await self.client.merge_patch(Cloudlet, Key(UPGRADED, UPGRADED), {"spec": {"version": "2"}})
+        await self._wait(Cloudlet, UPGRADED, UPGRADED, "Updating")
+        try:
+            await self.client.merge_patch(ClusterInst, Key(UPGRADED, "one"), {"spec": {"nodes": 2}})
+        except ApiError as refusal:
+            _say("refuse", refusal.message)
+        await self._wait(Cloudlet, UPGRADED, UPGRADED, "Ready")
+        _say("resume", "agent 2 serves, and the cluster and the app went on meanwhile")
+
+    async def _take_down(self) -> None:
+        from attractor.objects.gvk import Key
+        from attractor.operators.edge.types import ClusterInst
+
+        _say("delete", "the clusters; their apps go first")
+        for name in CLOUDLETS:
+            await self.client.delete(ClusterInst, Key(name, "one"))
+        async with asyncio.timeout(WITHIN_S):
+            while True:
+                if not await self.client.list(ClusterInst):
+                    break
+                await asyncio.sleep(0.1)
+        left = sum(record.process.is_alive for name in CLOUDLETS for record in self._records(name).all())
+        _say("", f"{left} instances still run")
+
+    async def _wait(self, kind: Any, namespace: str, name: str, state: str) -> None:
+        from attractor.objects.gvk import Key
+
+        async with asyncio.timeout(WITHIN_S):
+            while True:
+                found = await self.client.get(kind, Key(namespace, name))
+                if found.status is not None and found.status.state == state:
+                    return
+                await asyncio.sleep(0.02)
+
+    async def _start_agent(self, name: str) -> None:
+        home = self._directory / name
+        arguments = ["--namespace", name, "--kubeconfig", str(home / "kubeconfig"), "--state-dir", str(home / "state")]
+        command = [sys.executable, "-m", "attractor", "edge", "agent", *arguments, "--log-level", "error"]
+        with (home / "log").open("ab") as log:
+            self._agents[name] = await asyncio.create_subprocess_exec(
+                *command, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def _records(self, name: str) -> Any:
+        from attractor.operators.edge.drivers.records import Records
+
+        return Records(self._directory / name / "state" / "instances")
+
+    def end_all(self) -> None:
+        """End every agent and instance that is still there, whatever happened."""
+        from attractor.operators.edge.launching import AgentLock
+
+        for name in CLOUDLETS:
+            state = self._directory / name / "state"
+            locks = [AgentLock(state, path.stem.removeprefix("agent-")) for path in state.glob("agent-*.lock")]
+            running = [holder for lock in locks if (holder := lock.holder()) is not None]
+            running += [record.process for record in self._records(name).all()]
+            for process in running:
+                if process.is_alive:
+                    os.kill(process.pid, signal.SIGKILL)
