@@ -78,7 +78,9 @@ def test_the_refusal_of_a_wrong_actor_names_the_state_and_both_actors(table: Lif
 
 
 def test_the_refusal_of_a_wrong_state_says_where_it_leads(table: Lifecycle[Door, Who]) -> None:
-    with pytest.raises(WrongState, match=r"Door front is Opening, .* may not move it to Closed; it leads to Jammed, Op"):
+    with pytest.raises(
+        WrongState, match=r"Door front is Opening, .* may not move it to Closed; it leads to Jammed, Op"
+    ):
         table.check(Door.OPENING, [Who.PORTER], Door.CLOSED, "Door front")
 
 

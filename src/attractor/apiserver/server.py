@@ -66,10 +66,20 @@ class Server:
 
     async def handle(self, request: Request) -> Response:
         """Answer a request; every refusal is an answer with its Status."""
+        is_read = request.method in _READS
         try:
-            return await self._run(lambda txn: self.core.handle(request, txn), is_read=request.method in _READS)
+            if is_read and self.store.is_exclusive and (found := self._read_now(request)) is not None:
+                return found
+            return await self._run(lambda txn: self.core.handle(request, txn), is_read=is_read)
         except ApiError as error:
             return refusal(error)
+
+    def _read_now(self, request: Request) -> Response | None:
+        """The answer to a read, if nobody outside has to be asked."""
+        try:
+            return self.core.handle(request, self.transaction(self.store.snapshot_nowait()))
+        except NeedsAnswers:
+            return None
 
     async def perform(self, op: Operation) -> Response:
         """Carry out an operation; raises ``ApiError``."""

@@ -11,7 +11,9 @@ new, and the two must agree; attributes of the controller must be the same after
 
 from __future__ import annotations
 
+import asyncio
 import copy
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.check.errors import SpecError
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from attractor.runtime.effects import Effect
     from attractor.runtime.result import Result
 
+_LIBRARY = str(Path(asyncio.__file__).parent)
 MAX_EFFECTS = 500
 """A reconcile that asks for more than so many things is taken for one that does not end."""
 
@@ -79,6 +82,11 @@ class Run:
         except ForeignAwait as problem:
             raise CheckedCodeError(str(problem)) from None
         except Exception as error:  # whatever a reconcile raises is an outcome of it
+            if isinstance(error, RuntimeError) and "no running event loop" in str(error):
+                raise CheckedCodeError(
+                    f"{_raising_line(error)} needs an event loop, and under check there is none; ask the context "
+                    "instead: `Result(requeue_after_s=...)` to wait, `externals` for outside systems"
+                ) from None
             self.error = error
 
     @property
@@ -206,6 +214,17 @@ def _differs(coroutine: Any, how: str) -> CheckedCodeError:
         "its answers only: no time, random, uuid or id(), no iteration over a set; ask `ctx.now()`, and sort what you "
         "loop over"
     )
+
+
+def _raising_line(error: BaseException) -> str:
+    """File and line of the author's code from which an error came: the innermost outside the standard library."""
+    line, trace = "", error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not code.co_filename.startswith(_LIBRARY):
+            line = f"{code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return line
 
 
 def own_line(coroutine: Any) -> str:

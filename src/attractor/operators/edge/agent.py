@@ -88,14 +88,14 @@ class Worker:
             await self._write(ctx, obj, status)
 
     async def _work(self, ctx: Context, obj: Instance, ref: Ref) -> None:
+        """Say that it begins, do it (again, if the report of its end was lost), and say how it ended."""
         obj = await self._begin(ctx, obj)
-        driver, status = ctx.external(Driver), status_of(obj)
-        is_deletion = status.state in DELETIONS
+        driver, target = ctx.external(Driver), status_of(obj).target
         try:
-            if is_deletion or status.target is None:
+            if target is None or status_of(obj).state in DELETIONS:
                 await driver.remove(ref)
             else:
-                await driver.apply(ref, status.target.generation, tuple(sorted(status.target.settings.items())))
+                await driver.apply(ref, target.generation, tuple(sorted(target.settings.items())))
         except DriverError as error:
             await self._end(ctx, obj, ref, "error", str(error))
         else:

@@ -89,13 +89,14 @@ def is_installed(current: Installed | None, target: Target | None) -> bool:
 def wish(obj: Instance) -> str:
     """The user's event that this instance waits for: ``create``, ``update``, ``delete``, ``leave`` or none (empty).
 
-    ``leave`` means that nothing is there and the object may go. What is there but is not what was asked for is wished
-    for again: an agent that came back and found less than the coordinator believes is how that comes about.
+    ``leave`` means that nothing is there, as the agent has said, and the object may go. What is there but is not what
+    was asked for is wished for again: an agent that came back and found less than the coordinator believes is how that
+    comes about.
     """
     status, generation = status_of(obj), obj.metadata.generation or 0
     if status.state is T.NOT_PRESENT:
         if obj.metadata.is_deleting:
-            return "leave"
+            return "leave" if status.current is None else ""
         return "create" if generation != status.observed_generation else ""
     if status.state is not T.READY:
         return ""

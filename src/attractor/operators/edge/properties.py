@@ -37,6 +37,17 @@ def is_with_agent(obj: Instance) -> bool:
     return lifecycle_of(obj).owner(status_of(obj).state) is Actor.CRM
 
 
+def states_follow_the_tables(before: Look, after: Look) -> bool:
+    """Every change of a state is a row of its table; an object that is new, or gone, was and is NotPresent."""
+    known = {(_ref(obj), obj.metadata.uid): obj for obj in instances(before)}
+    for obj in instances(after):
+        old = known.get((_ref(obj), obj.metadata.uid))
+        was, now = T.NOT_PRESENT if old is None else status_of(old).state, status_of(obj).state
+        if was != now and not any((row.state, row.next) == (was, now) for row in lifecycle_of(obj).steps):
+            return False
+    return True
+
+
 def no_app_work_during_its_clusters(world: Look) -> bool:
     """While the agent is asked to work on a cluster, it is not asked to work on an app in it."""
     busy = {cluster.key for cluster in world.list(ClusterInst) if is_with_agent(cluster)}

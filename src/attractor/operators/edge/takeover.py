@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attractor.objects.errors import Forbidden, Unauthorized
 from attractor.operators.edge.driver import Driver, Launcher, LaunchError
 from attractor.operators.edge.states import AGENT, Actor, CloudletState, TrackedState
 from attractor.operators.edge.types import AgentInfo, Cloudlet
@@ -62,8 +63,12 @@ class Takeover:
         return None
 
     async def _leave(self, ctx: Context, key: Key) -> None:
-        """Go, once the server itself says that this version is not wanted."""
-        cloudlet = await ctx.find(Cloudlet, key, cached=False)
+        """Go, once the server itself says that this version is not wanted, or lets it in no more."""
+        try:
+            cloudlet = await ctx.find(Cloudlet, key, cached=False)
+        except (Forbidden, Unauthorized):
+            await ctx.external(Launcher).leave(f"Cloudlet {key.name} lets agent {self.version} in no more")
+            return
         if cloudlet is not None and not is_wanted(cloudlet, self.version):
             wanted = cloudlet_status(cloudlet).version or cloudlet.spec.version
             await ctx.external(Launcher).leave(f"Cloudlet {key.name} wants agent {wanted}, this is {self.version}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.world import Create, Delete, Edit, Faults, World, always, eventually_stable, sometimes
+from attractor.check.world import Create, Delete, Edit, Faults, World, always, always_step, eventually_stable, sometimes
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.operators.edge import properties as owed
@@ -101,6 +101,7 @@ def cluster_life(faults: Faults | None = None, *, fragile: bool = True, lag: int
         lag=lag,
         properties=[
             eventually_stable(owed.truth_is_believed),
+            always_step(owed.states_follow_the_tables),
             *(_reaches(ClusterInst, ONE, state) for state in (T.CREATING, T.UPDATING, T.DELETING)),
         ],
     )
@@ -119,10 +120,33 @@ def app_and_cluster(faults: Faults | None = None, *, lag: int = 2) -> World:
         lag=lag,
         properties=[
             eventually_stable(owed.truth_is_believed),
+            always_step(owed.states_follow_the_tables),
             always(owed.no_app_work_during_its_clusters),
             always(owed.no_app_without_its_cluster),
             always(owed.no_deletion_with_apps),
             _reaches(AppInst, SHOP, T.READY),
+        ],
+    )
+
+
+def two_coordinators(faults: Faults | None = None, *, lag: int = 1) -> World:
+    """Two coordinators at once: an app is asked for, and its cluster is deleted. No agent answers."""
+    return World(
+        name="two coordinators",
+        controllers=[CLUSTERS, APPS],
+        objects=[cloudlet(), ready_cluster(), app()],
+        users=[Delete(ClusterInst, ONE)],
+        faults=faults,
+        hosts=("first", "second"),
+        workers=1,
+        lag=lag,
+        quiet=False,
+        properties=[
+            always_step(owed.states_follow_the_tables),
+            always(owed.no_app_work_during_its_clusters),
+            always(owed.no_deletion_with_apps),
+            _reaches(AppInst, SHOP, T.CREATE_REQUESTED),
+            _reaches(ClusterInst, ONE, T.DELETE_REQUESTED),
         ],
     )
 

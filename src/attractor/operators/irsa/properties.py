@@ -299,12 +299,41 @@ def ended(faults: Faults = BAD_DAY) -> World:
     return _world("ended", _made(), _iam(), claims, users=[Delete(IamRoleServiceAccount, KEY)], faults=faults)
 
 
-def torn_policy(faults: Faults = NO_FAULTS) -> World:
-    """The Policy of what was made is deleted, although the resource is not."""
-    return _torn(Policy, faults)
+def torn_policy(faults: Faults = BAD_DAY) -> World:
+    """A Policy is deleted although a Role uses it: first it is detached. Without the irsa controller."""
+    _, policies, roles = controllers(SETTINGS)
+    parts = _made()[1:3]
+    for part in parts:
+        part.metadata.owner_references = []
+    return World(
+        [policies, roles],
+        parts,
+        [Delete(Policy, KEY)],
+        faults,
+        [*SAFE[:2], eventually_stable(_is_detached_or_kept), sometimes(_is_detached)],
+        {Iam: _iam()},
+        name="irsa torn Policy",
+        workers=1,
+        lag=LAG,
+        external_failure=no_answer,
+    )
 
 
-def torn_role(faults: Faults = NO_FAULTS) -> World:
+def _is_detached(look: Look) -> bool:
+    state: IamState = look.external(Iam).state
+    role = look.find(Role, KEY)
+    is_empty = not state.policies and [role.attached for _, role in state.roles] == [()]
+    return is_empty and role is not None and (role.status.condition, role.status.policy_arn) == ("pending", "")
+
+
+def _is_detached_or_kept(look: Look) -> bool:
+    if look.find(Policy, KEY) is None:
+        return _is_detached(look)
+    state: IamState = look.external(Iam).state
+    return state == _iam_state()
+
+
+def torn_role(faults: Faults = BAD_DAY) -> World:
     """The Role of what was made is deleted."""
     return _torn(Role, faults)
 
@@ -327,7 +356,7 @@ def drifted(faults: Faults = NO_FAULTS) -> World:
     return _world("drifted", _made(), iam, claims, faults=faults, settings=settings)
 
 
-def blocked(faults: Faults = BAD_DAY) -> World:
+def blocked(faults: Faults = NO_FAULTS) -> World:
     """Somebody else's ServiceAccount has the name; it may go."""
     theirs = ServiceAccount(metadata=ObjectMeta(namespace=KEY.namespace, name=KEY.name))
     claims = [_COMPLETE, sometimes(_is_made), sometimes(_is_blocked)]
