@@ -15,6 +15,7 @@ from attractor.client.http.transport import HttpTransport
 from attractor.client.kubeconfig import load_kubeconfig
 from attractor.objects.errors import NotFound
 from attractor.operators.irsa import properties
+from attractor.operators.irsa.projection import MILESTONES, admits, milestones
 from attractor.operators.irsa.simulated import SimulatedAws
 from attractor.operators.irsa.types import IamRoleServiceAccount
 from attractor.testing import eventually
@@ -87,3 +88,15 @@ async def test_a_recorded_run_is_admitted_by_the_world(aws: SimulatedAws, tmp_pa
     found = follow(properties.lived(), recording)
     assert found.is_admitted, (found.departure, found.instead)
     assert found.lines > 50
+    order = milestones(recording)
+    assert set(order) == set(MILESTONES)
+    assert admits(order)
+
+
+def test_the_specification_admits_the_orders_that_make_sense_and_no_others() -> None:
+    order = list(MILESTONES)
+    assert admits(order)
+    assert admits(["role created", "role on AWS", *(one for one in order if not one.startswith("role "))])
+    early = [order[-1], *order[:-1]]
+    assert not admits(early)
+    assert not admits(["policy on AWS", "policy created"])
