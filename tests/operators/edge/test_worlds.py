@@ -25,7 +25,9 @@ def test_a_cluster_survives_a_crash_and_a_lost_answer_together() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("faults", "states"), [(None, 613038), (Faults(crash=1), 1231408)], ids=["no faults", "a crash"])
+@pytest.mark.parametrize(
+    ("faults", "states"), [(None, 613038), (Faults(crash=1), 1231408)], ids=["no faults", "a crash"]
+)
 def test_an_upgrade_ends_in_the_new_version_or_in_an_error(faults: Faults | None, states: int) -> None:
     verdict = check(worlds.upgrade(faults))
     verdict.assert_holds()
