@@ -15,7 +15,7 @@ $(STAMP): pyproject.toml constraints.txt setup.py tools/setup $(wildcard src/att
 	@bash tools/setup
 	@touch $(STAMP)
 
-demo: setup ## Show the main job on the embedded server
+demo: setup ## Run an operator, break its naive version, prove the right one
 	@$(PY) -m attractor demo
 
 test: setup ## Run every test, with coverage

@@ -1,7 +1,8 @@
 """`attractor serve` over HTTP: requests per second, watch delivery, lists, start and memory, for each store.
 
 The server has one core, the load generator the other. `--quick` takes fewer requests; `--stores memory,sqlite` some of
-the stores. The rival is a kube-apiserver with etcd, where `KUBEBUILDER_ASSETS` names a directory that has them.
+the stores. The rival is a kube-apiserver with etcd, measured too where `KUBEBUILDER_ASSETS` names a directory that has
+both; see `rival.py`.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 from attractor import __version__
 from loadclient import Target, at_rate, load, watch
+from rival import assets, kube_apiserver
 
 COLLECTION = "/api/v1/namespaces/default/configmaps"
 AIMS = {
@@ -140,13 +142,16 @@ async def delivery(target: Target, pid: int, per_s: int, seconds: float) -> dict
     }
 
 
-async def measure(store: str, directory: Path, *, quick: bool) -> dict[str, float]:
+Running = AbstractContextManager[tuple[Target, subprocess.Popen[bytes], float]]
+
+
+async def measure(serving: Running, *, quick: bool, with_64: bool = True) -> dict[str, float]:
     count = 2_000 if quick else 10_000
     report: dict[str, float] = {}
-    with running(store, directory) as (target, server, ready_s):
+    with serving as (target, server, ready_s):
         report["ready_s"] = round(ready_s, 3)
         report["rss_empty_mb"] = round(rss_mb(server.pid), 1)
-        for clients, requests in ((32, count), (1, count // 4), *(((64, count),) if store != "memory" else ())):
+        for clients, requests in ((32, count), (1, count // 4), *(((64, count),) if with_64 else ())):
             report |= await throughput(target, server.pid, requests, clients)
         report |= await list_all(target, 10_000)
         report["rss_full_mb"] = round(rss_mb(server.pid), 1)
@@ -156,12 +161,12 @@ async def measure(store: str, directory: Path, *, quick: bool) -> dict[str, floa
 
 
 @contextmanager
-def etcd(directory: Path) -> Iterator[str]:
+def etcd(binary: str, directory: Path) -> Iterator[str]:
     with socket.socket() as one, socket.socket() as two:
         one.bind(("127.0.0.1", 0))
         two.bind(("127.0.0.1", 0))
         client, peer = (f"127.0.0.1:{sock.getsockname()[1]}" for sock in (one, two))
-    command = ["etcd", "--data-dir", str(directory / "etcd"), "--log-level", "error"]
+    command = [binary, "--data-dir", str(directory / "etcd"), "--log-level", "error"]
     command += ["--listen-client-urls", f"http://{client}", "--advertise-client-urls", f"http://{client}"]
     command += ["--listen-peer-urls", f"http://{peer}", "--initial-advertise-peer-urls", f"http://{peer}"]
     command += ["--initial-cluster", f"default=http://{peer}"]
@@ -186,23 +191,33 @@ def main() -> None:
     cores = os.sched_getaffinity(0)
     if len(cores) > 1:
         os.sched_setaffinity(0, cores - {0})
-    stores: dict[str, Any] = {}
-    for name in args.stores.split(","):
-        with tempfile.TemporaryDirectory() as text:
-            directory = Path(text)
-            print(f"measuring {name} …", file=sys.stderr)
-            if name == "sqlite":
-                stores[name] = asyncio.run(measure(f"sqlite:{directory / 'bench.db'}", directory, quick=args.quick))
-            elif name == "memory":
-                stores[name] = asyncio.run(measure("memory", directory, quick=args.quick))
-            elif shutil.which("etcd"):
-                with etcd(directory) as address:
-                    stores[name] = asyncio.run(measure(address, directory, quick=args.quick))
-            else:
-                print("etcd is not installed; left out", file=sys.stderr)
-    report = {"version": __version__, "python": platform.python_version(), "stores": stores, "aims": AIMS}
+    report: dict[str, Any] = {"version": __version__, "python": platform.python_version()}
+    report["stores"] = {name: found for name in args.stores.split(",") if (found := measured(name, quick=args.quick))}
+    if assets() is not None:
+        report["kube_apiserver"] = measured("kube-apiserver", quick=args.quick)
+    report["aims"] = AIMS
     json.dump(report, sys.stdout, indent=2)
     print()
+
+
+def measured(name: str, *, quick: bool) -> dict[str, float] | None:
+    """The figures of a store, or of the rival; None when what it needs is not installed."""
+    print(f"measuring {name} …", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as text:
+        directory = Path(text)
+        match name:
+            case "memory":
+                return asyncio.run(measure(running("memory", directory), quick=quick, with_64=False))
+            case "sqlite":
+                return asyncio.run(measure(running(f"sqlite:{directory / 'bench.db'}", directory), quick=quick))
+            case "etcd" if shutil.which("etcd"):
+                with etcd("etcd", directory) as address:
+                    return asyncio.run(measure(running(address, directory), quick=quick))
+            case "kube-apiserver" if (binaries := assets()) is not None:
+                with etcd(str(binaries / "etcd"), directory) as address:
+                    return asyncio.run(measure(kube_apiserver(binaries, address, directory), quick=quick))
+    print(f"{name} is not installed; left out", file=sys.stderr)
+    return None
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
 second, requests per object (by the server's own count), write-to-converged latency, resident memory, idle CPU, and
 the processor time that operator, server and load take for an object. On two cores the server is what limits objects a
 second for all but kopf; objects per second of the operator's own processor time compare the operators alone.
-`--objects 200` takes fewer; `--peers attractor` some of the peers. CONTROLLER_RUNTIME_PEER names a compiled Go peer.
+`--objects 200` takes fewer; `--rounds 3` the best of three, for a machine that is not quiet; `--peers attractor` some
+of the peers. CONTROLLER_RUNTIME_PEER names a compiled Go peer.
 """
 
 from __future__ import annotations
@@ -236,9 +237,35 @@ async def install(kubeconfig: Path) -> None:
                 await asyncio.sleep(0.05)
 
 
+def whole_cpu_ms(phase: dict[str, float]) -> float:
+    """What operator and server take for an object, in one process or two."""
+    return phase["operator_cpu_ms"] + phase["server_cpu_ms"]
+
+
+def better(known: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    """The better of two runs, phase by phase: what else the machine does can only make a run worse."""
+    for phase in ("create", "update"):
+        faster = max(known[phase], found[phase], key=lambda run: run["objects_per_s"])
+        cpu = {name: min(known[phase][name], found[phase][name]) for name in known[phase] if name.endswith("_cpu_ms")}
+        known[phase] = {**faster, **cpu}
+    return known
+
+
+def one_run(peer: str, objects: int) -> dict[str, Any]:
+    """One peer, with a server of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        kubeconfig = Path(folder) / "kubeconfig"
+        serve = ["-m", "attractor", "serve", "--listen", "127.0.0.1:0", "--state-dir", folder, "--log-level", "error"]
+        with process(sys.executable, *serve, "--kubeconfig", str(kubeconfig), ready="ready") as server:
+            os.sched_setaffinity(server.pid, {0})
+            asyncio.run(install(kubeconfig))
+            return asyncio.run(measure(peer, Path(folder), kubeconfig, objects, server.pid))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--objects", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=1, help="take the best of so many runs of each peer")
     parser.add_argument(
         "--peers", default="attractor,embedded,kopf" + (",controller-runtime" if shutil.which("go") else "")
     )
@@ -247,25 +274,12 @@ def main() -> None:
         "attractor": __version__, "kopf": version("kopf"), "kubernetes_client": version("kubernetes"),
         "python": platform.python_version(), "cores": os.cpu_count(), "objects": args.objects, "peers": {},
     }  # fmt: skip
-    for peer in args.peers.split(","):
-        with tempfile.TemporaryDirectory() as folder:
-            kubeconfig = Path(folder) / "kubeconfig"
-            serve = [
-                "-m",
-                "attractor",
-                "serve",
-                "--listen",
-                "127.0.0.1:0",
-                "--state-dir",
-                folder,
-                "--log-level",
-                "error",
-            ]
-            with process(sys.executable, *serve, "--kubeconfig", str(kubeconfig), ready="ready") as server:
-                os.sched_setaffinity(server.pid, {0})
-                asyncio.run(install(kubeconfig))
-                print(f"{peer} …", file=sys.stderr)
-                report["peers"][peer] = asyncio.run(measure(peer, Path(folder), kubeconfig, args.objects, server.pid))
+    for number in range(args.rounds):
+        for peer in args.peers.split(","):
+            print(f"round {number + 1}: {peer} …", file=sys.stderr)
+            found = one_run(peer, args.objects)
+            known = report["peers"].get(peer)
+            report["peers"][peer] = found if known is None else better(known, found)
     ours = report["peers"].get("attractor")
     for rival in ("kopf", "controller-runtime"):
         theirs = report["peers"].get(rival)
@@ -282,6 +296,16 @@ def main() -> None:
                 "requests": round(ours["requests_per_object"] / theirs["requests_per_object"], 2),
                 "rss": round(ours["rss_mb"] / theirs["rss_mb"], 2),
             }
+    embedded, go = report["peers"].get("embedded"), report["peers"].get("controller-runtime")
+    if embedded and go:
+        report["embedded against controller-runtime"] = {
+            f"{phase}_{what}": ratio
+            for phase in ("create", "update")
+            for what, ratio in (
+                ("objects_per_s", round(embedded[phase]["objects_per_s"] / go[phase]["objects_per_s"], 2)),
+                ("objects_per_cpu_s", round(whole_cpu_ms(go[phase]) / whole_cpu_ms(embedded[phase]), 2)),
+            )
+        }
     report["aims"] = AIMS
     print(json.dumps(report, indent=2))
 

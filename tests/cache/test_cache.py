@@ -95,6 +95,35 @@ async def test_a_rivals_later_write_is_seen_as_soon_as_the_watch_tells_it() -> N
 
 
 @on_virtual_time
+async def test_an_answer_that_there_is_none_is_not_believed_once_the_watch_has_told_of_a_successor() -> None:
+    async with world() as w:
+        mine = await w.client.create(config_map("a", x="1"))
+        informer = w.cache.informer(ConfigMap)
+        await informer.wait_for(lambda: not informer.core.pending)
+        informer.core.unsure(mine.key)
+        send = w.transport.send
+        made: list[ConfigMap] = []
+
+        async def delayed(request: ClientRequest) -> ClientResponse:
+            """The first read is answered, and its answer is late: meanwhile the object has a successor."""
+            if made or request.method != "GET":
+                return await send(request)
+            await w.rival.delete(mine)
+            response = await send(request)
+            made.append(await w.rival.create(config_map("a", x="2")))
+            await informer.wait_for(lambda: _uid_seen(w) == made[0].metadata.uid)
+            return response
+
+        w.transport.send = delayed  # type: ignore[method-assign]
+        assert await w.cache.get(ConfigMap, mine.key) == made[0]
+
+
+def _uid_seen(w: World) -> str:
+    seen = w.cache.informer(ConfigMap).core.seen
+    return next((one.uid for one in seen.objects().values()), "")
+
+
+@on_virtual_time
 async def test_a_conflict_makes_the_next_read_come_from_the_server() -> None:
     async with world() as w:
         mine = await w.client.create(config_map("a", x="1"))

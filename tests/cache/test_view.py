@@ -101,6 +101,20 @@ def test_deleting_what_the_watch_has_not_told_yet_hides_it_when_it_comes() -> No
     assert core.pending == {}
 
 
+def test_a_predecessor_that_the_watch_tells_late_is_gone_like_the_object_that_was_deleted() -> None:
+    core = view()
+    core.wrote(obj(A, 13, "second"))
+    core.deleted(A, "second")
+    core.observe("ADDED", obj(A, 11, "first"))
+    assert core.get(A) is None
+    core.observe("DELETED", obj(A, 12, "first"))
+    core.observe("ADDED", obj(A, 13, "second"))
+    assert core.get(A) is None
+    core.observe("DELETED", obj(A, 14, "second"))
+    core.observe("ADDED", obj(A, 15, "third"))
+    assert (core.get(A), core.pending) == (obj(A, 15, "third"), {})
+
+
 def test_a_list_that_began_after_a_write_settles_it_whatever_the_versions_say() -> None:
     core = view(obj(A, 500), version=500)
     core.wrote(obj(A, 501))

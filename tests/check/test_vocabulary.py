@@ -572,3 +572,9 @@ def test_values_say_what_they_are() -> None:
     with pytest.raises(MutationError, match=r"test_vocabulary\.py:\d+"):
         mapping["a"] = 3
     assert len({FrozenMap({"a": 1}), FrozenMap({"a": 1}), Bag("a"), Bag("a")}) == 2
+
+
+@pytest.mark.parametrize(("name", "what"), [("name", "an attribute"), ("choose", "a method"), ("view", "an attribute")])
+def test_a_declaration_may_not_hide_what_every_specification_has(name: str, what: str) -> None:
+    with pytest.raises(SpecError, match=rf"Hiding declares `{name}`, which every specification has as {what}"):
+        type("Hiding", (Spec,), {name: var(0)})

@@ -1,6 +1,7 @@
 """``attractor check``, ``replay`` and ``trace-to-test`` on a world: from the violation to a test that keeps it away."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -43,17 +44,35 @@ REPAIR = """elif source is not None and copy is not None and copy.data != source
 TRACE = "traces/world-of-copies-eventually-stable.json"
 
 
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A folder in which the world was checked, and what was printed."""
+    folder = tmp_path_factory.mktemp("checked")
+    (folder / "operator_.py").write_text(OPERATOR)
+    command = [sys.executable, "-m", "attractor", "check", "operator_.py:edited", "--property", "eventually stable"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    return folder, done.stdout
+
+
 @pytest.fixture
-def trace(run: Run, tmp_path: Path) -> Path:
-    (tmp_path / "operator_.py").write_text(OPERATOR)
-    found = run("check", "operator_.py:edited", "--property", "eventually stable")
-    assert found.code == 1
-    assert f"attractor replay {TRACE} --open" in found.out
-    assert f"attractor replay {TRACE} --runtime" in found.out
-    assert f"attractor trace-to-test {TRACE}" in found.out
-    assert "user            edit configmap default/a, data.x=2" in found.out
-    assert "~ data.x: 1 → 2" in found.out
+def trace(run: Run, tmp_path: Path, checked: tuple[Path, str]) -> Path:
+    """The counterexample, in the folder in which ``run`` runs."""
+    shutil.copytree(checked[0], tmp_path, dirs_exist_ok=True)
     return tmp_path / TRACE
+
+
+def test_a_violation_is_told_with_what_can_be_done_about_it(checked: tuple[Path, str]) -> None:
+    folder, printed = checked
+    assert f"attractor replay {TRACE} --open" in printed
+    assert f"attractor replay {TRACE} --runtime" in printed
+    assert f"attractor trace-to-test {TRACE}" in printed
+    assert "user            edit configmap default/a, data.x=2" in printed
+    assert "~ data.x: 1 → 2" in printed
+    assert sorted(path.name for path in (folder / "traces").iterdir()) == [
+        "world-of-copies-eventually-stable.html",
+        "world-of-copies-eventually-stable.json",
+    ]
 
 
 def test_a_counterexample_is_printed_drawn_and_confirmed(run: Run, trace: Path, tmp_path: Path) -> None:

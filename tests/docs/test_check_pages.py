@@ -19,6 +19,8 @@ PAGES = {
     "tutorial/first-proof.md": "pairs",
     "how-to/check-for-a-livelock.md": "sizes",
     "how-to/read-a-check-trace.md": "trace",
+    "how-to/read-a-counterexample.md": "notes",
+    "how-to/replay-a-counterexample.md": "notes",
     "how-to/speed-up-a-check.md": "mail",
     "how-to/check-with-tlc.md": "tlc",
 }

@@ -23,6 +23,7 @@ from attractor.apiserver.response import refusal
 from attractor.apiserver.transaction import Transaction
 from attractor.objects.errors import ApiError, Conflict, InsufficientStorage, ServiceUnavailable
 from attractor.store.contract import Stale, StoreFull, StoreUnavailable
+from attractor.store.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 100
-"""How often a write is run again when other writers keep being faster; each loss means that another one won."""
+"""How often a request is run again when others keep being faster; each loss means that another one won."""
 
 _READS = frozenset({"GET", "HEAD", "get", "list", "watch"})
 """Methods and verbs that are answered from what is durable; all others may rest on writes that are on their way."""
@@ -52,6 +53,7 @@ class Server:
         self.source = source
         self.core = core or Core()
         self.outside = outside or NobodyOutside()
+        self._turns = Turns()
 
     async def start(self) -> None:
         """Make sure that what every cluster has is there; older history is then out of reach."""
@@ -64,10 +66,20 @@ class Server:
 
     async def handle(self, request: Request) -> Response:
         """Answer a request; every refusal is an answer with its Status."""
+        is_read = request.method in _READS
         try:
-            return await self._run(lambda txn: self.core.handle(request, txn), is_read=request.method in _READS)
+            if is_read and self.store.is_exclusive and (found := self._read_now(request)) is not None:
+                return found
+            return await self._run(lambda txn: self.core.handle(request, txn), is_read=is_read)
         except ApiError as error:
             return refusal(error)
+
+    def _read_now(self, request: Request) -> Response | None:
+        """The answer to a read, if nobody outside has to be asked."""
+        try:
+            return self.core.handle(request, self.transaction(self.store.snapshot_nowait()))
+        except NeedsAnswers:
+            return None
 
     async def perform(self, op: Operation) -> Response:
         """Carry out an operation; raises ``ApiError``."""
@@ -87,42 +99,17 @@ class Server:
                 await consultation.answer(needs)
 
     async def _run(self, attempt: Callable[[Transaction], Response], *, is_read: bool) -> Response:
-        consultation: _Consultation | None = None
-        store = self.store
+        run = _Run(self, attempt, is_read=is_read)
         try:
-            for _ in range(MAX_ATTEMPTS):
-                if consultation is not None:
-                    txn = consultation.transaction(await store.snapshot())
-                else:
-                    txn = self.transaction(await (store.snapshot() if is_read else store.draft()))
-                try:
-                    response = attempt(txn)
-                except NeedsAnswers as needs:
-                    if consultation is None:
-                        consultation = _Consultation(self)
-                    else:
-                        await consultation.answer(needs)
-                    continue
-                except ApiError:
-                    if is_read or await store.settled(txn.snapshot):
-                        raise
-                    continue
-                if not txn.is_dirty:
-                    if is_read or await store.settled(txn.snapshot):
-                        return response
-                    continue
-                try:
-                    revision = await store.commit(txn.compares, puts=txn.puts, deletes=txn.deletes)
-                except Stale:
-                    continue
-                if _touches_definitions(txn.puts):
-                    await self.settle_names()
-                return response.committed(revision)
+            try:
+                return await run.until_done()
+            except Stale as lost:
+                async with self._turns.at(min(lost.keys)):
+                    return await run.whatever_it_takes()
         except StoreFull as error:
             raise InsufficientStorage(f"nothing was written: {error}") from error
         except StoreUnavailable as error:
             raise ServiceUnavailable(f"the store cannot be reached: {error}") from error
-        raise Conflict(f"gave up after {MAX_ATTEMPTS} attempts: other writers keep changing the same objects")
 
     async def settle_names(self) -> None:
         """Bring the status of every CustomResourceDefinition up to date, which is what makes its kind served."""
@@ -144,6 +131,59 @@ class Server:
             except ApiError as error:
                 if error.code != 404:
                     raise
+
+
+class _Run:
+    """One request, run as often as it takes: until nobody outside has to be asked and nobody else was faster."""
+
+    def __init__(self, server: Server, attempt: Callable[[Transaction], Response], *, is_read: bool) -> None:
+        self._server = server
+        self._attempt = attempt
+        self._is_read = is_read
+        self._consultation: _Consultation | None = None
+
+    async def until_done(self) -> Response:
+        """The answer; raises ``Stale`` when another writer was faster, ``ApiError`` for a refusal."""
+        server, store = self._server, self._server.store
+        for _ in range(MAX_ATTEMPTS):
+            if self._consultation is not None:
+                txn = self._consultation.transaction(await store.snapshot())
+            else:
+                txn = server.transaction(await (store.snapshot() if self._is_read else store.draft()))
+            try:
+                response = self._attempt(txn)
+            except NeedsAnswers as needs:
+                if self._consultation is None:
+                    self._consultation = _Consultation(server)
+                else:
+                    await self._consultation.answer(needs)
+                continue
+            except ApiError:
+                if self._is_read or await store.settled(txn.snapshot):
+                    raise
+                continue
+            if not txn.is_dirty:
+                if self._is_read or await store.settled(txn.snapshot):
+                    return response
+                continue
+            revision = await store.commit(txn.compares, puts=txn.puts, deletes=txn.deletes)
+            if _touches_definitions(txn.puts):
+                await server.settle_names()
+            return response.committed(revision)
+        raise _gave_up()
+
+    async def whatever_it_takes(self) -> Response:
+        """The answer, however often others are faster; raises ``Conflict`` when that never ends."""
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                return await self.until_done()
+            except Stale:
+                continue
+        raise _gave_up()
+
+
+def _gave_up() -> Conflict:
+    return Conflict(f"gave up after {MAX_ATTEMPTS} attempts: other writers keep changing the same objects")
 
 
 class _Consultation:

@@ -113,6 +113,7 @@ def version_reached(have: str, want: str) -> bool:
 class ViewCore:
     """The view. ``decode`` is for index functions; ``reached`` compares versions.
 
+    ``sees_all`` says that no selector hides objects from this view, so that the end of each object is told.
     ``seen`` and ``floors`` are where it keeps what it knows; the checker gives ones that are part of its state.
     """
 
@@ -124,7 +125,9 @@ class ViewCore:
         reached: Callable[[str, str], bool] = version_reached,
         seen: Indexer | None = None,
         floors: MutableMapping[Key, Floor] | None = None,
+        sees_all: bool = True,
     ) -> None:
+        self._sees_all = sees_all
         self.seen = Indexer(decode, indexes or {}) if seen is None else seen
         """What the watch told; handlers have heard of exactly this."""
         self._reached = reached
@@ -324,6 +327,8 @@ class ViewCore:
         match floor:
             case Wrote(obj):
                 return obj
+            case Removed() if self._sees_all:
+                return None  # what is seen comes before the end that was not told yet, so it is gone, too
             case Removed(uid, before):
                 return seen if seen is not None and seen.uid not in {uid, before} else None
             case Unsure():

@@ -102,7 +102,7 @@ class Informer(Generic[T]):
         self.kind = kind
         self.scope = scope or Scope()
         self.transform = transform
-        self.core = ViewCore(self.decode, indexes=indexes)
+        self.core = ViewCore(self.decode, indexes=indexes, sees_all=self.scope.sees_all)
         self.policy = policy or Policy()
         self.state: State = self.policy.start()
         self._idle_s = idle_s
@@ -246,13 +246,20 @@ class Informer(Generic[T]):
         return [obj for obj in found if labels.matches(labels_of(obj))]
 
     async def _resolve(self, key: Key) -> None:
-        """Ask the server about an object that a write left in doubt; raises ``ApiError`` if it cannot be asked."""
-        try:
-            found = await self.client.get(Encoded(self.kind), key)
-        except NotFound:
-            self.core.resolve(key, None)
-        else:
-            self.core.resolve(key, self.prepared(found) if self.scope.covers(found) else None)
+        """Ask the server about an object that a write left in doubt; raises ``ApiError`` if it cannot be asked.
+
+        "There is none" has no version: it is asked again if the watch told of the object while it was on its way.
+        """
+        while True:
+            before = self.core.seen.get(key)
+            try:
+                found: EncodedObject | None = await self.client.get(Encoded(self.kind), key)
+            except NotFound:
+                found = None
+            if found is not None or self.core.seen.get(key) == before:
+                break
+        is_here = found is not None and self.scope.covers(found)
+        self.core.resolve(key, self.prepared(found) if found is not None and is_here else None)
         self.wake()
 
     # Own writes; see ``cache`` for who calls these.

@@ -48,6 +48,11 @@ class Scope:
     def _fields(self) -> FieldSelector:
         return FieldSelector.parse(self.field_selector)
 
+    @property
+    def sees_all(self) -> bool:
+        """Whether every object of the namespace belongs here."""
+        return not self.label_selector and not self.field_selector
+
     def covers(self, obj: EncodedObject) -> bool:
         """Whether an object belongs here."""
         if self.namespace and obj.key.namespace != self.namespace:

@@ -99,6 +99,11 @@ class Spec:
                 merged[name] = inherited.remade(value)
                 setattr(cls, name, merged[name])
             elif isinstance(value, words.Named):
+                if name in RESERVED:
+                    raise SpecError(
+                        f"{cls.__name__} declares `{name}`, which every specification has as {RESERVED[name]}; "
+                        "choose another name"
+                    )
                 merged[name] = value
         cls.declared = merged
 
@@ -182,6 +187,14 @@ class Spec:
         return [
             (name, each) for name, each in self._of(kind) if not isinstance(each, words.Declared) or each.applies(self)
         ]
+
+
+RESERVED = {
+    name: "a method" if callable(value) else "an attribute"
+    for name, value in {**dict.fromkeys(Spec.__annotations__), **vars(Spec)}.items()
+    if not name.startswith("__")
+}
+"""Names that a declaration would hide."""
 
 
 class Composition:

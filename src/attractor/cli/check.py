@@ -14,6 +14,7 @@ from attractor.check.graphs import FORMATS, GraphTooLarge, draw
 from attractor.check.story.artefact import Written, save
 from attractor.check.tracefiles import save_traces
 from attractor.check.world import World
+from attractor.check.world.explaining import explain
 from attractor.cli import report
 from attractor.cli.progress import Meter
 from attractor.cli.specs import close, load
@@ -86,6 +87,7 @@ def register(subparsers: Any) -> None:
     bounds.add_argument("--resume", type=Path, metavar="FILE", help="go on with a search that was kept")
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print the verdict as one JSON object")
+    output.add_argument("--explain", action="store_true", help="say where the states of a world come from")
     output.add_argument("--coverage", action="store_true", help="show how often each action was taken")
     output.add_argument("--graph", type=_graph_file, metavar="FILE", help="draw a small graph: .svg, .dot or .html")
     output.add_argument("--trace-dir", type=Path, metavar="DIR", help="where counterexamples go (default: traces)")
@@ -127,6 +129,8 @@ def run(args: argparse.Namespace) -> int:
         finally:
             line.clear()
         _print(verdict, spec, args)
+        if args.explain:
+            _explain(spec, args)
         return EXIT[verdict.verdict]
     return guard.code
 
@@ -189,6 +193,12 @@ def _print(verdict: Verdict, spec: Checkable, args: argparse.Namespace) -> None:
         return
     traces = _saved(verdict, spec, args.trace_dir or Path("traces"), args)
     say(report.lines(verdict, Paint(sys.stdout), traces, coverage=args.coverage))
+
+
+def _explain(spec: Checkable, args: argparse.Namespace) -> None:
+    if not isinstance(spec, World):
+        raise UsageError("--explain is for worlds of controllers", "for a specification, see --coverage")
+    say(["", *explain(spec, max_states=args.max_states, threads=args.threads).lines()])
 
 
 def _saved(verdict: Verdict, spec: Checkable, folder: Path, args: argparse.Namespace) -> dict[str, Path | Written]:

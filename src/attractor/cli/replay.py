@@ -19,6 +19,7 @@ from attractor.cli.terminal import Guarded, Paint, UsageError, say
 
 if TYPE_CHECKING:
     from attractor.check.story.artefact import Counterexample
+    from attractor.check.world.account import Account
 
 _EXAMPLES = """\
 examples:
@@ -111,14 +112,12 @@ def _run_for_real(found: Counterexample, paint: Paint) -> int:
 
     width = len(str(len(found.trace)))
     logging.getLogger("attractor").addHandler(logging.NullHandler())
+
+    def show(number: int, _: Account) -> None:
+        print(f"  {paint(f'{number:>{width}}', 'dim')}  {found.story.steps[number - 1].title}")
+
     try:
-        done = asyncio.run(
-            replay(
-                world_of(found),
-                found.trace,
-                on_step=lambda number, account: print(f"  {paint(f'{number:>{width}}', 'dim')}  {account.summary}"),
-            )
-        )
+        done = asyncio.run(replay(world_of(found), found.trace, on_step=show))
     except CannotReplay as problem:
         raise UsageError(str(problem)) from None
     colour = "green" if done.is_confirmed else "red"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from attractor.embedded import Address, EmbeddedCluster
 
 DEFAULT_LISTEN = "127.0.0.1:6443"
+SWITCH_S = 0.0005
+"""How long the event loop may keep the store's thread from going on; Python's default is ten times as long."""
 _EXAMPLES = """\
 examples:
   attractor serve
@@ -243,6 +245,7 @@ def run(args: argparse.Namespace) -> int:
     from attractor.embedded.fieldlog import log_to_stderr
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
+    sys.setswitchinterval(SWITCH_S)
     try:
         settings = Settings.of(args)
         asyncio.run(serve(settings))

@@ -35,10 +35,7 @@ from attractor.httpd.listener import Listener
 from attractor.httpd.metrics import Metrics, resident_bytes
 from attractor.httpd.router import Router
 from attractor.httpd.watchstreams import WatchHub
-from attractor.store.local import LocalStore
-from attractor.store.memory import MemoryStore
 from attractor.store.opening import open_store
-from attractor.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     import ssl
@@ -197,13 +194,8 @@ class EmbeddedCluster:
             limits=self._limits,
             observer=self.metrics,
             tls=tls,
-            is_eager=_answers_at_once(self.store),
+            is_eager=self.store.is_exclusive,  # it waits for plain futures only: requests may begin outside a task
         )
         await listener.start(host, port)
         self._listeners.append(listener)
         return Address(host, listener.port, tls is not None)
-
-
-def _answers_at_once(store: Store) -> bool:
-    """Whether the store waits for plain futures only, so that requests may begin outside a task."""
-    return isinstance(store, MemoryStore | SqliteStore) and isinstance(store, LocalStore)

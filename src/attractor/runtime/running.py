@@ -144,8 +144,12 @@ class RunningController:
         """
         while True:
             await asyncio.sleep(period_s)
-            for tell in self._tell_again:
-                tell()
+            self.resync_nowait()
+
+    def resync_nowait(self) -> None:
+        """Ask for a reconcile of all objects, as after a start."""
+        for tell in self._tell_again:
+            tell()
 
     async def _work(self) -> None:
         name = self.declared.name

@@ -142,6 +142,11 @@ class Store(Protocol):
     """A store, used from one event loop."""
 
     @property
+    def is_exclusive(self) -> bool:
+        """Whether this process is the only one that writes: then ``snapshot_nowait`` is linearizable, too."""
+        ...
+
+    @property
     def revision(self) -> int:
         """The newest revision that this process knows to be durable."""
         ...

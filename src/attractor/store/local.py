@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 class LocalStore:
     """The reading half of a store; an engine adds ``commit``, ``compact`` and ``aclose``."""
 
+    is_exclusive: bool = True
+
     def __init__(self, *, history_limit: int = HISTORY_LIMIT) -> None:
         self._history_limit = history_limit
         self._mvcc = Mvcc(history_limit=history_limit)

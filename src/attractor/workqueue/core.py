@@ -19,6 +19,8 @@ class QueueState(NamedTuple, Generic[K]):
     """Priority and key, in the order in which workers will get them."""
     dirty: frozenset[K]
     processing: frozenset[K]
+    again: frozenset[tuple[int, K]] = frozenset()
+    """Keys that were added while being processed with another priority than the usual one, and that priority."""
 
 
 class QueueCore(Generic[K]):
@@ -106,15 +108,18 @@ class QueueCore(Generic[K]):
         """The queue as a value."""
         live = sorted((negated, order, key) for key, (negated, order) in self._entry.items())
         waiting = tuple((-negated, key) for negated, _, key in live)
-        return QueueState(waiting, frozenset(self._dirty), frozenset(self._processing))
+        again = frozenset((at, key) for key, at in self._dirty.items() if at and key in self._processing)
+        return QueueState(waiting, frozenset(self._dirty), frozenset(self._processing), again)
 
     @classmethod
     def of(cls, state: QueueState[K]) -> QueueCore[K]:
-        """A queue in that state; dirty keys that are being processed ask for the usual priority."""
+        """A queue in that state."""
         queue: QueueCore[K] = cls()
         queue._processing = set(state.processing)
         for priority, key in state.waiting:
             queue.add(key, priority)
         for key in state.dirty & state.processing:
             queue._dirty[key] = 0
+        for priority, key in state.again:
+            queue._dirty[key] = priority
         return queue

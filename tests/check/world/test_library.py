@@ -9,9 +9,11 @@ import pytest
 from attractor import Context, Key, ObjectMeta, controller
 from attractor.check import check
 from attractor.check.world import (
+    Claim,
     Delete,
     Edit,
     Faults,
+    StepClaim,
     World,
     always_step,
     at_most_one_worker,
@@ -129,7 +131,7 @@ def test_steps_and_states_can_be_claimed_in_own_words() -> None:
     def both(world: Any) -> bool:
         return len(world.list(ConfigMap)) == len([child(each, 1) for each in world.list(Pair)]) * 2 > 0
 
-    claims = [always_step(grows), sometimes(both)]
+    claims: list[Claim | StepClaim] = [always_step(grows), sometimes(both)]
     verdict = check(World([pairs], [pair()], properties=claims))
     assert [each.verdict for each in verdict.properties] == ["holds", "holds", "holds"]
     assert check(World([pairs], [pair()], [DELETE], properties=claims, lag=1))["grows"].verdict == "violated"

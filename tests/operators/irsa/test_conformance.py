@@ -55,7 +55,7 @@ async def answer(iam: Iam, method: str, arguments: tuple[str, ...]) -> Any:
         return type(error).__name__
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 async def test_random_calls_are_answered_alike(real: AwsIam, seed: int) -> None:
     random, model = Random(seed), ModelIam()
     told: list[str] = []

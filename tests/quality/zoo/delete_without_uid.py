@@ -8,7 +8,7 @@ table of the second seed misses.
 from attractor.check.world import Look, World, eventually_stable
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Watches, controller
-from tests.quality.zoo.kinds import A, CHILD, App, app, child_key, configmap, tell
+from tests.quality.zoo.kinds import CHILD, A, App, app, child_key, configmap, tell
 
 
 async def give(ctx: Context, app: App) -> None:

@@ -5,7 +5,7 @@ nothing refuses the second. Seen in argoproj/argo-rollouts#243 and scylladb/scyl
 from the owner makes the server the judge.
 """
 
-from attractor.check.world import Look, World, always
+from attractor.check.world import Faults, Look, World, always
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Controller, Key, controller
@@ -37,4 +37,4 @@ def there_is_at_most_one(look: Look) -> bool:
 
 
 def world(declared: Controller = buggy) -> World:
-    return World([declared], [app()], hosts=("host1", "host2"), properties=[always(there_is_at_most_one)])
+    return World([declared], [app()], faults=Faults(late_request=1), properties=[always(there_is_at_most_one)])

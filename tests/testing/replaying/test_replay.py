@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Protocol
 
 import pytest
 
 from attractor import Context, Key, Result, controller
 from attractor.check import SpecError, check
 from attractor.check.trace import Trace
-from attractor.check.world import Create, Delete, Edit, Faults, World, always, eventually_stable
+from attractor.check.world import Create, Delete, Edit, Faults, World, always, always_step, eventually_stable
 from attractor.check.world.account import accounts
 from attractor.check.world.looking import Look
 from attractor.objects.builtin.core_v1 import ConfigMap
@@ -48,6 +49,81 @@ async def restless(ctx: Context, key: Key) -> Result | None:
     return None
 
 
+@controller(for_=Pair, owns=[ConfigMap])
+async def together(ctx: Context, key: Key) -> None:
+    """Creates both at once, and believes that it did."""
+    owner = await ctx.find(Pair, key)
+    if owner is None or await ctx.find(ConfigMap, child(owner, 1).key) is not None:
+        return
+    await ctx.gather(ctx.create(child(owner, 1)), ctx.create(child(owner, 2)))
+
+
+@controller(for_=Pair, owns=[ConfigMap])
+async def uncached(ctx: Context, key: Key) -> None:
+    """Trusts that a read past the cache is the newest there is."""
+    owner = await ctx.find(Pair, key, cached=False)
+    if owner is None:
+        return
+    for number in (1, 2):
+        wanted = child(owner, number)
+        found = await ctx.find(ConfigMap, wanted.key)
+        if found is None:
+            await ctx.create(wanted)
+        elif found.data != wanted.data:
+            found.data = wanted.data
+            await ctx.update(found)
+
+
+@controller(for_=Pair)
+async def patient(ctx: Context, key: Key) -> None:
+    """Makes a child of whatever pair its cache shows."""
+    owner = await ctx.find(Pair, key)
+    if owner is not None and await ctx.find(ConfigMap, child(owner, 1).key) is None:
+        await ctx.create(child(owner, 1))
+
+
+def nothing_after_the_end(look: Look) -> bool:
+    """A child is only there while its pair is."""
+    return not look.list(ConfigMap) or bool(look.list(Pair))
+
+
+class Bank(Protocol):
+    """Lends."""
+
+    async def lend(self, to: str) -> int: ...
+
+
+class Vault:
+    """A model of the bank."""
+
+    def __init__(self) -> None:
+        self.lent: list[str] = []
+
+    def lend(self, to: str) -> int:
+        self.lent.append(to)
+        return len(self.lent)
+
+
+@controller(for_=Pair, externals=[Bank])
+async def lender(ctx: Context, key: Key) -> None:
+    """Borrows for each pair that has no child; not idempotent."""
+    owner = await ctx.find(Pair, key)
+    if owner is not None and await ctx.find(ConfigMap, child(owner, 1).key, cached=False) is None:
+        await ctx.external(Bank).lend(key.name)
+        await ctx.create(child(owner, 1))
+
+
+def nothing_lent_twice(look: Look) -> bool:
+    """Nobody gets a loan twice."""
+    return len(look.external(Bank).lent) < 2
+
+
+def text_stays(before: Look, after: Look) -> bool:
+    """The text of a ConfigMap never changes."""
+    texts = {found.key: found.data for found in before.list(ConfigMap)}
+    return all(texts.get(found.key, found.data) == found.data for found in after.list(ConfigMap))
+
+
 def no_child_without_a_pair(look: Look) -> bool:
     """Children have their pair."""
     return not look.list(ConfigMap) or bool(look.list(Pair))
@@ -61,7 +137,15 @@ def no_child_without_a_pair(look: Look) -> bool:
         (world(users=[EDIT]), "eventually stable"),
         (world(users=[EDIT], faults=Faults(closed_watch=1), lag=1), "eventually stable"),
         (world(faults=Faults(lost_request=1), objects=[], users=[Create(pair())]), "eventually stable"),
+        (world(faults=Faults(late_request=1)), "eventually stable"),
+        (world(faults=Faults(repeated=1)), "eventually stable"),
+        (world(faults=Faults(leader_change=1), hosts=["host1", "host2"], election=True), "eventually stable"),
+        (world(uncached, users=[EDIT], faults=Faults(stale_read=1)), "eventually stable"),
+        (world(patient, objects=[], users=[Create(pair()), Delete(Pair, KEY)], faults=Faults(stale_list=1), properties=[always(nothing_after_the_end)], own_writes=False), "nothing after the end"),
+        (world(together, faults=Faults(lost_request=1)), "eventually stable"),
         (world(restless, properties=[]), "goes quiet"),
+        (world(lender, properties=[always(nothing_lent_twice)], faults=Faults(external_silence=1), externals={Bank: Vault()}), "nothing lent twice"),
+        (world(pairs, properties=[always_step(text_stays)], users=[EDIT]), "text stays"),
         (world(pairs, users=[Delete(Pair, KEY)], properties=[always(no_child_without_a_pair)]), "no child without a pair"),
     ],
     ids=lambda each: each if isinstance(each, str) else ",".join(each.faults.budgets()),

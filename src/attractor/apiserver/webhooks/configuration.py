@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 GROUP = "admissionregistration.k8s.io"
+_PREFIX = f"{GROUP}/"
 MUTATING, VALIDATING = "mutatingwebhookconfigurations", "validatingwebhookconfigurations"
 DEFAULT_TIMEOUT_S = 10
 
@@ -83,4 +84,4 @@ def webhooks(txn: Transaction, resource: str) -> Iterator[Webhook]:
 
 def has_registrations(txn: Transaction) -> bool:
     """Whether there is any webhook or policy at all: one look for the common case that there is none."""
-    return txn.has_any(f"{GROUP}/")
+    return txn.has_any(_PREFIX)

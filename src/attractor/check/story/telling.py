@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from attractor.check.story.story import Change, Lane, Message, Step, Story
 from attractor.check.world.account import accounts
 from attractor.check.world.notes import Ended
+from attractor.check.world.properties import StepClaim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from attractor.check.story.story import LaneKind, MessageKind, Phase
     from attractor.check.trace import Trace
@@ -21,12 +22,18 @@ if TYPE_CHECKING:
     from attractor.check.world.world import World
 
 SERVER = "apiserver"
-ORDINARY = ("list", "deliver", "start", "go on", "timer", "collect garbage", "create", "edit", "delete")
+OWN = ("list", "deliver", "start", "go on", "timer", "background", "resync", "leadership lost")
+"""Steps of a host."""
+OTHERS = ("create", "edit", "delete", "collect garbage", "outside", "tick", "heal")
+ORDINARY = frozenset((*OWN, *OTHERS))
 """Steps that are no faults."""
+CRASHES = ("crash", "crash while sending", "leadership lost")
+"""Steps after which a host begins anew."""
 _SLOT = re.compile(r"(?P<variable>[^\[]+)\['(?P<key>.*)'\]")
 _WATCH = re.compile(r"watch\['(?P<watch>.*)'\]")
 _PATH = re.compile(r"/apis?/(?:[^/ ]+/)?v\d\w*/")
 _SAYS = {
+    "always_step": "In every step: {what}.",
     "always": "In every reachable state: {what}.",
     "eventually_always": "Once users and faults stop: {what}, and it stays so.",
     "settles": "Once users and faults stop, a time comes after which no stored object changes.",
@@ -46,10 +53,12 @@ def story_of(world: World, trace: Trace, *, name: str = "") -> Story:
     return Story(name or repr(world), trace.claim, says, lanes, initial, steps, trace.loop)
 
 
-def _says(claim: Claim) -> str:
-    doc = (claim.predicates[0].__doc__ or "").strip().partition("\n")[0].rstrip(".")
+def _says(claim: Claim | StepClaim) -> str:
+    function: Callable[..., bool]
+    function, word = (claim.holds, "always_step") if isinstance(claim, StepClaim) else (claim.predicates[0], claim.word)
+    doc = (function.__doc__ or "").strip().partition("\n")[0].rstrip(".")
     what = doc[:1].lower() + doc[1:] if doc else f"`{claim.name}` is true"
-    return _SAYS.get(claim.word, "").format(what=what)
+    return _SAYS.get(word, "").format(what=what)
 
 
 # Lanes.
@@ -63,7 +72,7 @@ def _lanes(told: Iterable[Account]) -> tuple[Lane, ...]:
         for message in account.messages:
             if not _is_inside(message):
                 seen.update(dict.fromkeys((_folded(message.source), _folded(message.target))))
-        if account.action == "crash":
+        if account.action in CRASHES:
             seen[account.arguments["host"]] = None
     return tuple(sorted((_lane(name) for name in seen), key=lambda lane: (_ORDER[lane.kind], lane.host, lane.id)))
 
@@ -108,15 +117,20 @@ class _Sending:
 
     def __init__(self) -> None:
         self._sent: dict[str, deque[int]] = {}
+        self._late: list[int] = []
 
     def of(self, account: Account) -> int | None:
-        """The step in which the event that this step delivers was sent."""
+        """The step in which what this step delivers was sent: an event, or a request that comes late."""
+        if account.action == "late request" and self._late:
+            return self._late.pop((account.arguments.get("chosen") or [0])[-1])
         watch = f"{account.arguments.get('host')}/{account.arguments.get('kind')}"
         waiting = self._sent.get(watch)
         return waiting.popleft() if account.action == "deliver" and waiting else None
 
     def note(self, number: int, account: Account) -> None:
         """Keep in mind what this step put on its way, and what will never arrive."""
+        if account.action in {"crash while sending", "repeated later"}:
+            self._late.append(number)
         for change in account.changes:
             found = _WATCH.fullmatch(change.slot)
             if found is None or account.action == "deliver":
@@ -145,7 +159,7 @@ def _step(number: int, account: Account, known: set[str], sending: _Sending) -> 
         host=host,
         request=account.request,
         response=account.response,
-        messages=tuple(_messages(account, sent_in)),
+        messages=tuple(_messages(account, sent_in, known)),
         changes=tuple(_changes(account)),
     )
 
@@ -158,7 +172,7 @@ def _changes(account: Account) -> Iterator[Change]:
 
 def _phase(account: Account) -> tuple[Phase, str]:
     host = str(account.arguments.get("host", ""))
-    if account.action == "crash":
+    if account.action in CRASHES:
         return "crash", host
     if any(isinstance(note, Ended) for note in account.notes):
         return "end", ""
@@ -174,19 +188,26 @@ def _title(account: Account) -> str:
             return f"list {account.arguments['kind']}"
         case "crash":
             return f"{account.arguments['host']} crashes and starts again"
+        case "crash while sending":
+            return f"{account.arguments['host']} crashes while it sends, and starts again"
+        case "leadership lost":
+            return f"{account.arguments['host']} notices that it no longer leads, and stands by"
+        case "new leader":
+            return f"{account.arguments['host']} becomes leader"
         case "timer":
             return f"the timer of {account.arguments['key']} fires"
     return account.summary
 
 
-def _messages(account: Account, sent_in: int | None) -> Iterator[Message]:
+def _messages(account: Account, sent_in: int | None, known: set[str]) -> Iterator[Message]:
     for told in account.messages:
         if not _is_inside(told):
             kind = _kind(account.action, told)
             source, target = _folded(told.source), _folded(told.target)
-            yield Message(
-                source, target, _PATH.sub("", told.label), kind, told.lost, sent_in if kind == "event" else None
-            )
+            assert {source, target} <= known, "every end of a message has its lane"
+            is_late = kind == "event" or target == SERVER
+            label = _PATH.sub("", told.label)
+            yield Message(source, target, label, kind, told.lost, sent_in if is_late else None)
 
 
 def _kind(action: str, told: Told) -> MessageKind:

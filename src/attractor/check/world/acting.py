@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import Disabled, SpecError
 from attractor.check.world.host import WorldTransport, at_once
@@ -76,7 +76,7 @@ def _patching(acts: Client, user: Edit, patch: JsonObject) -> Callable[[], Await
 
 
 def _deleting(acts: Client, user: Delete) -> Callable[[], Awaitable[Any]]:
-    return lambda: acts.delete(user.kind, user.key, propagation=cast("Any", user.propagation))
+    return lambda: acts.delete(user.kind, user.key, uid=user.uid, propagation=user.propagation)
 
 
 def _add_act(

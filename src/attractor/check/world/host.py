@@ -108,12 +108,13 @@ class Host:
         own_writes: bool,
         externals: Mapping[type, object],
         joins_local_steps: bool,
+        merges_reconciles: bool,
     ) -> None:
         self.name = name
         self._stage, self._server = stage, server
         self.kinds: tuple[type[Resource], ...] = tuple(dict.fromkeys(kind for one in controllers for kind in one.kinds))
         self._lag = lag
-        self.joins_local_steps = joins_local_steps
+        self.joins_local_steps, self.merges_reconciles = joins_local_steps, merges_reconciles
         self.leaders: Cell | None = None
         """Where there is an election: the hosts that think they lead, the one that does last."""
         self.unsynced: Cell = stage.slot("unsynced", name, frozenset(kind.gvk.kind for kind in self.kinds))

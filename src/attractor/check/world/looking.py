@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor.apiserver.response import with_version
@@ -48,11 +49,12 @@ class After:
 class Look:
     """The world at one moment."""
 
-    def __init__(self, universe: Universe, view: View) -> None:
+    def __init__(self, universe: Universe, view: View | None = None) -> None:
+        """``view`` is the moment; without one the universe is a thing of its own moment, such as a running store."""
         self._universe, self._view = universe, view
 
     def _looking(self) -> AbstractContextManager[None]:
-        return self._universe.stage.on(self._view)
+        return nullcontext() if self._view is None else self._universe.stage.on(self._view)
 
     def find(self, kind: type[R], key: Key | tuple[str, str]) -> R | None:
         """The stored object, or None."""
@@ -85,6 +87,12 @@ class Look:
         """The model of an outside system, in its state at this moment."""
         with self._looking():
             return self._universe.external(protocol).state.get().value
+
+    def budget(self, label: str) -> int:
+        """How often a user may still act, by the user's label."""
+        with self._looking():
+            left: int = self._universe.stage.slot("user", label).get()
+        return left
 
     def workers(self) -> dict[tuple[str, Key], int]:
         """For each controller and key: on how many hosts it is being reconciled."""

@@ -11,7 +11,9 @@ new, and the two must agree; attributes of the controller must be the same after
 
 from __future__ import annotations
 
+import asyncio
 import copy
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.check.errors import SpecError
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from attractor.runtime.effects import Effect
     from attractor.runtime.result import Result
 
+_LIBRARY = str(Path(asyncio.__file__).parent)
 MAX_EFFECTS = 500
 """A reconcile that asks for more than so many things is taken for one that does not end."""
 
@@ -79,6 +82,11 @@ class Run:
         except ForeignAwait as problem:
             raise CheckedCodeError(str(problem)) from None
         except Exception as error:  # whatever a reconcile raises is an outcome of it
+            if isinstance(error, RuntimeError) and "no running event loop" in str(error):
+                raise CheckedCodeError(
+                    f"{_raising_line(error)} needs an event loop, and under check there is none; ask the context "
+                    "instead: `Result(requeue_after_s=...)` to wait, `externals` for outside systems"
+                ) from None
             self.error = error
 
     @property
@@ -131,9 +139,11 @@ class Suspended:
 class Suspensions:
     """The suspended coroutines of one function, each known once."""
 
-    def __init__(self, guarded: Callable[[], Hashable] | None = None) -> None:
+    def __init__(self, guarded: Callable[[], Hashable] | None = None, *, merges: bool = True) -> None:
+        """``guarded`` tells what the code may not change; without ``merges`` only equal histories are the same."""
         self._known: dict[Hashable, Suspended] = {}
         self._guarded = guarded
+        self._merges = merges
         self._pristine = guarded() if guarded else None
         self.resumed = 0
         """How often user code was executed: begun or gone on."""
@@ -153,18 +163,20 @@ class Suspensions:
         run.go_on(answer)
         return run
 
-    def suspend(self, run: Run, key: Key, make: Callable[[], Coroutine[Any, Any, Any]]) -> Suspended:
-        """The value that stands for a coroutine that waits."""
+    def suspend(
+        self, run: Run, key: Key, make: Callable[[], Coroutine[Any, Any, Any]], origin: Hashable = None
+    ) -> Suspended:
+        """The value that stands for a coroutine that waits; ``origin`` tells apart what began differently."""
         if len(run.history) > MAX_EFFECTS:
             raise CheckedCodeError(
                 f"{own_line(run.coroutine)}: one reconcile of {key} has asked for {MAX_EFFECTS} things and does "
                 "not end; return a Result(requeue_after_s=...) instead of waiting in a loop"
             )
-        identity = self._identity(run, key)
+        identity = self._identity(run, key, origin)
         known = self._known.get(identity)
         if known is None:
             again = Run(make, tuple(run.history))
-            if again.is_done or self._identity(again, key) != identity:
+            if again.is_done or self._identity(again, key, origin) != identity:
                 raise _differs(run.coroutine, "went another way")
             known = self._known[identity] = Suspended(run, key, make, identity)
             known.live = again
@@ -182,13 +194,14 @@ class Suspensions:
                 "reconcile goes through `ctx.remember` (it is lost at a crash) or into the object's status"
             )
 
-    @staticmethod
-    def _identity(run: Run, key: Key) -> Hashable:
+    def _identity(self, run: Run, key: Key, origin: Hashable) -> Hashable:
+        if not self._merges:
+            return (key, origin, "history", tuple(_frozen_answer(answer) for answer in run.history))
         try:
             memo: dict[int, int] = {}
-            return (key, frame_of(run.coroutine, memo), freeze(run.effect, memo))
+            return (key, origin, frame_of(run.coroutine, memo), freeze(run.effect, memo))
         except Unfreezable:
-            return (key, "history", tuple(_frozen_answer(answer) for answer in run.history))
+            return (key, origin, "history", tuple(_frozen_answer(answer) for answer in run.history))
 
 
 def _frozen_answer(answer: Answer) -> Hashable:
@@ -201,6 +214,17 @@ def _differs(coroutine: Any, how: str) -> CheckedCodeError:
         "its answers only: no time, random, uuid or id(), no iteration over a set; ask `ctx.now()`, and sort what you "
         "loop over"
     )
+
+
+def _raising_line(error: BaseException) -> str:
+    """File and line of the author's code from which an error came: the innermost outside the standard library."""
+    line, trace = "", error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not code.co_filename.startswith(_LIBRARY):
+            line = f"{code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return line
 
 
 def own_line(coroutine: Any) -> str:

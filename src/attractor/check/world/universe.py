@@ -71,6 +71,7 @@ class Universe:
                     own_writes=world.own_writes,
                     externals=self.externals,
                     joins_local_steps=world.joins_local_steps,
+                    merges_reconciles=world.merges_reconciles,
                 )
                 for name in world.hosts
             ]

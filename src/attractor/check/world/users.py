@@ -5,8 +5,8 @@ users = [Edit(ConfigPair, key, spec=[{"size": 1}, {"size": 2}], times=2), Delete
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -60,12 +60,13 @@ class Edit:
 
 @dataclass(frozen=True)
 class Delete:
-    """Delete an object by name, up to ``times``."""
+    """Delete an object by name, up to ``times``; with ``uid`` only while it is that very one."""
 
     kind: type[Resource]
     key: Key | tuple[str, str]
     times: int = 1
-    propagation: str | None = field(default=None)
+    propagation: Literal["Background", "Foreground", "Orphan"] | None = None
+    uid: str = ""
 
     @property
     def label(self) -> str:

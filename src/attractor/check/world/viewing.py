@@ -28,7 +28,7 @@ from attractor.check.model import Domain
 from attractor.check.world.notes import Closed, Delivered
 from attractor.client.codec import encoded
 from attractor.client.events import WatchEvent
-from attractor.client.kinds import EncodedObject
+from attractor.client.kinds import EncodedObject, MetadataOnly
 from attractor.objects.gvk import Key
 
 if TYPE_CHECKING:
@@ -278,14 +278,21 @@ class WorldInformer(Informer[Any]):
     def prepared(self, obj: EncodedObject) -> EncodedObject:
         """An object at its position in the FIFO."""
         place = 1 if self._is_delivering else self.slots.position(obj.key)
-        return EncodedObject(obj.key, obj.uid, str(place), obj.json)
+        return EncodedObject(obj.key, obj.uid, str(place), self._told(obj.json))
+
+    def _told(self, data: bytes) -> bytes:
+        """An object's text as one and the same, whether it came by list, watch or answer; metadata if that is all."""
+        if isinstance(self.kind, MetadataOnly):
+            return orjson.dumps({"metadata": orjson.loads(data)["metadata"]})
+        head = self._translator.kind.head
+        return data if data.startswith(head) else head + data[1:]
 
     def hear(self, event: Event) -> None:
         """The store changed: the watch has something to deliver."""
         told = self._translator.translate(event)
         if told is not None:
             obj = encoded(told.object)
-            self.slots.tell(Told(told.type, obj.key, obj.uid, obj.json))
+            self.slots.tell(Told(told.type, obj.key, obj.uid, self._told(obj.json)))
 
     def deliver(self) -> Told | None:
         """Deliver the next event to the view and to the handlers; None when there is none."""

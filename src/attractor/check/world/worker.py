@@ -80,7 +80,7 @@ class Worker:
         self.queue = WorldQueue(stage, self.name, declared.name, keys)
         self.memory: Cell = stage.slot("memory", self.name, ())
         self.background = Background(stage, self)
-        self.suspensions = Suspensions(lambda: guarded_state(declared))
+        self.suspensions = Suspensions(lambda: guarded_state(declared), merges=host.merges_reconciles)
         with stage.on(Sketch(stage.model)):
             self.views = Views(declared, host.cache)
             running = RunningController(declared, Metrics(), workers=workers)

@@ -74,7 +74,7 @@ class Background:
             cell.set(None)
             self._stage.note(Ended(self._worker.name, work.key, run.error, Next("done")))
         else:
-            cell.set((self._worker.suspensions.suspend(run, work.key, self._maker(work)), work))
+            cell.set((self._worker.suspensions.suspend(run, work.key, self._maker(work), work), work))
 
     @property
     def is_idle(self) -> bool:

@@ -64,6 +64,7 @@ class World:
         clock: Sequence[datetime] = (EPOCH,),
         external_failure: Callable[[], Exception] = NoAnswer,
         joins_local_steps: bool = True,
+        merges_reconciles: bool = True,
     ) -> None:
         """``workers`` per controller; ``lag``: undelivered events per kind; ``own_writes`` switches D6 off to show why.
 
@@ -75,8 +76,10 @@ class World:
         time goes through (it stands still at one); ``externals`` are models of
         outside systems by protocol class, and ``external_failure`` what a call raises that gets no answer.
         ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is never owed.
-        ``joins_local_steps=False`` makes a step of everything that a reconcile asks for, to compare.
+        To compare: ``joins_local_steps=False`` makes a step of everything that a reconcile asks for, and
+        ``merges_reconciles=False`` tells reconciles apart by all that they were ever answered.
         """
+        self._given = {name: value for name, value in locals().items() if name != "self"}
         if not controllers:
             raise SpecError("a world needs a controller, as in World(controllers=[pairs])")
         if workers < 1 or lag < 1:
@@ -96,6 +99,7 @@ class World:
         self.external_failure = external_failure
         self.clock = tuple(clock)
         self.joins_local_steps, self.resync = joins_local_steps, resync
+        self.merges_reconciles = merges_reconciles
         self._check_externals()
         self.own_writes, self.garbage_collection = own_writes, garbage_collection
         self.name = name or "world of " + ", ".join(one.name for one in self.controllers)
@@ -105,6 +109,10 @@ class World:
 
     def __repr__(self) -> str:
         return self.name
+
+    def but(self, **changes: Any) -> World:
+        """The same world, except for some of its arguments."""
+        return World(**{**self._given, **changes})
 
     def _check_externals(self) -> None:
         for one in self.controllers:

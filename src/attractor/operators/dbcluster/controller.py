@@ -5,6 +5,7 @@ attractor run attractor.operators.dbcluster.controller
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attractor.objects.builtin.apps_v1 import ControllerRevision
@@ -14,13 +15,13 @@ from attractor.operators.dbcluster import ending, naming, planning, rendering
 from attractor.operators.dbcluster.entropy import Entropy, SystemEntropy
 from attractor.operators.dbcluster.telling import NO_TIME, tell
 from attractor.operators.dbcluster.types import Cluster, ClusterSpec
-from attractor.plan import History, ObjectGraph, Plan, Refused, UnknownRevision, take_snapshot
+from attractor.plan import History, ObjectGraph, Outcome, Plan, Refused, UnknownRevision, take_snapshot
 from attractor.runtime import Context, Key, Result, Watches, controller
 from attractor.runtime.toolkit.conditions import find_condition
 from attractor.runtime.toolkit.finalizers import add_finalizer, has_finalizer
 
 if TYPE_CHECKING:
-    from attractor.plan import Snapshot
+    from attractor.plan import Snapshot, Step
 
 PASSWORD_LENGTH = 24
 
@@ -86,7 +87,15 @@ async def _carry_out(ctx: Context, plan: Plan, problem: str = "") -> Result | No
     """Execute a plan that tells the status last."""
     if tell(plan, NO_TIME, problem=problem):
         tell(plan, await ctx.now(), problem=problem)
-    return await plan.execute(ctx)
+    return await plan.execute(ctx, progress=partial(_log, ctx))
+
+
+def _log(ctx: Context, step: Step) -> None:
+    if step.outcome is not Outcome.NOTHING:
+        ctx.log.info(
+            "a step of the plan is over", object=str(step.vertex.ref), action=step.vertex.action, outcome=step.outcome,
+            number=step.number, total=step.total,
+        )  # fmt: skip
 
 
 async def _end(ctx: Context, cluster: Cluster) -> Result | None:

@@ -27,9 +27,11 @@ class Entropy(Protocol):
 
     async def password(self, length: int) -> str:
         """A new password of letters and digits."""
+        raise NotImplementedError
 
     async def certificate(self, name: str, alternatives: tuple[str, ...]) -> Certificate:
         """A new certificate for some DNS names."""
+        raise NotImplementedError
 
 
 class SystemEntropy:

@@ -8,7 +8,7 @@ Each world has one resource, the API server with caches that lag, IAM as ``Model
 - ``deleted``: the user deletes the resource at any moment of its making.
 - ``edited``: the user changes the statement of what was made; a crash, a lost answer of IAM.
 - ``ended``: what was made is deleted; a crash, a lost answer of IAM.
-- ``torn``: the user deletes the parts, one by one, behind the operator's back.
+- ``torn_policy``, ``torn_role``, ``torn_account``: the user deletes a part, behind the operator's back.
 - ``drifted``: somebody deletes or changes the policy or the role on AWS; resync is on.
 - ``blocked``: a ServiceAccount of that name is in the way, and may go.
 
@@ -90,13 +90,15 @@ def account_only_with_a_complete_role(look: Look) -> bool:
 
 
 def is_as_desired(look: Look) -> bool:
-    """The resource is created and IAM says the same; or it is gone, and nothing is left of it."""
+    """The resource is created and IAM says the same; or it says what is in its way; or nothing is left of it."""
     irsa = look.find(IamRoleServiceAccount, KEY)
     state: IamState = look.external(Iam).state
     if irsa is None:
         parts: tuple[type[Resource], ...] = (Policy, Role)
         left = [kind for kind in parts if look.find(kind, KEY) is not None]
         return state == IamState() and not left and _our_account(look) is None
+    if look.find(ServiceAccount, KEY) is not None and _our_account(look) is None:
+        return _is_blocked(look)
     return irsa.status.condition == "created" and is_complete(look, irsa)
 
 
@@ -121,6 +123,12 @@ def _our_account(look: Look) -> ServiceAccount | None:
 def _is_made(look: Look) -> bool:
     irsa = look.find(IamRoleServiceAccount, KEY)
     return irsa is not None and irsa.status.condition == "created" and is_complete(look, irsa)
+
+
+def _is_blocked(look: Look) -> bool:
+    irsa = look.find(IamRoleServiceAccount, KEY)
+    state: IamState = look.external(Iam).state
+    return irsa is not None and irsa.status.condition == "saNameConflict" and state == IamState()
 
 
 def _is_gone(look: Look) -> bool:
@@ -291,10 +299,53 @@ def ended(faults: Faults = BAD_DAY) -> World:
     return _world("ended", _made(), _iam(), claims, users=[Delete(IamRoleServiceAccount, KEY)], faults=faults)
 
 
-def torn(faults: Faults = NO_FAULTS) -> World:
-    """The parts of what was made are deleted, one by one."""
-    users = [Delete(kind, KEY) for kind in (Policy, Role, ServiceAccount)]
-    return _world("torn", _made(), _iam(), [sometimes(_is_made)], users=users, faults=faults)
+def torn_policy(faults: Faults = BAD_DAY) -> World:
+    """A Policy is deleted although a Role uses it: first it is detached. Without the irsa controller."""
+    _, policies, roles = controllers(SETTINGS)
+    parts = _made()[1:3]
+    for part in parts:
+        part.metadata.owner_references = []
+    return World(
+        [policies, roles],
+        parts,
+        [Delete(Policy, KEY)],
+        faults,
+        [*SAFE[:2], eventually_stable(_is_detached_or_kept), sometimes(_is_detached)],
+        {Iam: _iam()},
+        name="irsa torn Policy",
+        workers=1,
+        lag=LAG,
+        external_failure=no_answer,
+    )
+
+
+def _is_detached(look: Look) -> bool:
+    state: IamState = look.external(Iam).state
+    role = look.find(Role, KEY)
+    is_empty = not state.policies and [role.attached for _, role in state.roles] == [()]
+    return is_empty and role is not None and (role.status.condition, role.status.policy_arn) == ("pending", "")
+
+
+def _is_detached_or_kept(look: Look) -> bool:
+    if look.find(Policy, KEY) is None:
+        return _is_detached(look)
+    state: IamState = look.external(Iam).state
+    return state == _iam_state()
+
+
+def torn_role(faults: Faults = BAD_DAY) -> World:
+    """The Role of what was made is deleted."""
+    return _torn(Role, faults)
+
+
+def torn_account(faults: Faults = BAD_DAY) -> World:
+    """The ServiceAccount of what was made is deleted."""
+    return _torn(ServiceAccount, faults)
+
+
+def _torn(kind: type[Resource], faults: Faults) -> World:
+    name = f"torn {kind.__name__}"
+    return _world(name, _made(), _iam(), [sometimes(_is_made)], users=[Delete(kind, KEY)], faults=faults)
 
 
 def drifted(faults: Faults = NO_FAULTS) -> World:
@@ -306,13 +357,13 @@ def drifted(faults: Faults = NO_FAULTS) -> World:
 
 
 def blocked(faults: Faults = NO_FAULTS) -> World:
-    """Somebody else's ServiceAccount has the name; it may go, and so may the resource."""
+    """Somebody else's ServiceAccount has the name; it may go."""
     theirs = ServiceAccount(metadata=ObjectMeta(namespace=KEY.namespace, name=KEY.name))
-    users = [Delete(ServiceAccount, KEY), Delete(IamRoleServiceAccount, KEY)]
-    claims: list[Claim] = [_COMPLETE, sometimes(_is_made), sometimes(_is_gone)]
-    return _world("blocked", [_bare(), theirs], ModelIam(), claims, users=users, faults=faults)
+    claims = [_COMPLETE, sometimes(_is_made), sometimes(_is_blocked)]
+    objects, users = [_bare(), theirs], [Delete(ServiceAccount, KEY)]
+    return _world("blocked", objects, ModelIam(), claims, users=users, faults=faults)
 
 
 WORLDS: dict[str, Callable[..., World]] = {
-    one.__name__: one for one in (made, deleted, edited, ended, torn, drifted, blocked)
+    one.__name__: one for one in (made, deleted, edited, ended, torn_policy, torn_role, torn_account, drifted, blocked)
 }

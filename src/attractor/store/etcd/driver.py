@@ -45,6 +45,8 @@ class _CompactedAway(Exception):
 class EtcdStore(LocalStore):
     """A store that other processes share. Make one with ``EtcdStore.open``."""
 
+    is_exclusive = False
+
     def __init__(self, options: EtcdOptions, *, history_limit: int = HISTORY_LIMIT) -> None:
         super().__init__(history_limit=history_limit)
         self._options = options

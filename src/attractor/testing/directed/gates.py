@@ -7,6 +7,7 @@ on when the director opens the gate for that name, or is cancelled when the host
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
@@ -22,13 +23,31 @@ class Departed(AssertionError):
 
 
 class Worker(NamedTuple):
-    """One worker of one controller, counted from 0 in the order in which they started."""
+    """One worker of one controller, counted from 0 in the order in which they started.
+
+    Effects that are asked for together are parts of a worker, counted from 0 too; ``whole`` is the worker itself.
+    """
 
     controller: str
     number: int
+    part: int = -1
+
+    @property
+    def whole(self) -> Worker:
+        """The worker that this is a part of."""
+        return self._replace(part=-1)
 
     def __str__(self) -> str:
-        return f"worker {self.number} of {self.controller}"
+        return f"worker {self.number} of {self.controller}{f', part {self.part}' if self.part >= 0 else ''}"
+
+
+_current: ContextVar[Worker | None] = ContextVar("current worker", default=None)
+"""The worker on whose behalf a task runs; tasks that it starts inherit it."""
+
+
+def become(worker: Worker) -> None:
+    """The current task, and what it starts from now on, is this worker, or this part of one."""
+    _current.set(worker)
 
 
 class Gate(Generic[N, W, P]):
@@ -79,9 +98,14 @@ class Workers:
             number = self._counts.get(controller, 0)
             self._counts[controller] = number + 1
             known = self._by_task[task] = Worker(controller, number)
+            become(known)
         return known
 
     def current(self) -> Worker | None:
-        """The worker that the current task is; None for informers and other helpers."""
-        task = asyncio.current_task()
-        return None if task is None else self._by_task.get(task)
+        """The worker on whose behalf the current task runs; None for informers and other helpers."""
+        found = _current.get()
+        return found if found is not None and found.whole in self._by_task.values() else None
+
+    def is_own_task(self) -> bool:
+        """Whether the current task is a worker's own, not one that it started."""
+        return asyncio.current_task() in self._by_task

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.check.world.telling import as_json
 from attractor.client import Client
+from attractor.runtime.effects import Gather
 from attractor.runtime.manager import Manager
-from attractor.testing.directed.gates import Departed, Gate, Worker, Workers
+from attractor.testing.directed.gates import Departed, Gate, Worker, Workers, become
 from attractor.testing.directed.queue import GatedCalls, GatedQueue
 from attractor.testing.directed.reconciles import gated
 from attractor.testing.directed.transport import GatedTransport
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from datetime import datetime
 
     from attractor.client import ClientRequest, Transport
@@ -52,6 +53,9 @@ class Host:
         self._workers = Workers()
         self.begins: Gate[Worker, None, None] = Gate("for a key")
         self.effects: Gate[Worker, Effect[Any] | None, None] = Gate("with an effect")
+        self.parts: Gate[Worker, Effect[Any], None] = Gate("with one of several effects")
+        self.gathers: dict[Worker, Gather] = {}
+        """What workers asked for together, and wait for."""
         self.requests: Gate[Worker, ClientRequest, Outcome] = Gate("with a request")
         self.lists: Gate[GroupResource, None, None] = Gate("to be listed")
         self.transport = GatedTransport(transport, self.requests, self.lists, self._workers, group)
@@ -71,15 +75,44 @@ class Host:
             queue = GatedQueue(one.name, self.manager.metrics, limiter, self.begins, self._workers)
             self.queues[one.name] = running.queue = queue
             running.scheduled = GatedCalls(queue)
+            performer = running.performer
+            # What is asked for together is performed by tasks of its own, each of which comes through here.
+            performer.perform = self._gated(performer.perform)  # type: ignore[method-assign, assignment]
         self._task = group.create_task(self.manager.run())
 
     async def _turn(self, effect: Effect[Any] | None) -> None:
         worker = self._workers.current()
         if worker is not None:
             await self.effects.wait(worker, effect)
+            if isinstance(effect, Gather):
+                self.gathers[worker] = effect
+
+    def _gated(self, perform: Callable[[Effect[Any]], Awaitable[Any]]) -> Callable[[Effect[Any]], Awaitable[Any]]:
+        """Perform effects; those of a ``Gather`` wait for their turn, one by one."""
+
+        async def part(effect: Effect[Any]) -> Any:
+            worker = self._workers.current()
+            if worker is None or self._workers.is_own_task() or worker not in self.gathers:
+                return await perform(effect)
+            asked = self.gathers[worker].effects
+            mine = worker._replace(part=next(at for at, each in enumerate(asked) if each is effect))
+            become(mine)
+            await self.parts.wait(mine, effect)
+            try:
+                value = await perform(effect)
+            except Exception as error:
+                self._told(effect, None, error)
+                raise
+            self._told(effect, value, None)
+            return value
+
+        return part
 
     def _told(self, effect: Effect[Any], value: Any, error: BaseException | None) -> None:
         self.answers.append(Answered(effect, as_json(value), error))
+        worker = self._workers.current()
+        if isinstance(effect, Gather) and worker is not None:
+            self.gathers.pop(worker, None)
 
     def queue(self, controller: str) -> GatedQueue:
         """The queue of a controller; raises ``Departed`` when there is no such controller."""
@@ -90,9 +123,15 @@ class Host:
     def stream(self, kind: type[Resource]) -> GatedStream:
         """The open watch of a kind; raises ``Departed`` when there is none."""
         wanted = kind.resource_info.group_resource
-        if wanted not in self.transport.streams or wanted in self.lists.waiting:
+        if wanted in self.unlisted or wanted not in self.transport.streams:
             raise Departed(f"{self.name} does not watch {wanted}")
         return self.transport.streams[wanted]
+
+    @property
+    def unlisted(self) -> list[GroupResource]:
+        """What its caches have to list: at the start, and where the server has closed a watch."""
+        closed = [resource for resource, stream in self.transport.streams.items() if stream.is_closed]
+        return list(dict.fromkeys([*self.lists.waiting, *closed]))
 
     def begin(self, controller: str) -> Worker:
         """Let a free worker of a controller, the lowest by number, take a key; raises ``Departed`` if it cannot."""
@@ -117,6 +156,11 @@ class Host:
         if worker is None or worker in self.begins.waiting or key not in self.queue(controller).core.processing:
             raise Departed(f"{controller} on {self.name} does not reconcile {key}")
         return worker
+
+    def is_waiting(self, worker: Worker) -> bool:
+        """Whether a worker waits for its turn at some gate."""
+        gates = (self.begins.waiting, self.effects.waiting, self.requests.waiting, self.parts.waiting)
+        return any(worker in gate for gate in gates)
 
     def busy(self) -> list[tuple[str, Key]]:
         """The controllers and keys whose reconciles are under way."""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import orjson
 
+from attractor.apiserver.core import Request
 from attractor.apiserver.garbage import plan_garbage
 from attractor.apiserver.server import FIRST_NAMESPACES
+from attractor.check.world.looking import prefix
 from attractor.check.world.worker import LOCAL
-from attractor.client import ClientRequest
+from attractor.client import ClientRequest, ClientResponse
 from attractor.embedded import EmbeddedCluster
 from attractor.embedded.controllers import kinds_in
+from attractor.httpd.authentication import ADMIN
 from attractor.httpd.watchstreams import FLUSH_S
 from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
 from attractor.objects.builtin.core_v1 import Namespace
@@ -25,13 +29,14 @@ from attractor.testing.directed.transport import Performed
 from attractor.testing.virtualtime import START, VirtualTime
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
     from types import TracebackType
     from typing import Self
 
     from attractor.apiserver.operation import Operation
-    from attractor.client import Client, ClientResponse
-    from attractor.objects.gvk import Key
+    from attractor.client import Client
+    from attractor.objects.gvk import GroupResource, Key
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.resource import Resource
     from attractor.runtime import Controller
@@ -62,8 +67,14 @@ class DirectedRuntime:
         kinds: Sequence[type[Resource]] = (),
         uids: Sequence[str] = (),
         namespaces: Sequence[str] = (),
+        clock: Sequence[datetime] = (START,),
+        local: tuple[type, ...] = LOCAL,
     ) -> None:
-        """``kinds`` are installed beside those that controllers and objects name; ``uids`` are the objects'."""
+        """``kinds`` are installed beside those that controllers and objects name; ``uids`` are the objects'.
+
+        Time goes through the instants of ``clock``. Effects of ``local`` types are performed with what comes before.
+        """
+        self._local = local
         self._uids = tuple(uids)
         self._namespaces = tuple(namespaces)
         self._kinds = tuple(kinds)
@@ -73,11 +84,12 @@ class DirectedRuntime:
         self._workers = workers
         self._own_writes = own_writes
         self.clock = VirtualTime()
-        self.source = DirectedSource()
+        self.source = DirectedSource(clock)
         self.cluster = EmbeddedCluster(controllers=(), source=self.source)
         self._stack = AsyncExitStack()
         self._group = asyncio.TaskGroup()
         self._hosts: dict[str, Host] = {}
+        self._began = 0
         self._left_over: dict[str, list[ClientRequest]] = {}
         self._client: Client | None = None
 
@@ -92,6 +104,7 @@ class DirectedRuntime:
         await self._stack.enter_async_context(self.cluster)
         self._client = await self._stack.enter_async_context(self.cluster.client())
         await self._install()
+        self._began = self.cluster.store.revision
         self.source.write_down(self._uids)
         for one in self._objects:
             await self._create(one)
@@ -140,7 +153,7 @@ class DirectedRuntime:
             self.cluster.transport(),
             self._controllers,
             group=self._group,
-            now=lambda: START,
+            now=self.source.instant,
             externals=self._externals,
             workers=self._workers,
             own_writes=self._own_writes,
@@ -174,17 +187,46 @@ class DirectedRuntime:
         request = left.pop(number)
         return Performed(request, await self.send(request))
 
+    @contextmanager
+    def lagging(self, host: str, kind: type[Resource], by: int) -> Iterator[None]:
+        """Reads of a host are answered as before the last ``by`` changes of a kind. Raises ``Departed``."""
+        store, server, at = self.cluster.store, self.cluster.server, self.host(host)
+        events = store.events_after(prefix(kind), self._began).events
+        if not 1 <= by <= len(events):
+            raise Departed(f"{kind.__name__} has changed {len(events)} times, so nobody can lag by {by}")
+        revision = events[-by].revision - 1
+
+        def answer(request: ClientRequest) -> ClientResponse:
+            query: dict[str, list[str]] = {}
+            for name, value in request.query:
+                query.setdefault(name, []).append(value)
+            asked = Request(request.method, unquote(request.path), query, request.body, request.content_type, ADMIN)
+            response = server.core.handle(asked, server.transaction(store.snapshot_at(revision)))
+            return ClientResponse(response.code, response.encode())
+
+        at.transport.lagging = answer
+        try:
+            yield
+        finally:
+            at.transport.lagging = None
+
     # Caches.
 
     async def list(self, host: str, kind: type[Resource]) -> None:
         """A cache lists a kind and watches it from there. Raises ``Departed`` when it has no reason to list."""
-        self.host(host).lists.open(kind.resource_info.group_resource, None)
-        await self.quiet()
+        await self._list(self.host(host), kind.resource_info.group_resource)
 
     async def list_all(self, host: str) -> None:
         """Every cache of a host that has to list does so."""
-        for resource in tuple(self.host(host).lists.waiting):
-            self.host(host).lists.open(resource, None)
+        for resource in self.host(host).unlisted:
+            await self._list(self.host(host), resource)
+
+    async def _list(self, at: Host, resource: GroupResource) -> None:
+        stream = at.transport.streams.get(resource)
+        if stream is not None and stream.is_closed:
+            stream.inject(GONE)
+            await self._until(lambda: resource in at.lists.waiting, f"{at.name} was to list {resource} again")
+        at.lists.open(resource, None)
         await self.quiet()
 
     def undelivered(self, host: str, kind: type[Resource]) -> int:
@@ -200,12 +242,11 @@ class DirectedRuntime:
         return event
 
     async def close_watch(self, host: str, kind: type[Resource]) -> None:
-        """The server forgets how far a watch was (410): the cache must list again. What was on its way is lost."""
-        at, wanted = self.host(host), kind.resource_info.group_resource
-        stream = at.stream(kind)
-        stream.held.clear()
-        stream.inject(GONE)
-        await self._until(lambda: wanted in at.lists.waiting, f"{host} was to list {kind.__name__} again")
+        """The server forgets how far a watch was (410): the cache must list again. What was on its way is lost.
+
+        The cache finds out when it lists, so that a list is one step: what was written before it began is shown by it.
+        """
+        self.host(host).stream(kind).lose()
 
     # Workers.
 
@@ -224,7 +265,10 @@ class DirectedRuntime:
     def asks(self, host: str, controller: str, key: Key) -> Effect[Any]:
         """What the reconcile of a key is about to ask for; raises ``Departed`` when there is no such reconcile."""
         at = self.host(host)
-        effect = at.effects.waiting[at.holder(controller, key)]
+        worker = at.holder(controller, key)
+        if worker in at.gathers:
+            return at.gathers[worker]
+        effect = at.effects.waiting[worker]
         assert effect is not None, "a reconcile that has ended is never left waiting"
         return effect
 
@@ -238,12 +282,34 @@ class DirectedRuntime:
         at.transport.performed.clear()
         at.effects.open(worker, None)
         await self.quiet()
-        while worker in at.requests.waiting:
-            at.requests.open(worker, outcome)
+        while worker not in at.effects.waiting and worker not in at.begins.waiting:
+            if worker in at.requests.waiting:
+                at.requests.open(worker, outcome)
+                await self.quiet()
+            else:
+                await self._until(lambda: at.is_waiting(worker), f"{worker} on {host} was to go on")
+        await self._settle(at, worker)
+        return tuple(at.transport.performed)
+
+    async def go_on_with(
+        self,
+        host: str,
+        controller: str,
+        key: Key,
+        choose: Callable[[Effect[Any]], bool],
+        which: int | None,
+        outcome: Outcome = "answered",
+    ) -> Sequence[Performed]:
+        """One of several effects that were asked for together is performed: number ``which``, or the one that fits."""
+        at = self.host(host)
+        worker = at.holder(controller, key)
+        at.transport.performed.clear()
+        part = await self._part(at, worker, choose, which)
+        at.parts.open(part, None)
+        await self.quiet()
+        while part in at.requests.waiting:
+            at.requests.open(part, outcome)
             await self.quiet()
-        await self._until(
-            lambda: worker in at.effects.waiting or worker in at.begins.waiting, f"{worker} on {host} was to go on"
-        )
         await self._settle(at, worker)
         return tuple(at.transport.performed)
 
@@ -255,6 +321,41 @@ class DirectedRuntime:
         await self._until(lambda: worker in at.requests.waiting, f"{worker} on {host} was to send a request")
         return at.requests.waiting[worker]
 
+    async def send_part(
+        self, host: str, controller: str, key: Key, choose: Callable[[Effect[Any]], bool], which: int | None
+    ) -> ClientRequest:
+        """The same for one of several effects that were asked for together."""
+        at = self.host(host)
+        part = await self._part(at, at.holder(controller, key), choose, which)
+        at.parts.open(part, None)
+        await self._until(lambda: part in at.requests.waiting, f"{part} on {host} was to send a request")
+        return at.requests.waiting[part]
+
+    async def _part(self, at: Host, worker: Worker, choose: Callable[[Effect[Any]], bool], which: int | None) -> Worker:
+        """The part of a worker that is meant; raises ``Departed``."""
+        if worker in at.effects.waiting:
+            at.effects.open(worker, None)
+            await self.quiet()
+        fitting = [part for part, effect in at.parts.waiting.items() if part.whole == worker and choose(effect)]
+        chosen = [part for part in fitting if which is None or part.part == which]
+        if len(chosen) != 1:
+            raise Departed(f"{worker} on {at.name} was to perform one of several effects; {len(chosen)} of them fit")
+        return chosen[0]
+
+    async def resync(self, host: str, controller: str) -> None:
+        """All objects of a controller are reconciled again, although nothing changed."""
+        at = self.host(host)
+        at.queue(controller)
+        for running in at.manager.controllers:
+            if running.declared.name == controller:
+                running.resync_nowait()
+        await self.quiet()
+
+    async def tick(self) -> None:
+        """Time goes on to the next instant; raises ``Departed`` when there is none."""
+        if not self.source.tick():
+            raise Departed("there is no later instant")
+
     async def fire(self, host: str, controller: str, key: Key) -> None:
         """The delay of a key is over."""
         self.host(host).queue(controller).fire(key)
@@ -264,7 +365,7 @@ class DirectedRuntime:
         """Let a reconcile have what nobody else can notice, and its end."""
         while worker in at.effects.waiting:
             effect = at.effects.waiting[worker]
-            if effect is not None and not isinstance(effect, LOCAL):
+            if effect is not None and not isinstance(effect, self._local):
                 return
             at.effects.open(worker, None)
             await self.quiet()

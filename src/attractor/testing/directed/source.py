@@ -1,4 +1,4 @@
-"""Time, uids and names in a directed runtime: time stands still, and uids are those that the director wants."""
+"""Time, uids and names in a directed runtime: time moves when told, and uids are those that the director wants."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from attractor.check.world.storage import NAMES
 from attractor.embedded import SystemSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
 
 
 class DirectedSource(SystemSource):
     """The next objects get the uids that were written down for them, in order; after that, random ones."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Sequence[datetime] = (EPOCH,)) -> None:
+        """``clock`` is the instants that time goes through; it stands at the first until ``tick``."""
         super().__init__()
+        self._clock = clock
+        self._at = 0
         self._uids: deque[str] = deque()
         self._names = 0
 
@@ -25,13 +29,23 @@ class DirectedSource(SystemSource):
         """The next objects have these uids; what was written down before counts no more."""
         self._uids = deque(uids)
 
+    def instant(self) -> datetime:
+        """What time it is."""
+        return self._clock[self._at]
+
+    def tick(self) -> bool:
+        """Go on to the next instant; answers whether there was one."""
+        is_there = self._at + 1 < len(self._clock)
+        self._at += is_there
+        return is_there
+
     def now(self) -> str:
-        """The moment at which time stands still."""
-        return EPOCH.strftime("%Y-%m-%dT%H:%M:%SZ")
+        """The time, to the second."""
+        return self.instant().strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def now_micro(self) -> str:
-        """The same, to the microsecond."""
-        return EPOCH.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        """The time, to the microsecond."""
+        return self.instant().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def uid(self) -> str:
         """The next uid."""

@@ -20,6 +20,8 @@ from attractor.objects.gvk import GroupResource
 from attractor.testing.requestlog import describe
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from attractor.client import ByteStream, ClientRequest, Transport
     from attractor.objects.jsontypes import JsonObject
     from attractor.testing.directed.gates import Gate, Worker, Workers
@@ -53,6 +55,8 @@ class GatedTransport:
         self._workers = workers
         self._group = group
         self._is_cut_off = False
+        self.lagging: Callable[[ClientRequest], ClientResponse] | None = None
+        """While it is set, reads are answered by a server that lags behind."""
         self.left_over: list[ClientRequest] = []
         """Requests that were on their way when the host crashed."""
         self.performed: deque[Performed] = deque()
@@ -72,7 +76,7 @@ class GatedTransport:
                 await asyncio.get_running_loop().create_future()  # Events are for people: none of them ever arrives
             if asked is not None and asked.verb == "list" and not _goes_on(request):
                 await self._lists.wait(GroupResource(asked.group, asked.resource), None)
-            return await self._inner.send(request)
+            return await self._ask(request)
         try:
             outcome = await self._requests.wait(worker, request)
         except asyncio.CancelledError:
@@ -80,16 +84,22 @@ class GatedTransport:
             raise
         return await self._with(outcome, request)
 
+    async def _ask(self, request: ClientRequest) -> ClientResponse:
+        if self.lagging is not None and request.is_read:
+            return self.lagging(request)
+        return await self._inner.send(request)
+
     async def _with(self, outcome: Outcome, request: ClientRequest) -> ClientResponse:
         if outcome in {"request lost", "unreachable"}:
             self.performed.append(Performed(request, None))
             raise (AnswerLost if outcome == "request lost" else ServerUnreachable)("the connection broke")
-        response = await self._inner.send(request)
+        response = await self._ask(request)
         self.performed.append(Performed(request, response))
         if outcome == "answer lost":
             raise AnswerLost("the connection broke")
         if outcome == "repeated":
-            await self._inner.send(request)
+            response = await self._inner.send(request)
+            self.performed.append(Performed(request, response))
         return response
 
     async def open(self, request: ClientRequest) -> ByteStream:
@@ -123,6 +133,8 @@ class GatedStream:
         self._wake = asyncio.Event()
         self._is_cut = False
         self._is_over = False
+        self.is_closed = False
+        """Whether the server has closed it, which the cache finds out when it next looks."""
         self.held: deque[bytes] = deque()
         """Events that the server has sent and the cache has not got."""
 
@@ -137,7 +149,9 @@ class GatedStream:
             while piece := await self._inner.receive():
                 if self.code >= 400:
                     self._passed.append(piece)
-                self.held.extend(line for line in self._splitter.feed(piece) if not line.startswith(_BOOKMARK))
+                lines = self._splitter.feed(piece)
+                if not self.is_closed:
+                    self.held.extend(line for line in lines if not line.startswith(_BOOKMARK))
                 self._wake.set()
         except AnswerLost:
             self._is_cut = True
@@ -158,10 +172,10 @@ class GatedStream:
         self._passed.append(line + b"\n")
         self._wake.set()
 
-    def cut(self) -> None:
-        """Break the connection: what is held is lost on the way."""
-        self._is_cut = True
-        self._wake.set()
+    def lose(self) -> None:
+        """The server closes the watch: what is held, and what would come, never arrives."""
+        self.is_closed = True
+        self.held.clear()
 
     async def receive(self) -> bytes:
         """What was let go; raises ``AnswerLost`` when the connection was cut."""

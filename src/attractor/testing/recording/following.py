@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 SILENT = (*OUTSIDERS, "collect garbage", "timer")
 LOST = ("request lost", "answer lost")
 MAX_STATES = 20_000
+CLUSTERS_OWN = frozenset({("configmaps", "kube-root-ca.crt"), ("serviceaccounts", "default")})
+"""What every namespace has: no world contains it, and what is done about it is left out."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class _Follower:
         self._kinds = {kind.resource_info.group_resource: kind.gvk.kind for kind in world.kinds}
         self._touched = touched(world, recording)
         self._ignored: set[tuple[str, str, str]] = set()
+        self._for = {one.name: one.for_.kind.resource_info.resource for one in world.controllers}
         self._asked: set[int] = set()
 
     def follow(self) -> Followed:
@@ -89,7 +92,7 @@ class _Follower:
         places = self._closed(Place(state, frozenset()) for state in self._stepper.initial())
         widest = len(places)
         for count, happening in enumerate(self._recording.happenings):
-            if happening.what == "cancelled":
+            if happening.what == "cancelled" or self._is_clusters_own(happening):
                 continue
             after = self._closed(self._after(places, happening))
             if not after:
@@ -97,6 +100,16 @@ class _Follower:
                 return Followed(count, widest, where, self._instead(places, happening), len(self._ignored))
             places, widest = after, max(widest, len(after))
         return Followed(len(self._recording.happenings), widest, ignored=len(self._ignored))
+
+    def _is_clusters_own(self, happening: Happening) -> bool:
+        """Whether a line is about the reconcile of something that every namespace has."""
+        about: Any = happening.data
+        if happening.what == "answer":
+            asked = self._recording.questions[happening.data["question"]]
+            about = {"controller": asked.controller, "key": asked.key}
+        if "controller" not in about:
+            return False
+        return (self._for.get(about["controller"], ""), about["key"].rpartition("/")[2]) in CLUSTERS_OWN
 
     # What is not seen.
 
@@ -277,7 +290,7 @@ def touched(world: World, recording: Recording) -> set[tuple[str, str, str]]:
             if kind in by_kind:
                 namespace, _, name = key.rpartition("/")
                 found.add((by_kind[kind], namespace, name))
-    return found
+    return {each for each in found if (each[0], each[2]) not in CLUSTERS_OWN}
 
 
 __all__ = ["Followed", "TooManyStates", "follow"]

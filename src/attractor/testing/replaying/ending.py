@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attractor.testing.replaying.looking import look_at
-
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
 
     from attractor.check.trace import Trace
     from attractor.check.world.account import Account
-    from attractor.check.world.properties import Claim
-    from attractor.check.world.world import World
+    from attractor.check.world.looking import Look
     from attractor.testing.directed import DirectedRuntime
+    from attractor.testing.replaying.looking import Judge
+    from attractor.testing.replaying.turns import Player
 
 LASTING = ("eventually_always", "always_eventually", "eventually", "settles")
 
@@ -21,8 +20,8 @@ LASTING = ("eventually_always", "always_eventually", "eventually", "settles")
 class Follower(Protocol):
     """Takes steps of the trace on a runtime."""
 
-    world: World
     runtime: DirectedRuntime
+    player: Player
 
     def follow(self, account: Account, state: Mapping[str, Any]) -> Awaitable[str]:
         """What differs after a step, or nothing."""
@@ -30,40 +29,50 @@ class Follower(Protocol):
 
 
 async def ends_as_claimed(
-    claim: Claim, trace: Trace, told: Sequence[Account], states: Sequence[Mapping[str, Any]], follower: Follower
+    judge: Judge,
+    trace: Trace,
+    told: Sequence[Account],
+    states: Sequence[Mapping[str, Any]],
+    follower: Follower,
+    before: Look,
 ) -> tuple[bool, str]:
-    """Whether the claim is broken after the last step, and how it shows."""
-    if claim.word == "always":
-        if await _holds(claim, follower):
-            return False, f"`{claim.name}` holds after the last step, and was to be broken"
-        return True, f"`{claim.name}` is broken after the last step"
-    if claim.word not in LASTING or trace.loop is None:
-        return False, f"a trace of `{claim.word}` shows no violation that could be looked for"
+    """Whether the claim is broken after the last step, and how it shows; ``before`` is the look before that step."""
+    if judge.word == "always":
+        is_broken = not await judge.holds()
+        return is_broken, f"`{judge.name}` {'is broken' if is_broken else 'holds'} after the last step"
+    if judge.word == "always_step":
+        is_broken = not await judge.step_holds(before, told[-1].action)
+        return is_broken, f"`{judge.name}` {'is broken' if is_broken else 'holds'} in the last step"
+    if judge.word not in LASTING or trace.loop is None:
+        return False, f"a trace of `{judge.word}` shows no violation that could be looked for"
     if trace.loop == len(trace):
-        return await _rests(claim, follower)
-    return await _goes_round(claim, trace.loop, told, states, follower)
+        return await _rests(judge, follower)
+    return await _goes_round(judge, trace.loop, told, states, follower)
 
 
-async def _rests(claim: Claim, follower: Follower) -> tuple[bool, str]:
-    busy = await unfinished(follower.runtime)
+async def _rests(judge: Judge, follower: Follower) -> tuple[bool, str]:
+    busy = await unfinished(follower.runtime, follower.player.acting)
     if busy:
         return False, f"the run was to be at rest, but {busy}"
-    if claim.word != "settles" and await _holds(claim, follower):
-        return False, f"`{claim.name}` holds in the end, and was to be broken"
-    return True, f"nothing is left to do, and `{claim.name}` is not reached"
+    if judge.word != "settles" and await judge.holds():
+        return False, f"`{judge.name}` holds in the end, and was to be broken"
+    return True, f"nothing is left to do, and `{judge.name}` is not reached"
 
 
-async def unfinished(runtime: DirectedRuntime) -> str:
-    """What there still is to do, in words; empty when the runtime would rest for ever if left alone."""
+async def unfinished(runtime: DirectedRuntime, acting: Sequence[str]) -> str:
+    """What there still is to do, in words; empty when the runtime would rest for ever if left alone.
+
+    ``acting`` are the hosts whose workers may begin; others only follow with their caches.
+    """
     for name, host in runtime.hosts.items():
         for controller, queue in host.queues.items():
-            if len(queue):
+            if len(queue) and name in acting:
                 return f"a key waits in the queue of {controller} on {name}"
             if queue.timers:
                 return f"a timer of {controller} on {name} runs"
         for controller, key in host.busy():
             return f"{controller} on {name} reconciles {key}"
-        for resource in host.lists.waiting:
+        for resource in host.unlisted:
             return f"{name} has to list {resource}"
         for resource, stream in host.transport.streams.items():
             if stream.held:
@@ -73,7 +82,7 @@ async def unfinished(runtime: DirectedRuntime) -> str:
 
 
 async def _goes_round(
-    claim: Claim, loop: int, told: Sequence[Account], states: Sequence[Mapping[str, Any]], follower: Follower
+    judge: Judge, loop: int, told: Sequence[Account], states: Sequence[Mapping[str, Any]], follower: Follower
 ) -> tuple[bool, str]:
     """Take the steps of the loop once more: they must come out the same, with the claim broken on the way."""
     broken = False
@@ -83,15 +92,10 @@ async def _goes_round(
         problem = await follower.follow(told[number], states[number + 1])
         if problem:
             return False, f"the loop does not repeat: at its step {number + 1}, {told[number].summary}: {problem}"
-        broken = broken or not await _holds(claim, follower)
-    if claim.word == "settles":
+        broken = broken or not await judge.holds()
+    if judge.word == "settles":
         changes = store.revision - before
         return changes > 0, f"the loop of {len(told) - loop} steps repeats and writes {changes} times each time round"
     if not broken:
-        return False, f"the loop repeats, but `{claim.name}` holds all the way round"
-    return True, f"the loop of {len(told) - loop} steps repeats, and `{claim.name}` is not kept in it"
-
-
-async def _holds(claim: Claim, follower: Follower) -> bool:
-    look = look_at(await follower.runtime.cluster.store.snapshot(), follower.world.kinds)
-    return all(bool(predicate(look)) for predicate in claim.predicates)
+        return False, f"the loop repeats, but `{judge.name}` holds all the way round"
+    return True, f"the loop of {len(told) - loop} steps repeats, and `{judge.name}` is not kept in it"

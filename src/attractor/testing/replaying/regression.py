@@ -12,16 +12,18 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from attractor.testing.directed import Departed, DirectedRuntime
+from attractor.testing.directed import Departed
 from attractor.testing.replaying.fairly import run_on
-from attractor.testing.replaying.looking import look_at
+from attractor.testing.replaying.looking import Judge, claim_of
+from attractor.testing.replaying.outside import played
+from attractor.testing.replaying.replay import directed
 from attractor.testing.replaying.turns import Player, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.check.world.properties import Claim
     from attractor.check.world.world import World
+    from attractor.testing.directed import DirectedRuntime
 
 TIMES_ROUND = 5
 """How often a loop must repeat to count as one that goes on for ever."""
@@ -40,28 +42,18 @@ def withstand(world: World, claim: str, turns: Sequence[Turn], *, loop: int | No
 async def withstand_async(world: World, claim: str, turns: Sequence[Turn], *, loop: int | None = None) -> None:
     """The same, on an event loop of its own that runs already."""
     __tracebackhide__ = True
-    found = next((each for each in world.claims if each.name == claim), None)
-    if found is None:
-        raise ValueError(f"{world!r} claims no {claim!r}; it claims {', '.join(each.name for each in world.claims)}")
-    runtime = DirectedRuntime(
-        world.controllers,
-        objects=world.objects,
-        workers=world.workers,
-        own_writes=world.own_writes,
-        kinds=world.kinds,
-        namespaces=world.namespaces,
-    )
-    async with runtime:
+    found = claim_of(world, claim)
+    externals = played(world)
+    async with directed(world, externals) as runtime:
         for host in world.hosts:
             await runtime.start(host)
-        trial = _Trial(world, found, runtime)
+        trial = _Trial(world, runtime, Player(runtime, world, externals), Judge(found, world, runtime, externals))
         await trial.run(turns, loop)
 
 
 class _Trial:
-    def __init__(self, world: World, claim: Claim, runtime: DirectedRuntime) -> None:
-        self._world, self._claim, self._runtime = world, claim, runtime
-        self._player = Player(runtime, world.kinds)
+    def __init__(self, world: World, runtime: DirectedRuntime, player: Player, judge: Judge) -> None:
+        self._world, self._runtime, self._player, self._claim = world, runtime, player, judge
         self._revision = 0
         self._left_out = 0
 
@@ -70,19 +62,22 @@ class _Trial:
             await self._take(number, turn)
         if loop is not None and loop < len(turns) and not self._left_out:
             await self._go_round(turns[loop:])
-        if not await run_on(self._runtime, self._observe):
+        if not await run_on(self._runtime, self._player.acting, self._observe):
             raise Broken(
                 f"`{self._claim.name}` does not come true, or does not stay true, after this run of {self._world!r}"
                 f"{f' ({self._left_out} turns were left out)' if self._left_out else ''}"
             )
 
     async def _take(self, number: int, turn: Turn) -> None:
+        before = await self._claim.look()
         try:
             await self._player.take(turn)
         except Departed:
             self._left_out += 1
-        if self._claim.word == "always" and not await self._holds():
+        if self._claim.word == "always" and not await self._claim.holds():
             raise Broken(f"`{self._claim.name}` is broken after turn {number}: {turn}")
+        if self._claim.word == "always_step" and not await self._claim.step_holds(before, turn.action):
+            raise Broken(f"`{self._claim.name}` is broken by turn {number}: {turn}")
 
     async def _go_round(self, turns: Sequence[Turn]) -> None:
         """A loop that still repeats, with the claim not kept in it, goes on for ever."""
@@ -97,13 +92,11 @@ class _Trial:
 
     async def _observe(self) -> bool:
         """Whether the claim is as it should be now."""
-        if self._claim.word == "always" and not await self._holds():
+        if self._claim.word == "always" and not await self._claim.holds():
             raise Broken(f"`{self._claim.name}` is broken when everything runs on")
+        if self._claim.word == "always_step":
+            return True
         if self._claim.word == "settles":
             before, self._revision = self._revision, self._runtime.cluster.store.revision
             return before == self._revision
-        return await self._holds()
-
-    async def _holds(self) -> bool:
-        look = look_at(await self._runtime.cluster.store.snapshot(), self._world.kinds)
-        return all(bool(predicate(look)) for predicate in self._claim.predicates)
+        return await self._claim.holds()

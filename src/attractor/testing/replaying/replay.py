@@ -8,7 +8,7 @@ not of the controller.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -18,9 +18,13 @@ from attractor.check.world.account import accounts
 from attractor.check.world.looking import root, store_key
 from attractor.check.world.notes import Requested
 from attractor.check.world.telling import request_json, response_json
+from attractor.check.world.worker import LOCAL
+from attractor.runtime import effects
 from attractor.testing.directed import Departed, DirectedRuntime
 from attractor.testing.replaying.ending import ends_as_claimed
+from attractor.testing.replaying.looking import Judge, claim_of
 from attractor.testing.replaying.matching import difference
+from attractor.testing.replaying.outside import PlayedExternal, played
 from attractor.testing.replaying.turns import Player, turn_of
 
 if TYPE_CHECKING:
@@ -54,35 +58,53 @@ async def replay(world: World, trace: Trace, *, on_step: Callable[[int, Account]
 
     Raises ``SpecError`` when the trace is not this world's, ``CannotReplay`` when it has steps that only worlds know.
     """
-    claim = next((each for each in world.claims if each.name == trace.claim), None)
-    if claim is None:
-        raise SpecError(
-            f"{world!r} claims no `{trace.claim}`; it claims {', '.join(each.name for each in world.claims)}"
-        )
-    told = accounts(world, trace)
-    states = list(trace.states())
-    async with directed(world, states[0]) as runtime:
-        follower = _Follower(world, runtime)
-        for host in world.hosts:
-            await runtime.start(host)
-        number = 0
+    try:
+        claim = claim_of(world, trace.claim)
+    except LookupError as unknown:
+        raise SpecError(str(unknown)) from None
+    told, states = accounts(world, trace), list(trace.states())
+    externals = played(world)
+    async with directed(world, externals, states[0]) as runtime:
+        follower = await _Follower.begun(world, runtime, externals)
+        judge = Judge(claim, world, runtime, externals)
+        before = await judge.look()
         for number, account in enumerate(told, 1):
+            before = await judge.look()
             if on_step is not None:
                 on_step(number, account)
             problem = await follower.follow(account, states[number])
             if problem:
                 return Replayed(False, number, f"{account.summary}: {problem}")
-        broken, reason = await ends_as_claimed(claim, trace, told, states, follower)
-        return Replayed(broken, number, reason)
+        broken, reason = await ends_as_claimed(judge, trace, told, states, follower, before)
+        return Replayed(broken, len(told), reason)
 
 
-def directed(world: World, initial: Mapping[str, Any]) -> DirectedRuntime:
-    """A runtime in which a world's controllers meet its objects, with the uids of an initial state."""
-    stored = dict(stored_objects(initial))
+async def rehearse(world: World, trace: Trace) -> Replayed:
+    """Carry any run of a world out on the runtime, whatever it shows; confirmed when every step comes out the same."""
+    told, states = accounts(world, trace), list(trace.states())
+    externals = played(world)
+    async with directed(world, externals, states[0]) as runtime:
+        follower = await _Follower.begun(world, runtime, externals)
+        for number, account in enumerate(told, 1):
+            problem = await follower.follow(account, states[number])
+            if problem:
+                return Replayed(False, number, f"{account.summary}: {problem}")
+    return Replayed(True, len(told), "every step comes out the same")
+
+
+def directed(
+    world: World, externals: Mapping[Any, PlayedExternal], initial: Mapping[str, Any] | None = None
+) -> DirectedRuntime:
+    """A runtime in which a world's controllers meet its objects, with the uids of an initial state if one is given."""
+    stored = dict(stored_objects(initial or {}))
+    local = tuple(kind for kind in LOCAL if kind is not effects.Now or len(world.clock) == 1)
     return DirectedRuntime(
-        world.controllers,
+        [replace(one, sources=()) for one in world.controllers],
         objects=world.objects,
-        uids=[stored[store_key(type(obj), obj.key)]["metadata"]["uid"] for obj in world.objects],
+        externals=externals,
+        clock=world.clock,
+        local=local if world.joins_local_steps else (),
+        uids=[stored[store_key(type(obj), obj.key)]["metadata"]["uid"] for obj in world.objects if stored],
         workers=world.workers,
         own_writes=world.own_writes,
         kinds=world.kinds,
@@ -100,17 +122,24 @@ def stored_objects(state: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 class _Follower:
     """Takes steps, and says what is not as it should be."""
 
-    def __init__(self, world: World, runtime: DirectedRuntime) -> None:
+    def __init__(self, world: World, runtime: DirectedRuntime, externals: Mapping[Any, PlayedExternal]) -> None:
         self.world = world
         self.runtime = runtime
-        self._player = Player(runtime, world.kinds)
+        self.player = Player(runtime, world, externals)
+
+    @classmethod
+    async def begun(cls, world: World, runtime: DirectedRuntime, externals: Mapping[Any, PlayedExternal]) -> _Follower:
+        """One whose hosts run."""
+        for host in world.hosts:
+            await runtime.start(host)
+        return cls(world, runtime, externals)
 
     async def follow(self, account: Account, state: Mapping[str, Any]) -> str:
         """Take the step; answers what differs from the account and from the state after it, or nothing."""
         for host in self.runtime.hosts.values():
             host.answers.clear()
         try:
-            performed = await self._player.take(turn_of(account))
+            performed = await self.player.take(turn_of(account))
         except Departed as departed:
             return str(departed)
         return (
@@ -121,9 +150,9 @@ class _Follower:
         )
 
     def _requests(self, account: Account, performed: Sequence[Performed]) -> str:
-        host = account.arguments.get("host")
-        wanted = [note for note in account.notes if isinstance(note, Requested) and note.sender == host]
-        if account.action == "list":
+        senders = (account.arguments.get("host"), "network")
+        wanted = [note for note in account.notes if isinstance(note, Requested) and note.sender in senders]
+        if account.action in {"list", "stale list"}:
             return ""
         for note, done in zip(wanted, performed, strict=False):
             problem = difference(request_json(note.request), request_json(done.request))
@@ -140,7 +169,7 @@ class _Follower:
 
     def _answers(self, account: Account) -> str:
         """Whether the reconcile was told the same; an error is compared by its type."""
-        if account.effect is None:
+        if account.effect is None or account.action == "crash while sending":
             return ""
         answers = self.runtime.host(account.arguments["host"]).answers
         if not answers:
@@ -171,7 +200,7 @@ class _Follower:
             if not slot.startswith(WATCH) or not isinstance(expected, int):
                 continue
             host, _, kind = slot.removeprefix(WATCH).removesuffix("']").partition("/")
-            got = self.runtime.undelivered(host, self._player.kind(kind))
+            got = self.runtime.undelivered(host, self.player.kind(kind))
             if got != expected:
                 return f"expected {expected} events of {kind} on their way to {host}, got {got}"
         return ""

@@ -44,7 +44,8 @@ def test_file(found: Counterexample, world: World, *, folder: Path) -> str:
 
 def _turn(turn: Turn) -> str:
     """A turn as Python writes it, without what the test does not need."""
-    given = {name: value for name, value in turn.arguments.items() if name != "chosen"}
+    is_told = bool(turn.request or turn.collects)
+    given = {name: value for name, value in turn.arguments.items() if name != "chosen" or not is_told}
     parts = [_literal(turn.action), _literal(given)]
     if turn.request is not None:
         parts.append(f"request={_literal(dict(turn.request))}")

@@ -12,20 +12,32 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from attractor.check.world.notes import Closed, Operated
+from attractor.check.world.worker import is_write
 from attractor.client import ClientRequest
 from attractor.client.transport import JSON
 from attractor.objects.gvk import Key
-from attractor.testing.directed import Departed, DirectedRuntime, Outcome
+from attractor.runtime.effects import Call, Gather, Get, List
+from attractor.testing.directed import Departed, DirectedRuntime, Outcome, Performed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from attractor.check.world.account import Account
+    from attractor.check.world.world import World
     from attractor.objects.resource import Resource
-    from attractor.testing.directed import Performed
+    from attractor.testing.replaying.outside import PlayedExternal
 
 OUTSIDERS = ("create", "edit", "delete", "rival")
-_OUTCOMES: dict[str, Outcome] = {"go on": "answered", "request lost": "request lost", "answer lost": "answer lost"}
+_OUTCOMES: dict[str, Outcome] = {
+    "go on": "answered",
+    "request lost": "request lost",
+    "answer lost": "answer lost",
+    "repeated": "repeated",
+    "repeated later": "answered",
+    "call failed": "answered",
+    "call unanswered": "answered",
+}
+"""What becomes of the requests in a step of a worker."""
 
 
 class CannotReplay(ValueError):
@@ -72,9 +84,21 @@ def turn_of(account: Account) -> Turn:
 class Player:
     """Takes turns in a directed runtime."""
 
-    def __init__(self, runtime: DirectedRuntime, kinds: Sequence[type[Resource]]) -> None:
+    def __init__(self, runtime: DirectedRuntime, world: World, externals: Mapping[Any, PlayedExternal]) -> None:
         self.runtime = runtime
-        self._kinds = {kind.gvk.kind: kind for kind in kinds}
+        self._kinds = {kind.gvk.kind: kind for kind in world.kinds}
+        self._externals = externals
+        self._sources = [one.name for one in world.controllers if one.sources]
+        self._late: list[ClientRequest] = []
+        """Requests that reach the server some time, in the order in which they were sent."""
+        self._cut_off: set[str] = set()
+        self._hosts = world.hosts
+        self._leaders = [world.hosts[0]] if world.election else None
+
+    @property
+    def acting(self) -> Sequence[str]:
+        """The hosts whose workers may begin: all of them, or those that think they lead."""
+        return self._hosts if self._leaders is None else self._leaders
 
     async def take(self, turn: Turn) -> Sequence[Performed]:
         """Make a step happen; answers the requests of a worker that it took.
@@ -89,37 +113,129 @@ class Player:
         return performed
 
     async def _act(self, turn: Turn) -> Sequence[Performed]:
-        given, runtime = turn.arguments, self.runtime
+        given = turn.arguments
+        host = given.get("host", "")
+        if "key" in given:
+            return await self._act_of_worker(turn, host, given["controller"], key_of(given["key"]))
+        if "kind" in given and host:
+            await self._act_of_cache(turn, host, self.kind(given["kind"]))
+        elif turn.action == "late request":
+            return [await self._arrive(given)]
+        elif turn.request is not None:
+            await self._send(turn.request)
+        else:
+            await self._act_of_others(turn, host)
+        return ()
+
+    async def _act_of_worker(self, turn: Turn, host: str, controller: str, key: Key) -> Sequence[Performed]:
+        match turn.action:
+            case "start":
+                await self._begin(host, controller, key)
+            case "timer":
+                await self.runtime.fire(host, controller, key)
+            case "crash while sending":
+                await self._die_sending(turn, host, controller, key)
+            case "stale read":
+                return await self._read_older(turn, host, controller, key)
+            case action if action in _OUTCOMES:
+                return await self._go_on(turn, host, controller, key)
+            case _:
+                raise _unknown(turn)
+        return ()
+
+    async def _act_of_cache(self, turn: Turn, host: str, kind: type[Resource]) -> None:
         match turn.action:
             case "list":
-                await runtime.list(given["host"], self.kind(given["kind"]))
+                await self.runtime.list(host, kind)
             case "deliver":
-                await runtime.deliver(given["host"], self.kind(given["kind"]))
+                await self.runtime.deliver(host, kind)
+            case "stale list":
+                with self.runtime.lagging(host, kind, turn.arguments["chosen"][-1]):
+                    await self.runtime.list(host, kind)
             case "close watch":
-                await runtime.close_watch(given["host"], self.kind(given["kind"]))
-            case "crash":
-                await runtime.crash(given["host"])
-                await runtime.start(given["host"])
-            case "start":
-                await self._begin(given["host"], given["controller"], key_of(given["key"]))
-            case "go on" | "request lost" | "answer lost":
-                outcome = _OUTCOMES[turn.action]
-                return await runtime.go_on(given["host"], given["controller"], key_of(given["key"]), outcome)
-            case "timer":
-                await runtime.fire(given["host"], given["controller"], key_of(given["key"]))
+                await self.runtime.close_watch(host, kind)
+            case _:
+                raise _unknown(turn)
+
+    async def _act_of_others(self, turn: Turn, host: str) -> None:
+        match turn.action:
+            case "crash" | "leadership lost":
+                if turn.action != "crash" and self._leaders is not None and host in self._leaders:
+                    self._leaders.remove(host)
+                await self.runtime.crash(host)
+                await self.runtime.start(host)
+            case "cut off":
+                self._cut_off.add(host)
+            case "heal":
+                self._cut_off.discard(host)
+            case "new leader":
+                if self._leaders is not None:
+                    self._leaders.append(host)
+            case "resync":
+                await self.runtime.resync(host, turn.arguments["controller"])
             case "collect garbage":
                 resource, _, key = turn.collects.partition(" ")
-                await runtime.collect(resource, key_of(key))
-            case _ if turn.request is not None:
-                await self._send(turn.request)
+                await self.runtime.collect(resource, key_of(key))
+            case "tick":
+                await self.runtime.tick()
+            case "outside":
+                await self._happen(turn.arguments["external"], turn.arguments["event"])
             case _:
-                raise CannotReplay(f"the step `{turn}` cannot be replayed on the runtime: it is not known there")
-        return ()
+                raise _unknown(turn)
 
     async def _begin(self, host: str, controller: str, key: Key) -> None:
         got = await self.runtime.begin(host, controller)
         if got != key:
             raise Departed(f"{controller} on {host} was to begin with {key}, and begins with {got}")
+
+    async def _go_on(self, turn: Turn, host: str, controller: str, key: Key) -> Sequence[Performed]:
+        effect = self.runtime.asks(host, controller, key)
+        outcome: Outcome = "unreachable" if host in self._cut_off else _OUTCOMES[turn.action]
+        if isinstance(effect, Call) and turn.action.startswith("call "):
+            self._externals[effect.protocol].trouble = turn.action
+        if isinstance(effect, Gather):
+            if turn.action.startswith("call "):
+                raise CannotReplay("a call that is asked for together with others cannot be made to fail yet")
+            fits: Callable[[Any], bool] = is_write if turn.action != "go on" else _anything
+            chosen = turn.arguments.get("chosen") or [None]
+            performed = await self.runtime.go_on_with(host, controller, key, fits, chosen[0], outcome)
+        else:
+            performed = await self.runtime.go_on(host, controller, key, outcome)
+        if turn.action == "repeated later":
+            self._late += [each.request for each in performed[-1:]]
+        return performed[:1] if outcome == "unreachable" else performed
+
+    async def _read_older(self, turn: Turn, host: str, controller: str, key: Key) -> Sequence[Performed]:
+        effect = self.runtime.asks(host, controller, key)
+        if not isinstance(effect, Get | List) or not isinstance(effect.kind, type):
+            raise CannotReplay("only a read of a known kind that is asked for alone can be answered from the past yet")
+        with self.runtime.lagging(host, effect.kind, turn.arguments["chosen"][-1]):
+            return await self.runtime.go_on(host, controller, key)
+
+    async def _die_sending(self, turn: Turn, host: str, controller: str, key: Key) -> None:
+        if isinstance(self.runtime.asks(host, controller, key), Gather):
+            chosen = turn.arguments.get("chosen") or [None]
+            self._late.append(await self.runtime.send_part(host, controller, key, is_write, chosen[0]))
+        else:
+            self._late.append(await self.runtime.send_only(host, controller, key))
+        await self.runtime.crash(host)
+        await self.runtime.start(host)
+
+    async def _arrive(self, given: Mapping[str, Any]) -> Performed:
+        which = (given.get("chosen") or [0])[-1]
+        if which >= len(self._late):
+            raise Departed(f"{len(self._late)} requests are on their way, so there is none of number {which}")
+        request = self._late.pop(which)
+        return Performed(request, await self.runtime.send(request))
+
+    async def _happen(self, external: str, event: str) -> None:
+        """An outside system does something by itself; sources hear of it."""
+        keys = next(each for each in self._externals.values() if each.name == external).happen(event)
+        for host in self.runtime.hosts.values():
+            for controller in self._sources:
+                for key in keys:
+                    host.queue(controller).add(Key(*key))
+        await self.runtime.quiet()
 
     async def _send(self, request: Mapping[str, Any]) -> None:
         body = request.get("body")
@@ -139,6 +255,14 @@ class Player:
         if name not in self._kinds:
             raise CannotReplay(f"the schedule names the kind {name}, which the world does not have")
         return self._kinds[name]
+
+
+def _anything(_: Any) -> bool:
+    return True
+
+
+def _unknown(turn: Turn) -> CannotReplay:
+    return CannotReplay(f"the step `{turn}` cannot be replayed on the runtime: it is not known there")
 
 
 def key_of(text: str) -> Key:

@@ -48,12 +48,16 @@ class Node(Protocol):
 
     async def address(self, pod: Key) -> str:
         """The pod's address: always the same for the same pod."""
+        raise NotImplementedError
 
     async def run(self, pod: Key, uid: str, launch: Launch) -> ProcessState:
         """Start the pod's process unless it is running, and tell what became of it."""
+        raise NotImplementedError
 
     async def stop(self, pod: Key) -> None:
         """End the pod's process, if there is one; answers when it has ended."""
+        raise NotImplementedError
 
     async def remove(self, claim: Key) -> None:
         """Delete a claim's directory with all that is in it, if there is one."""
+        raise NotImplementedError

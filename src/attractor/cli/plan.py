@@ -1,0 +1,96 @@
+"""``attractor plan``: what an operator would do for an object, without doing it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor.cli.terminal import USAGE, UsageError, complain, is_coloured
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from attractor.objects.resource import Resource
+
+DEFAULT = "attractor.operators.dbcluster.dryrun"
+_EXAMPLES = """\
+examples:
+  attractor plan cluster.yaml --kubeconfig ~/.kube/config
+      show what the database operator would create, change and delete for this Cluster
+  attractor plan widget.yaml --planner my.operator.dryrun --kubeconfig ~/.kube/config
+      the same for an operator of your own: a module with `kind` and `async def plan_for(client, obj)`
+"""
+
+
+def register(commands: Any) -> None:
+    """Add ``plan`` to the command line."""
+    parser = commands.add_parser(
+        "plan",
+        help="Show what an operator would do for an object, without doing it",
+        description="Read an object from a file and what is there from a cluster, and print the plan. It only reads.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="the object, as YAML")
+    parser.add_argument("--kubeconfig", type=Path, required=True, metavar="PATH", help="the cluster to look at")
+    parser.add_argument("--context", default="", metavar="NAME", help="the kubeconfig's context (default: its current)")
+    parser.add_argument("--planner", default=DEFAULT, metavar="MODULE", help=f"who plans (default: {DEFAULT})")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the plan; 0 when there is one, 1 when the object cannot be planned, 2 when it cannot be read."""
+    from attractor.client import ConfigError
+    from attractor.objects.errors import ApiError
+    from attractor.plan import Refused
+
+    try:
+        planner = _planner(args.planner)
+        obj = _read(planner, args.file)
+        print(asyncio.run(_plan(planner, obj, args)))
+    except UsageError as error:
+        complain(str(error), error.hint)
+        return USAGE
+    except ConfigError as error:
+        complain(str(error), "name a kubeconfig with --kubeconfig")
+        return USAGE
+    except (Refused, ApiError) as error:
+        complain(str(error), "change the object, and plan again")
+        return 1
+    return 0
+
+
+def _planner(name: str) -> ModuleType:
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise UsageError(f"there is no module {name}", "name one with --planner") from error
+    if not hasattr(module, "kind") or not hasattr(module, "plan_for"):
+        raise UsageError(f"{name} plans nothing", "it needs `kind` and `async def plan_for(client, obj)`")
+    return module
+
+
+def _read(planner: ModuleType, path: Path) -> Resource:
+    from attractor.objects.resource import DecodeError
+
+    try:
+        obj: Resource = planner.kind.from_yaml(path.read_text())
+    except (OSError, DecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}", f"it should hold one {planner.kind.gvk}") from error
+    obj.metadata.namespace = obj.metadata.namespace or "default"
+    return obj
+
+
+async def _plan(planner: ModuleType, obj: Resource, args: argparse.Namespace) -> str:
+    from attractor.client import Client
+    from attractor.client.http.transport import HttpTransport
+    from attractor.client.kubeconfig import load_kubeconfig
+    from attractor.plan import report
+
+    config = load_kubeconfig(args.kubeconfig, context=args.context)
+    async with Client(HttpTransport(config)) as client:
+        return report(await planner.plan_for(client, obj), colour=is_coloured(sys.stdout))

@@ -1,0 +1,116 @@
+"""What makes worlds small changes no verdict: each reduction on and off, on the same worlds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from attractor import Context, Key, controller
+from attractor.check import check
+from attractor.check.world import Delete, Edit, Faults, World, eventually_stable
+from attractor.check.world.freezing import freeze
+from attractor.check.world.liveness import live_names
+from tests.check.world.buckets import Storage, StorageModel, behind, bucket, careful, careless, one_bucket_by_key
+from tests.check.world.buckets import one_bucket_each as one_each
+from tests.check.world.pairs import KEY, Pair, both_are_right, naive, pair, pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EDIT = Edit(Pair, KEY, spec=[{"text": "y"}])
+CRASH = Faults(crash=1)
+
+
+def of_pairs(one: Any, **options: Any) -> World:
+    return World([one], [pair()], properties=[eventually_stable(both_are_right)], **options)
+
+
+def of_buckets(one: Any, desired: Any = one_each, **options: Any) -> World:
+    claims = [eventually_stable(desired)]
+    return World([one], [bucket()], properties=claims, externals={Storage: StorageModel()}, **options)
+
+
+WORLDS: list[Callable[[], World]] = [
+    lambda: of_pairs(naive),
+    lambda: of_pairs(naive, faults=CRASH),
+    lambda: of_pairs(pairs, faults=CRASH, users=[EDIT]),
+    lambda: of_pairs(pairs, faults=Faults(lost_answer=1, conflict=1)),
+    lambda: of_pairs(pairs, users=[Delete(Pair, KEY)], lag=1, incarnations=2),
+    lambda: of_buckets(careless, faults=CRASH),
+    lambda: of_buckets(careful, faults=Faults(crash=1, external_silence=1)),
+    lambda: of_buckets(behind, one_bucket_by_key, faults=CRASH),
+]
+
+
+@pytest.mark.parametrize("make", WORLDS)
+@pytest.mark.parametrize("switch", ["joins_local_steps", "merges_reconciles"])
+def test_a_reduction_changes_no_verdict_and_adds_no_state(make: Callable[[], World], switch: str) -> None:
+    small, large = check(make()), check(make().but(**{switch: False}))
+    assert {each.name: each.verdict for each in small.properties} == {
+        each.name: each.verdict for each in large.properties
+    }
+    assert small.distinct <= large.distinct
+
+
+@pytest.mark.parametrize("make", WORLDS)
+def test_both_engines_explore_the_same_world(make: Callable[[], World]) -> None:
+    native, python = check(make(), engine="native"), check(make(), engine="python")
+    assert (native.distinct, native.generated, native.depth) == (python.distinct, python.generated, python.depth)
+    assert [each.verdict for each in native.properties] == [each.verdict for each in python.properties]
+
+
+def test_two_threads_explore_the_same_world() -> None:
+    one, two = check(WORLDS[3]()), check(WORLDS[3](), threads=2)
+    assert (one.distinct, one.generated, one.depth) == (two.distinct, two.generated, two.depth)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_add_states_only_where_keys_are_reconciled_at_once(workers: int) -> None:
+    single = check(World([pairs], [pair()], workers=workers)).distinct
+    double = check(World([pairs], [pair("a"), pair("b")], workers=workers)).distinct
+    assert (single, double) == {1: (30, 176), 2: (30, 1248)}[workers]
+
+
+@controller(for_=Pair)
+async def forgets(ctx: Context, key: Key) -> None:
+    """Reads something that it never uses, then asks for the same again."""
+    seen = await ctx.find(Pair, key)
+    size = len(seen.spec.text) if seen else 0
+    await ctx.find(Pair, key)
+    if size > 100:
+        await ctx.find(Pair, key)
+
+
+def test_variables_that_are_no_longer_read_keep_no_states_apart() -> None:
+    edit = Edit(Pair, KEY, spec=[{"text": "b"}, {"text": "c"}], times=2)
+    merged = check(World([forgets], [pair(text="a")], [edit]))
+    apart = check(World([forgets], [pair(text="a")], [edit], merges_reconciles=False))
+    assert merged.distinct < apart.distinct
+
+
+def test_a_variable_is_live_while_some_path_reads_it() -> None:
+    def function(flag: bool) -> int:
+        kept = 1
+        lost = 2
+        str(lost)
+        if flag:
+            return kept
+        return 0
+
+    code = function.__code__
+    at_end = max(offset for offset in range(0, len(code.co_code), 2))
+    assert live_names(code, at_end) == frozenset()
+    assert {"kept", "flag"} <= live_names(code, 4)
+
+
+def test_frozen_values_tell_sharing_from_equality() -> None:
+    one: list[int] = []
+    assert freeze([one, one]) != freeze([[], []])
+    assert freeze([one, []]) == freeze([[], []])
+    assert freeze(iter([1, 2])) == freeze(iter([1, 2]))
+    consumed = iter([1, 2])
+    next(consumed)
+    assert freeze(consumed) != freeze(iter([1, 2]))
+    assert freeze(True) != freeze(1)
+    assert freeze({"a": 1, "b": 2}) != freeze({"b": 2, "a": 1})

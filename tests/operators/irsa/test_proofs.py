@@ -1,0 +1,129 @@
+"""The operator proved: every world holds, with its number of states; and the mistakes that it could have made are found."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from attractor.check import check
+from attractor.check.specs.irsa import Irsa
+from attractor.check.world import Faults, World
+from attractor.operators.irsa import controllers, irsas, properties
+from attractor.operators.irsa.documents import policy_document
+from attractor.operators.irsa.iam import Iam
+from attractor.operators.irsa.irsas import Irsas
+from attractor.operators.irsa.names import aws_names
+from attractor.operators.irsa.policies import Policies
+from attractor.operators.irsa.types import IamRoleServiceAccount, Policy, PolicyStatus, Role
+from attractor.runtime import Context
+
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("make", "states"),
+    [
+        pytest.param(properties.made, 1209131, marks=SLOW),
+        pytest.param(properties.deleted, 1931829, marks=SLOW),
+        (properties.edited, 108388),
+        (properties.ended, 342422),
+        (properties.torn_policy, 25357),
+        pytest.param(properties.torn_role, 1087254, marks=SLOW),
+        (properties.torn_account, 13802),
+        (properties.drifted, 10410),
+        pytest.param(properties.blocked, 203545, marks=SLOW),
+    ],
+)
+def test_the_operator_keeps_its_promises(make: Callable[[], World], states: int) -> None:
+    verdict = check(make())
+    verdict.assert_holds()
+    assert verdict.distinct == states
+
+
+@pytest.mark.parametrize(
+    ("faults", "states"),
+    [
+        (Faults(lost_answer=1), 46217),
+        (Faults(lost_request=1), 33637),
+        (Faults(late_request=1), 32724),
+        (Faults(conflict=1), 162585),
+        (Faults(closed_watch=1), 56520),
+    ],
+    ids=lambda value: next(iter(value.budgets())) if isinstance(value, Faults) else "",
+)
+def test_what_the_network_does_to_the_edited_resource_is_overcome(faults: Faults, states: int) -> None:
+    verdict = check(properties.edited(faults))
+    verdict.assert_holds()
+    assert verdict.distinct == states
+
+
+def test_every_world_is_proved() -> None:
+    proved = test_the_operator_keeps_its_promises.pytestmark[0].args[1]  # type: ignore[attr-defined]
+    names = {(case.values if hasattr(case, "values") else case)[0].__name__ for case in proved}
+    assert names == set(properties.WORLDS)
+
+
+class ForgetsWhatItCreated(Policies):
+    """Creates the policy without a look at what an interrupted run has left."""
+
+    async def sync(self, ctx: Context, part: Policy) -> PolicyStatus:
+        if not part.status.arn:
+            names = aws_names(self.settings, part.key)
+            await ctx.external(Iam).create_policy(names.name, names.policy_path, policy_document(part.spec.statement))
+        return await super().sync(ctx, part)
+
+
+class AnyOrder(Irsas):
+    """Lets the resource go without waiting for its parts, and owns none of them."""
+
+    async def _is_cleaned_up(self, ctx: Context, irsa: IamRoleServiceAccount) -> bool:
+        for kind in (Policy, Role):
+            found = await ctx.find(kind, irsa.key)
+            if found is not None:
+                found.metadata.finalizers = []
+                await ctx.update(found)
+        return True
+
+
+def violated(world: World) -> set[str]:
+    return {one.name for one in check(world).properties if one.verdict == "violated"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "mistake", "world", "claim"),
+    [
+        (
+            "Policies",
+            ForgetsWhatItCreated,
+            lambda: properties.made(Faults(external_silence=1)),
+            "eventually as desired",
+        ),
+        ("Irsas", AnyOrder, lambda: properties.ended(Faults()), "eventually as desired"),
+    ],
+)
+def test_a_mistake_is_found(
+    monkeypatch: pytest.MonkeyPatch, place: str, mistake: Any, world: Callable[[], World], claim: str
+) -> None:
+    monkeypatch.setattr(controllers, place, mistake)
+    assert any(name.startswith(claim) for name in violated(world()))
+
+
+@pytest.mark.slow
+def test_a_service_account_that_does_not_wait_for_its_role_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(irsas, "is_complete", lambda _: True)
+    assert "account only with a complete role" in violated(properties.made(Faults()))
+
+
+@pytest.mark.slow
+def test_without_looking_again_a_part_that_came_and_went_unseen_is_waited_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(irsas, "RECHECK", None)
+    assert any(name.startswith("eventually as desired") for name in violated(properties.deleted()))
+
+
+def test_one_worker_deadlocks_in_the_specification_and_not_in_the_operator() -> None:
+    steps = check(Irsa(workers=1)).assert_violated("deadlock").steps
+    assert len(steps) == 11
+    check(properties.edited()).assert_holds()  # its world has one worker for each controller
