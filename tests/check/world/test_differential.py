@@ -17,18 +17,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor import Context, Key, Reconciler, Result, controller
-from attractor.check.execution import apply, padded, steps
-from attractor.check.trace import Trace, TraceStep, plain
 from attractor.check.world import Create, Delete, Edit, Faults, World, always
-from attractor.check.world.account import accounts
 from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.testing.replaying.replay import _Follower, directed
+from attractor.testing.replaying.differential import agree
 from tests.check.world.pairs import KEY, Pair, child, naive, pair, pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.check.model import Instance, State
     from attractor.check.world.users import User
 
 
@@ -87,61 +83,7 @@ def random_world(chosen: random.Random) -> World:
     )
 
 
-def random_walk(world: World, chosen: random.Random, length: int) -> Trace:
-    """A run of a world that takes any of the possible steps, each as likely as the other."""
-    model = world.compose().model
-    state, run = model.initial[0], []
-    for _ in range(length):
-        ways: list[tuple[Instance, Any, State]] = []
-        for action in model.actions:
-            state = padded(model, state)
-            outcomes = steps(model, action, state)
-            state = padded(model, state)
-            ways += [
-                (action, each.chosen, apply(each.leaf, action.binding, state))
-                for each in outcomes
-                if isinstance(each.leaf, tuple)
-            ]
-        if not ways:
-            break
-        action, picked, after = chosen.choice(ways)
-        run.append((action, picked, padded(model, state), padded(model, after)))
-        state = after
-    told = []
-    for action, picked, before, after in run:
-        changed = {
-            slot.name: plain(slot.domain.values[new])
-            for slot, old, new in zip(model.slots, padded(model, before), padded(model, after), strict=True)
-            if old != new
-        }
-        arguments = {name: plain(value) for name, value in action.arguments}
-        told.append(TraceStep(action.name, arguments, tuple(plain(each) for each in picked), changed))
-    first = padded(model, model.initial[0])
-    initial = {slot.name: plain(slot.domain.values[number]) for slot, number in zip(model.slots, first, strict=True)}
-    return Trace(repr(world), "anything", initial, tuple(told))
-
-
 @pytest.mark.parametrize("seed", range(16))
 async def test_a_random_walk_goes_the_same_way_on_the_running_system(seed: int) -> None:
-    chosen = random.Random(seed)
-    world = random_world(chosen)
-    trace = grown(world, seed)
-    states = list(trace.states())
-    async with directed(world, states[0]) as runtime:
-        follower = _Follower(world, runtime)
-        for host in world.hosts:
-            await runtime.start(host)
-        for number, account in enumerate(accounts(world, trace), 1):
-            problem = await follower.follow(account, states[number])
-            assert not problem, f"step {number} of {trace.actions}: {account.summary}: {problem}"
-
-
-def grown(world: World, seed: int) -> Trace:
-    """A walk through the world with all its parts: those that show themselves on the way are taken up first."""
-    from attractor.check.errors import Grown
-
-    while True:
-        try:
-            return random_walk(world, random.Random(seed), 40)
-        except Grown as found:
-            world.grow(found)
+    replayed = await agree(random_world(random.Random(seed)), seed=seed, steps=40)
+    assert replayed.is_confirmed, f"seed {seed}: {replayed}"

@@ -88,6 +88,7 @@ class Workers:
     def __init__(self) -> None:
         self._by_task: dict[asyncio.Task[object], Worker] = {}
         self._counts: dict[str, int] = {}
+        self._admitted: set[Worker] = set()
 
     def enrol(self, controller: str) -> Worker:
         """The worker that the current task is, a new one if it was none."""
@@ -104,7 +105,13 @@ class Workers:
     def current(self) -> Worker | None:
         """The worker on whose behalf the current task runs; None for informers and other helpers."""
         found = _current.get()
-        return found if found is not None and found.whole in self._by_task.values() else None
+        if found is None or (found.whole not in self._admitted and found.whole not in self._by_task.values()):
+            return None
+        return found
+
+    def admit(self, worker: Worker) -> None:
+        """Know one that is no task of the queue's: a place for background work."""
+        self._admitted.add(worker)
 
     def is_own_task(self) -> bool:
         """Whether the current task is a worker's own, not one that it started."""

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.check.world.telling import as_json
 from attractor.client import Client
-from attractor.runtime.effects import Gather
+from attractor.runtime.effects import Gather, Start
 from attractor.runtime.manager import Manager
+from attractor.testing.directed.background import GatedBackground
 from attractor.testing.directed.gates import Departed, Gate, Worker, Workers, become
 from attractor.testing.directed.queue import GatedCalls, GatedQueue
 from attractor.testing.directed.reconciles import gated
@@ -60,6 +61,7 @@ class Host:
         self.lists: Gate[GroupResource, None, None] = Gate("to be listed")
         self.transport = GatedTransport(transport, self.requests, self.lists, self._workers, group)
         self._holders: dict[tuple[str, Key], Worker] = {}
+        self.background = GatedBackground(self._workers, self._turn, self._told)
         self.answers: list[Answered] = []
         """What reconciles were answered since the list was last emptied."""
         declared = [gated(one, self._turn, self._told) for one in controllers]
@@ -77,7 +79,7 @@ class Host:
             running.scheduled = GatedCalls(queue)
             performer = running.performer
             # What is asked for together is performed by tasks of its own, each of which comes through here.
-            performer.perform = self._gated(performer.perform)  # type: ignore[method-assign, assignment]
+            performer.perform = self._gated(one.name, performer.perform)  # type: ignore[method-assign, assignment]
         self._task = group.create_task(self.manager.run())
 
     async def _turn(self, effect: Effect[Any] | None) -> None:
@@ -87,11 +89,15 @@ class Host:
             if isinstance(effect, Gather):
                 self.gathers[worker] = effect
 
-    def _gated(self, perform: Callable[[Effect[Any]], Awaitable[Any]]) -> Callable[[Effect[Any]], Awaitable[Any]]:
-        """Perform effects; those of a ``Gather`` wait for their turn, one by one."""
+    def _gated(
+        self, controller: str, perform: Callable[[Effect[Any]], Awaitable[Any]]
+    ) -> Callable[[Effect[Any]], Awaitable[Any]]:
+        """Perform effects; those of a ``Gather`` wait for their turn, one by one, and so does work that is started."""
 
         async def part(effect: Effect[Any]) -> Any:
             worker = self._workers.current()
+            if isinstance(effect, Start):
+                return await perform(self.background.directed(controller, effect))
             if worker is None or self._workers.is_own_task() or worker not in self.gathers:
                 return await perform(effect)
             asked = self.gathers[worker].effects

@@ -25,9 +25,14 @@ def gated(declared: Controller, turn: Turn, told: Told) -> Controller:
     """
 
     async def reconcile(ctx: Context, key: Key) -> Result | None:
-        return cast("Result | None", await cast("Any", _stepwise(declared.reconcile(ctx, key), turn, told)))
+        return cast("Result | None", await stepwise(declared.reconcile(ctx, key), turn, told))
 
     return replace(declared, reconcile=reconcile)
+
+
+def stepwise(coroutine: Coroutine[Any, Any, Any], turn: Turn, told: Told) -> Awaitable[Any]:
+    """Run a coroutine whose effects, and whose end, each wait for their turn."""
+    return cast("Awaitable[Any]", _stepwise(coroutine, turn, told))
 
 
 @types.coroutine

@@ -13,7 +13,7 @@ from attractor.apiserver.core import Request
 from attractor.apiserver.garbage import plan_garbage
 from attractor.apiserver.server import FIRST_NAMESPACES
 from attractor.check.world.looking import prefix
-from attractor.check.world.worker import LOCAL
+from attractor.check.world.worker import LOCAL, MEMORY
 from attractor.client import ClientRequest, ClientResponse
 from attractor.embedded import EmbeddedCluster
 from attractor.embedded.controllers import kinds_in
@@ -22,7 +22,8 @@ from attractor.httpd.watchstreams import FLUSH_S
 from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
 from attractor.objects.builtin.core_v1 import Namespace
 from attractor.objects.resource import ObjectMeta
-from attractor.testing.directed.gates import Departed
+from attractor.testing.directed.background import FIRST
+from attractor.testing.directed.gates import Departed, Worker
 from attractor.testing.directed.host import Host
 from attractor.testing.directed.source import DirectedSource
 from attractor.testing.directed.transport import Performed
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from attractor.objects.resource import Resource
     from attractor.runtime import Controller
     from attractor.runtime.effects import Effect
-    from attractor.testing.directed.gates import Worker
     from attractor.testing.directed.transport import Outcome
 
 PATIENCE_S = 60.0
@@ -291,6 +291,19 @@ class DirectedRuntime:
         await self._settle(at, worker)
         return tuple(at.transport.performed)
 
+    async def work_on(self, host: str, controller: str, place: int) -> Sequence[Performed]:
+        """Background work begins at a place, or the piece that is there goes on. Raises ``Departed``."""
+        at, worker = self.host(host), Worker(controller, FIRST + place)
+        at.transport.performed.clear()
+        if at.background.begin(controller, place) is None:
+            at.effects.open(worker, None)
+        await self.quiet()
+        while worker in at.requests.waiting:
+            at.requests.open(worker, "answered")
+            await self.quiet()
+        await self._settle(at, worker)
+        return tuple(at.transport.performed)
+
     async def go_on_with(
         self,
         host: str,
@@ -305,11 +318,17 @@ class DirectedRuntime:
         worker = at.holder(controller, key)
         at.transport.performed.clear()
         part = await self._part(at, worker, choose, which)
+        told = len(at.answers)
         at.parts.open(part, None)
         await self.quiet()
-        while part in at.requests.waiting:
-            at.requests.open(part, outcome)
-            await self.quiet()
+        while len(at.answers) == told:
+            if part in at.requests.waiting:
+                at.requests.open(part, outcome)
+                await self.quiet()
+            else:
+                await self._until(
+                    lambda: part in at.requests.waiting or len(at.answers) > told, f"{part} on {host} was to go on"
+                )
         await self._settle(at, worker)
         return tuple(at.transport.performed)
 
@@ -365,10 +384,15 @@ class DirectedRuntime:
         """Let a reconcile have what nobody else can notice, and its end."""
         while worker in at.effects.waiting:
             effect = at.effects.waiting[worker]
-            if effect is not None and not isinstance(effect, self._local):
+            if effect is not None and not self._is_local(at, worker, effect):
                 return
             at.effects.open(worker, None)
             await self.quiet()
+
+    def _is_local(self, at: Host, worker: Worker, effect: Effect[Any]) -> bool:
+        """Whether nobody else can notice an effect; background work can notice a change of the memory."""
+        is_shared = isinstance(effect, MEMORY) and not at.background.is_idle(worker.controller)
+        return isinstance(effect, self._local) and not is_shared
 
     async def _until(self, condition: Callable[[], bool], expected: str) -> None:
         """Let only the time pass that the runtime itself wants to wait before it does what is expected."""

@@ -70,6 +70,8 @@ async def unfinished(runtime: DirectedRuntime, acting: Sequence[str]) -> str:
                 return f"a key waits in the queue of {controller} on {name}"
             if queue.timers:
                 return f"a timer of {controller} on {name} runs"
+            if not host.background.is_idle(controller):
+                return f"background work of {controller} on {name} is not finished"
         for controller, key in host.busy():
             return f"{controller} on {name} reconciles {key}"
         for resource in host.unlisted:

@@ -56,6 +56,11 @@ async def _round(runtime: DirectedRuntime, name: str, *, begins: bool) -> None:
 
 
 async def _finish(runtime: DirectedRuntime, host: Host, controller: str) -> None:
+    """Let what is under way come to its end: background work, then reconciles."""
+    for _ in range(STEPS):
+        if host.background.is_idle(controller):
+            break
+        await runtime.work_on(host.name, controller, 0)
     for key in sorted(host.queue(controller).core.processing):
         for _ in range(STEPS):
             if (controller, key) not in host.busy():

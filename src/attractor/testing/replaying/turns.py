@@ -117,6 +117,8 @@ class Player:
         host = given.get("host", "")
         if "key" in given:
             return await self._act_of_worker(turn, host, given["controller"], key_of(given["key"]))
+        if turn.action == "background":
+            return await self.runtime.work_on(host, given["controller"], int(given["place"]))
         if "kind" in given and host:
             await self._act_of_cache(turn, host, self.kind(given["kind"]))
         elif turn.action == "late request":
