@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from attractor.testing.recording.recording import Happening, Question, Recording
     from attractor.testing.recording.stepping import Taken
 
-SILENT = (*OUTSIDERS, "collect garbage", "timer")
+SILENT = (*OUTSIDERS, "collect garbage", "timer", "resync", "background", "outside", "tick")
 LOST = ("request lost", "answer lost")
 MAX_STATES = 20_000
 CLUSTERS_OWN = frozenset({("configmaps", "kube-root-ca.crt"), ("serviceaccounts", "default")})
