@@ -42,8 +42,10 @@
   function showState(number) {
     const changed = new Set(number ? story.steps[number - 1].changes.map((each) => each.slot) : []);
     detail.append(make("h3", number ? `the state after step ${number}` : "the initial state"));
-    for (const [slot, value] of Object.entries(states[number])) {
-      if (value === null) continue;
+    const rank = ([slot]) => (slot.startsWith("object ") ? 0 : slot.startsWith("external ") ? 1 : 2);
+    const slots = Object.entries(states[number]).sort((one, other) => rank(one) - rank(other));
+    for (const [slot, value] of slots) {
+      if (value === null || (Array.isArray(value) && !value.length)) continue;
       const part = make("details");
       part.append(make("summary", slot, changed.has(slot) ? "changed" : ""), make("pre", pretty(value)));
       detail.append(part);
