@@ -115,7 +115,7 @@ def database_in(troubles: Troubles) -> World:
     "troubles",
     in_trouble(
         slow=[("crash",), ("conflict",), ("crash", "conflict"), ("crash", "lost answer"), ("conflict", "edit")],
-        nightly=[("conflict", "lost answer")],
+        nightly=[("conflict", "lost answer"), ("edit", "delete")],
     ),
 )
 def test_a_database_cluster_is_eventually_stable_whatever_happens(troubles: Troubles) -> None:
