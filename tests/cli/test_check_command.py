@@ -151,7 +151,7 @@ def test_coverage_counts_the_steps_of_each_action(run: Run) -> None:
         (("lift.py:Lift", "--seed", "3"), "--seed is for random runs", "--simulate"),
         (("lift.py:Lift", "--simulate", "3", "--symmetry"), "--symmetry cannot be used with --simulate", "--depth"),
         (("lift.py:Lift", "--resume", "nothing"), "there is no file nothing", "--save"),
-        (("attractor.cli",), "module `attractor.cli` has no Spec class", "class Lift(Spec)"),
+        (("attractor.cli",), "module `attractor.cli` has no Spec class and no world", "class Lift(Spec)"),
         ((IRSA, "--graph", "big.svg", "--const", "workers=3"), "has more than 300 states", "--const"),
     ],
     ids=str,
@@ -272,3 +272,10 @@ def test_a_reader_that_stops_reading_is_no_error() -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("Irsa(workers=1)")
     assert done.stderr == ""
+
+
+def test_a_module_without_a_class_is_about_its_world(run: Run) -> None:
+    assert run("check", "attractor.operators.configpair.properties").out.startswith("world of configpair ")
+    several = run("check", "attractor.operators.dbcluster.worlds")
+    assert several.code == 2
+    assert "has several worlds: creation, " in several.err

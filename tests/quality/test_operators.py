@@ -1,13 +1,13 @@
-"""Shipped operators are eventually stable, and go quiet: two workers, stale caches, each fault and each pair of faults.
+"""Shipped operators are eventually stable, and go quiet: two workers, stale caches, each trouble and each pair of troubles.
 
 The troubles are those of every day: the process crashes, somebody else writes, an answer is lost, a user edits, a user
-deletes. Each world is explored completely.
+deletes. Each world is explored completely. Pairs with more than a million states are left to the nightly run.
 """
 
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,37 +16,52 @@ from attractor.check.world import Delete, Edit, Faults
 from attractor.operators.configpair import controller
 from attractor.operators.configpair import properties as configpair
 from attractor.operators.configpair.types import ConfigPair
+from attractor.operators.dbcluster import Cluster
+from attractor.operators.dbcluster import worlds as dbcluster
+from attractor.operators.dbcluster.properties import settled
+from attractor.operators.irsa import properties as irsa
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from attractor.check.world import World
     from attractor.check.world.users import User
     from attractor.runtime import Controller
 
-USERS: dict[str, User] = {
+TROUBLES = ("crash", "conflict", "lost answer", "edit", "delete")
+Troubles = tuple[str, ...]
+
+
+def in_trouble(slow: Collection[Troubles] = (), nightly: Collection[Troubles] = ()) -> list[Any]:
+    """Each trouble and each pair, as parameters of a test."""
+    found = [each for count in (1, 2) for each in combinations(TROUBLES, count)]
+    marks = {**dict.fromkeys(slow, pytest.mark.slow), **dict.fromkeys(nightly, pytest.mark.nightly)}
+    return [pytest.param(each, id=" and ".join(each), marks=marks.get(each, ())) for each in found]
+
+
+def faults_of(troubles: Troubles) -> Faults:
+    """The faults among the troubles."""
+    return Faults(
+        crash=int("crash" in troubles), conflict=int("conflict" in troubles), lost_answer=int("lost answer" in troubles)
+    )
+
+
+PAIR_USERS: dict[str, User] = {
     "edit": Edit(ConfigPair, configpair.WEB, spec=[{"value": "blue"}]),
     "delete": Delete(ConfigPair, configpair.WEB),
 }
-TROUBLES = ("crash", "conflict", "lost answer", *USERS)
-MANY_STATES = {("conflict", "delete"), ("lost answer", "delete"), ("edit", "delete")}
-"""More than a hundred thousand each."""
-COMBINATIONS = [
-    pytest.param(troubles, id=" and ".join(troubles), marks=[pytest.mark.slow] if troubles in MANY_STATES else [])
-    for count in (1, 2)
-    for troubles in combinations(TROUBLES, count)
-]
 
 
-def pair_in(troubles: tuple[str, ...], declared: Controller = controller.configpair) -> World:
+def pair_in(troubles: Troubles, declared: Controller = controller.configpair) -> World:
     """A controller of pairs with two workers, in trouble."""
-    faults = Faults(
-        crash=int("crash" in troubles), conflict=int("conflict" in troubles), lost_answer=int("lost answer" in troubles)
-    )
-    users = tuple(user for name, user in USERS.items() if name in troubles)
-    return configpair.world(declared, users=users, faults=faults)
+    users = tuple(user for name, user in PAIR_USERS.items() if name in troubles)
+    return configpair.world(declared, users=users, faults=faults_of(troubles))
 
 
-@pytest.mark.parametrize("troubles", COMBINATIONS)
-def test_a_pair_is_eventually_stable_whatever_happens(troubles: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "troubles", in_trouble(slow=[("conflict", "delete"), ("lost answer", "delete"), ("edit", "delete")])
+)
+def test_a_pair_is_eventually_stable_whatever_happens(troubles: Troubles) -> None:
     verdict = check(pair_in(troubles)).assert_holds()
     assert verdict.bound is None
 
@@ -55,3 +70,54 @@ def test_a_pair_is_eventually_stable_whatever_happens(troubles: tuple[str, ...])
 def test_the_naive_pair_falls_to_a_single_trouble(trouble: str, steps: int) -> None:
     trace = check(pair_in((trouble,), controller.naive)).assert_violated("eventually stable")
     assert len(trace) == steps, trace.actions
+
+
+def irsa_in(troubles: Troubles) -> World:
+    """The IRSA operator with two workers, in trouble: while it makes a role, or when what it made is edited or deleted."""
+    faults = faults_of(troubles)
+    if "edit" in troubles:
+        world = irsa.edited(faults)
+        world.users += irsa.ended(faults).users if "delete" in troubles else ()
+    else:
+        world = irsa.ended(faults) if "delete" in troubles else irsa.made(faults)
+    world.workers = 2
+    return world
+
+
+@pytest.mark.parametrize(
+    "troubles",
+    in_trouble(
+        slow=[("conflict",), ("lost answer",)],
+        nightly=[("crash", "conflict"), ("crash", "lost answer"), ("conflict", "lost answer")],
+    ),
+)
+def test_a_service_account_with_a_role_is_eventually_stable_whatever_happens(troubles: Troubles) -> None:
+    verdict = check(irsa_in(troubles)).assert_holds()
+    assert verdict.bound is None
+
+
+DATABASE_USERS: dict[str, User] = {
+    "edit": Edit(Cluster, dbcluster.KEY, spec=[dbcluster.RECONFIGURED]),
+    "delete": Delete(Cluster, dbcluster.KEY),
+}
+
+
+def database_in(troubles: Troubles) -> World:
+    """The database operator with two workers, in trouble: while it makes a cluster, or when a running one is changed."""
+    users = [user for name, user in DATABASE_USERS.items() if name in troubles]
+    objects = settled(dbcluster.cluster()) if users else [dbcluster.cluster()]
+    world = dbcluster.world(objects, users, faults_of(troubles))
+    world.workers = 2
+    return world
+
+
+@pytest.mark.parametrize(
+    "troubles",
+    in_trouble(
+        slow=[("crash",), ("conflict",), ("crash", "conflict"), ("crash", "lost answer"), ("conflict", "edit")],
+        nightly=[("conflict", "lost answer")],
+    ),
+)
+def test_a_database_cluster_is_eventually_stable_whatever_happens(troubles: Troubles) -> None:
+    verdict = check(database_in(troubles)).assert_holds()
+    assert verdict.bound is None

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor.check import check
+from attractor.check.world import Faults
 from attractor.cli.main import main
 from attractor.testing.replaying import replay
 
@@ -146,6 +147,18 @@ def test_the_fixed_twin_withstands_a_crash_a_lost_request_and_a_lost_answer_too(
     world = animal.world("fixed")
     world.faults = replace(world.faults, crash=1, lost_request=1, lost_answer=1)
     assert check(world).assert_holds().bound is None
+
+
+def test_most_bugs_do_not_show_on_a_calm_day() -> None:
+    calm = []
+    for animal in ANIMALS:
+        world = animal.world("buggy")
+        world.users, world.faults, world.hosts = (), Faults(), ("host1",)
+        world.workers = world.lag = 1
+        if check(world).verdict == "holds":
+            calm.append(animal.name)
+    assert len(calm) == 37, calm
+    assert "37 of them hold" in PAGE.read_text()
 
 
 def test_the_front_page_counts_the_animals() -> None:

@@ -276,7 +276,9 @@ class Promise:
         vacuous = []
         broken: list[Trace] = []
         for case in self.claim.cases:
-            trace = self._until_given_up(case) or self._trace(self.runs.find(self.query(case)))
+            query = self.query(case)
+            is_possible = all(map(any, query.visits))
+            trace = self._until_given_up(case) or (self._trace(self.runs.find(query)) if is_possible else None)
             if trace:
                 broken.append(trace)
             elif reason := self._vacuous(case):

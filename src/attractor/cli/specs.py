@@ -3,7 +3,7 @@
 ``MODULE`` is a module's dotted name or a path to a Python file. ``SPEC`` names a ``Spec`` class, something that is
 ready to be checked (a specification with its constants, a composition), or a function that makes one from keyword
 arguments. Without ``SPEC`` the module must make the choice plain: it has one ``Spec`` class, or one that is named as
-the module is (``two_phase_commit`` and ``TwoPhaseCommit``).
+the module is (``two_phase_commit`` and ``TwoPhaseCommit``); or it has no class and one world, or one named ``world``.
 """
 
 from __future__ import annotations
@@ -96,14 +96,43 @@ def specs_of(module: ModuleType) -> dict[str, type[Spec]]:
     }
 
 
-def prominent(module: ModuleType) -> type[Spec]:
-    """The one specification that a module is about."""
-    found = specs_of(module)
+def worlds_of(module: ModuleType) -> dict[str, Any]:
+    """The worlds that ``module`` has, and its functions that say that they make one of nothing."""
+    from attractor.check.world import World  # specifications alone do not need it
+
+    def makes_one(each: Any) -> bool:
+        return (
+            inspect.isfunction(each)
+            and each.__module__ == module.__name__
+            and each.__annotations__.get("return") in {"World", World}
+            and all(one.default is not one.empty for one in inspect.signature(each).parameters.values())
+        )
+
+    return {name: each for name, each in vars(module).items() if isinstance(each, World) or makes_one(each)}
+
+
+def _prominent_world(module: ModuleType) -> Any:
+    """The one world that a module is about: its only one, or the one named ``world``."""
+    found = worlds_of(module)
     if not found:
         raise UsageError(
-            f"module `{module.__name__}` has no Spec class",
-            "write `class Lift(Spec): ...` in it, or name what to check: `attractor check MODULE:NAME`",
+            f"module `{module.__name__}` has no Spec class and no world",
+            "write `class Lift(Spec): ...` or `world = World(...)` in it, or name what to check: "
+            "`attractor check MODULE:NAME`",
         )
+    if len(found) > 1 and "world" not in found:
+        raise UsageError(
+            f"module `{module.__name__}` has several worlds: {', '.join(found)}",
+            f"name one: `attractor check {module.__name__}:{next(iter(found))}`",
+        )
+    return found.get("world") or next(iter(found.values()))
+
+
+def prominent(module: ModuleType) -> Any:
+    """The one specification or world that a module is about."""
+    found = specs_of(module)
+    if not found:
+        return _prominent_world(module)
     stem = module.__name__.rpartition(".")[2].replace("_", "")
     named = [each for name, each in found.items() if name.lower() == stem.lower()]
     if len(found) > 1 and not named:
@@ -120,6 +149,7 @@ def _named(module: ModuleType, attribute: str) -> Any:
         candidates = {
             **specs_of(module),
             **{n: v for n, v in vars(module).items() if isinstance(v, Spec | Composition)},
+            **worlds_of(module),
         }
         raise UsageError(f"module `{module.__name__}` has no specification `{attribute}`", close(attribute, candidates))
     return found

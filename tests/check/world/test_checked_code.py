@@ -29,9 +29,9 @@ def refused(one: Any, **options: Any) -> str:
 
 @controller(for_=Pair)
 async def sleeps(ctx: Context, key: Key) -> None:
-    """Waits for time itself."""
+    """Waits for something that is no effect."""
     await ctx.find(Pair, key)
-    await asyncio.sleep(1)
+    await asyncio.get_running_loop().create_future()
 
 
 def test_awaiting_anything_but_the_context_is_refused_with_the_line() -> None:
@@ -130,3 +130,16 @@ async def polls(ctx: Context, key: Key) -> None:
 def test_a_reconcile_that_waits_in_a_loop_is_no_progress() -> None:
     """It comes back to the same state, so it is explored; nothing is written, so it is quiet, and never done."""
     assert check(World([polls], [pair()], faults=Faults(crash=1))).verdict == "holds"
+
+
+@controller(for_=Pair)
+async def talks(ctx: Context, key: Key) -> None:
+    """Tells people what it does."""
+    ctx.log.warning("looking", at=str(key))
+    await ctx.find(Pair, key)
+    ctx.log.bind(after="looking").error("looked")
+
+
+def test_the_log_of_a_checked_reconcile_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+    check(World([talks], [pair()], faults=Faults(crash=1))).assert_holds()
+    assert caplog.messages == []

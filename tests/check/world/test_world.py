@@ -8,9 +8,9 @@ import pytest
 
 from attractor import Context, Key, Owns, controller
 from attractor.check import check
-from attractor.check.world import Delete, Edit, Faults, World, eventually_stable
+from attractor.check.world import Delete, Edit, Faults, Look, World, eventually_stable
 from attractor.check.world.account import accounts
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.objects.builtin.core_v1 import ConfigMap, Namespace
 from tests.check.world.pairs import KEY, Pair, both_are_right, child, naive, pair, pairs
 
 if TYPE_CHECKING:
@@ -91,6 +91,20 @@ def _write(ctx: Context, wanted: ConfigMap, stored: Any) -> Any:
 def test_what_is_asked_together_happens_in_any_order() -> None:
     verdict = check(world(together, Faults(crash=1), (EDIT,))).assert_holds()
     assert verdict.distinct == 1082
+
+
+def test_a_namespace_ends_with_all_that_is_in_it() -> None:
+    def gone(look: Look) -> bool:
+        deleted = look.budget("delete namespace team") == 0
+        left = look.find(Namespace, ("", "team")) is not None or bool(look.list(Pair)) or bool(look.list(ConfigMap))
+        return not deleted or not left
+
+    inside = pair()
+    inside.metadata.namespace = "team"
+    user = Delete(Namespace, ("", "team"))
+    verdict = check(World([pairs], [inside], [user], properties=[eventually_stable(gone)], lag=1, incarnations=2))
+    verdict.assert_holds()
+    assert {each.name: each.taken for each in verdict.coverage}["end namespace"]
 
 
 def test_an_account_tells_who_did_what() -> None:

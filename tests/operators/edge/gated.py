@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attractor.operators.edge.driver import Ref
+from attractor.operators.edge.driver import DriverError, Ref
 from attractor.operators.edge.drivers.process import ProcessDriver
+from attractor.testing import eventually
 
 if TYPE_CHECKING:
     from attractor.operators.edge.driver import Found
     from attractor.operators.edge.drivers import DriverSettings
-
-POLL_S = 0.02
 
 
 class GatedDriver(ProcessDriver):
@@ -38,16 +36,14 @@ class GatedDriver(ProcessDriver):
         await self._wait("after")
 
     def _fail(self) -> None:
-        from attractor.operators.edge.driver import DriverError
-
         if self._fail_file.exists():
             self._fail_file.unlink()
             raise DriverError("told to fail")
 
     async def _wait(self, place: str) -> None:
-        while read(self._gate_file) == place:
-            (self._gate_file.with_suffix(".reached")).write_text(place)
-            await asyncio.sleep(POLL_S)
+        if read(self._gate_file) == place:
+            self._gate_file.with_suffix(".reached").write_text(place)
+            await eventually(lambda: read(self._gate_file) != place, within_s=600)
 
 
 def read(path: Path) -> str:

@@ -21,7 +21,7 @@ CLUSTER, APP = Ref("ClusterInst", "berlin", "one"), Ref("AppInst", "berlin", "sh
 OPERATIONS = ("create", "update", "delete")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 async def test_a_cluster_and_an_app_run_as_processes_and_leave_nothing_behind(tmp_path: Path) -> None:
     async with Programs(tmp_path) as programs:
         await programs.coordinator()
@@ -153,10 +153,8 @@ async def test_a_cut_network_needs_nothing_special(tmp_path: Path) -> None:
             await is_as_wished(programs, operation)
 
 
-@pytest.mark.parametrize(
-    "count", [pytest.param(100, marks=pytest.mark.nightly), pytest.param(8, marks=pytest.mark.slow)]
-)
-async def test_apps_racing_the_deletion_of_their_cluster_never_outlive_it(tmp_path: Path, count: int) -> None:
+@pytest.mark.slow
+async def test_a_hundred_apps_racing_the_deletion_of_their_cluster_never_outlive_it(tmp_path: Path) -> None:
     async with Programs(tmp_path) as programs:
         await programs.coordinator("first")
         await programs.coordinator("second")
@@ -164,9 +162,9 @@ async def test_apps_racing_the_deletion_of_their_cluster_never_outlive_it(tmp_pa
         await programs.create_cluster()
         await programs.wait(ClusterInst, "one", "Ready")
         async with asyncio.TaskGroup() as group:
-            for number in range(count):
+            for number in range(100):
                 group.create_task(programs.create_app(f"app-{number}", auto_delete=True))
-                if number == count // 2:
+                if number == 50:
                     group.create_task(delete_cluster(programs))
         await programs.wait_gone(ClusterInst, "one")
         await eventually(lambda: programs.running() == set(), within_s=WITHIN_S)

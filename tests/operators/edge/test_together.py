@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from attractor.client import WatchEvent
 from attractor.objects.errors import Forbidden
 from attractor.objects.gvk import Key
 from attractor.operators.edge.credentials import repair
@@ -96,7 +97,7 @@ async def test_an_upgrade_goes_through_every_row_of_its_table(edge: Edge) -> Non
     async def watch() -> None:
         async with edge.admin.watch(Cloudlet, "berlin") as events:
             async for event in events:
-                status = getattr(event.object, "status", None)
+                status = event.object.status if isinstance(event, WatchEvent) else None
                 if status is not None:
                     row = (str(status.state), {name: str(one.state) for name, one in status.agents.items()})
                     if not seen or seen[-1] != row:

@@ -90,6 +90,10 @@ class Storage:
     def begin(self, moving: frozenset[str]) -> None:
         """From here on the kinds of these roots live in slots, and all others stay as they are."""
         self._moving = moving
+        for key in [key for key in self.fixed if root_of(key) in moving]:
+            names = self.names(root_of(key))
+            names.set(names.get() | {key})
+            self.object(key).set(Stored(1, self.canonical(self.fixed.pop(key).value, uid_of(key, 1))))
 
     def is_fixed(self, root: str) -> bool:
         """Whether a kind never changes."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +22,7 @@ from attractor.check.world.frames import frame_of
 from attractor.check.world.freezing import Unfreezable, freeze
 from attractor.check.world.telling import described
 from attractor.runtime.context import Context
+from attractor.runtime.fieldlogger import FieldLogger
 from attractor.runtime.steps import ForeignAwait, Steps
 
 if TYPE_CHECKING:
@@ -239,6 +241,21 @@ def own_line(coroutine: Any) -> str:
     return line
 
 
+class CheckedContext(Context):
+    """A context whose log is silent: a reconcile is run more often than anything happens."""
+
+    __slots__ = ()
+
+    @property
+    def log(self) -> FieldLogger:
+        """A log that nobody reads."""
+        return _SILENT
+
+
+_SILENT = FieldLogger("attractor.check.world.silent")
+logging.getLogger("attractor.check.world.silent").disabled = True
+
+
 def context(controller: str, key: Key) -> Context:
     """A context for one reconcile."""
-    return Context(controller, key)
+    return CheckedContext(controller, key)

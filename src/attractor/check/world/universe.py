@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.garbage import plan_garbage
 from attractor.apiserver.registry import find_kind
+from attractor.apiserver.termination import plan_namespaces
 from attractor.check.errors import Disabled, SpecError
 from attractor.check.model import Fairness, Model
 from attractor.check.properties import Case, Property
@@ -26,11 +27,15 @@ from attractor.check.world.viewing import Lag
 from attractor.runtime.manifests import crds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from attractor.apiserver.operation import Operation
     from attractor.check.world.parts import Parts
     from attractor.check.world.world import World
     from attractor.objects.resource import Resource
+
+
+NAMESPACES = "core/namespaces/"
 
 
 class Universe:
@@ -88,6 +93,8 @@ class Universe:
         self._add_hosts()
         if world.garbage_collection:
             self.add("collect garbage", (), self._collect_garbage, fair=True)
+        if NAMESPACES in self.roots:
+            self.add("end namespace", (), self._end_namespaces, fair=True)
         if len(world.clock) > 1:
             self.add("tick", (), self.server.tick, fair=True)
         acting.add_happenings(self)
@@ -157,15 +164,21 @@ class Universe:
         return find_kind(self.server.transaction(), info.group, info.version, info.resource)
 
     def _collect_garbage(self) -> None:
-        txn = self.server.transaction()
         kinds = {served.group_kind: served for served in map(self.served, self.kinds)}
-        planned = list(plan_garbage(txn.snapshot, kinds))
+        self._perform_one("garbage collector", plan_garbage(self.server.transaction().snapshot, kinds))
+
+    def _end_namespaces(self) -> None:
+        kinds = [self.served(kind) for kind in self.kinds]
+        self._perform_one("namespaces", plan_namespaces(self.server.transaction().snapshot, kinds))
+
+    def _perform_one(self, actor: str, plan: Iterable[Operation]) -> None:
+        """One of the operations that a controller inside the server plans; the others are planned again."""
+        planned = list(plan)
         if not planned:
             raise Disabled
         op = planned[self.stage.view.choose(range(len(planned)))]
         response = self.server.perform(op)
-        target = f"{op.resource} {op.namespace}/{op.name}"
-        self.stage.note(Operated("garbage collector", op.verb, target, response.code))
+        self.stage.note(Operated(actor, op.verb, f"{op.resource} {op.namespace}/{op.name}", response.code))
 
     def _claim_steps(self, claim: StepClaim) -> None:
         def holds(view: Any, *_: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.objects.errors import ServiceUnavailable, Timeout
 from attractor.objects.gvk import Key
 from attractor.operators.edge.driver import APP, CLUSTER, Drained, Driver, DriverError, Found, Ref
-from attractor.operators.edge.intents import DELETIONS, lifecycle_of, status_of
+from attractor.operators.edge.intents import DELETIONS, lifecycle_of, status_of, with_status
 from attractor.operators.edge.states import Actor, CloudletState, TrackedState
 from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst, Installed
 from attractor.operators.edge.upgrades import agent_state, cloudlet_status
@@ -128,9 +128,7 @@ class Worker:
         await self._write(ctx, obj, status)
 
     async def _write(self, ctx: Context, obj: Instance, status: InstanceStatus) -> Any:
-        changed = obj.deep_copy()
-        changed.status = status
-        return await ctx.merge(obj, changed, subresource="status")
+        return await ctx.merge(obj, with_status(obj, status), subresource="status")
 
 
 def _all_of_cloudlet(obj: ClusterInst | AppInst) -> list[str]:

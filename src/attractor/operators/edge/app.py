@@ -28,7 +28,7 @@ def main() -> None:
             self.end_headers()
             self.wfile.write(answer)
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)

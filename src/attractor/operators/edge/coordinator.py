@@ -63,8 +63,7 @@ async def _release(ctx: Context, obj: Instance) -> None:
 
 
 async def _write(ctx: Context, obj: Instance, status: InstanceStatus) -> None:
-    changed = obj.deep_copy()
-    changed.status = status
+    changed = intents.with_status(obj, status)
     if changed != obj:
         await _merge(ctx, obj, changed, subresource="status")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attractor.operators.edge.states import APP_INST, CLUSTER_INST, Actor, TrackedState
 from attractor.operators.edge.types import (
@@ -57,6 +57,14 @@ def status_of(obj: Instance) -> InstanceStatus:
 def cluster_status(obj: ClusterInst) -> ClusterInstStatus:
     """A cluster's status; that of something new where it has none yet."""
     return obj.status or ClusterInstStatus()
+
+
+def with_status(obj: Instance, status: InstanceStatus) -> Instance:
+    """A copy of an instance with another status, which is of the class that the instance has."""
+    changed: Any = obj.deep_copy()
+    changed.status = status
+    made: Instance = changed
+    return made
 
 
 def override_of(obj: Instance) -> Override | None:

@@ -12,7 +12,7 @@ from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.operators.edge import properties as owed
 from attractor.operators.edge.agent import worker
-from attractor.operators.edge.driver import Driver, Launcher
+from attractor.operators.edge.driver import CLUSTER, Driver, Launcher, Ref
 from attractor.operators.edge.intents import status_of
 from attractor.operators.edge.model import DriverModel, FragileDriver, FragileLauncher, LauncherModel
 from attractor.operators.edge.states import CloudletState, TrackedState
@@ -76,7 +76,7 @@ def app() -> AppInst:
 
 def with_cluster(driver: DriverModel) -> DriverModel:
     """A platform on which the cluster of ``ready_cluster`` is."""
-    driver.apply(owed.Ref(owed.CLUSTER, *ONE), 1, (("nodes", "1"),))
+    driver.apply(Ref(CLUSTER, *ONE), 1, (("nodes", "1"),))
     return driver
 
 

@@ -95,48 +95,64 @@ class Iam(Protocol):
 
     async def get_policy(self, arn: str) -> IamPolicy | None:
         """The policy."""
+        ...
 
     async def create_policy(self, name: str, path: str, document: str) -> str:
         """Make a policy with one version; answers its ARN. Raises ``EntityAlreadyExists``."""
+        ...
 
     async def delete_policy(self, arn: str) -> None:
         """Delete a policy that is attached nowhere and has one version. Raises ``NoSuchEntity``, ``DeleteConflict``."""
+        ...
 
     async def get_policy_version(self, arn: str, version_id: str) -> str | None:
         """The document of a version."""
+        ...
 
     async def list_policy_versions(self, arn: str) -> tuple[PolicyVersion, ...] | None:
         """All versions, the oldest first; None where there is no policy."""
+        ...
 
     async def create_policy_version(self, arn: str, document: str) -> str:
         """Add a version, make it the default, answer its id. Raises ``NoSuchEntity``; ``Rejected`` at five versions."""
+        ...
 
     async def delete_policy_version(self, arn: str, version_id: str) -> None:
         """Delete a version that is not the default. Raises ``NoSuchEntity``, ``DeleteConflict``."""
+        ...
 
     async def get_role(self, name: str) -> IamRole | None:
         """The role."""
+        ...
 
     async def create_role(self, name: str, path: str, trust: str, boundary_arn: str) -> str:
         """Make a role; answers its ARN. Raises ``EntityAlreadyExists``."""
+        ...
 
     async def delete_role(self, name: str) -> None:
         """Delete a role that has no policies. Raises ``NoSuchEntity``, ``DeleteConflict``."""
+        ...
 
     async def update_assume_role_policy(self, name: str, trust: str) -> None:
         """Change who may take a role. Raises ``NoSuchEntity``."""
+        ...
 
     async def put_role_permissions_boundary(self, name: str, boundary_arn: str) -> None:
         """Limit a role. Raises ``NoSuchEntity``."""
+        ...
 
     async def delete_role_permissions_boundary(self, name: str) -> None:
         """Take a role's limit away. Raises ``NoSuchEntity``."""
+        ...
 
     async def list_attached_role_policies(self, name: str) -> tuple[str, ...] | None:
         """The ARNs of a role's policies, sorted; None where there is no role."""
+        ...
 
     async def attach_role_policy(self, name: str, policy_arn: str) -> None:
         """Give a role a policy; nothing happens when it has it. Raises ``NoSuchEntity``."""
+        ...
 
     async def detach_role_policy(self, name: str, policy_arn: str) -> None:
         """Take a policy from a role. Raises ``NoSuchEntity``, also when it was not attached."""
+        ...

@@ -6,7 +6,7 @@ resource itself. A child that belongs to somebody else is never touched; the con
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor.objects.builtin.core_v1 import ServiceAccount
 from attractor.objects.resource import ObjectMeta
@@ -98,7 +98,7 @@ class Irsas:
             return created
         if not is_controlled_by(known, irsa) or known.spec == wanted.spec:
             return known
-        changed = known.deep_copy()
+        changed: Any = known.deep_copy()
         changed.spec = wanted.spec
         stored: P = await ctx.merge(known, changed)
         return stored

@@ -11,6 +11,7 @@ Each world has one resource, the API server with caches that lag, IAM as ``Model
 - ``torn_policy``, ``torn_role``, ``torn_account``: the user deletes a part, behind the operator's back.
 - ``drifted``: somebody deletes or changes the policy or the role on AWS; resync is on.
 - ``blocked``: a ServiceAccount of that name is in the way, and may go.
+- ``lived``: the user creates and deletes the resource; recorded runs of the real operator are followed in it.
 
 One worker for each controller, so that each world is also a proof that one worker cannot get stuck. The real operator
 runs ten, which differ only in how many *resources* are reconciled at once.
@@ -21,7 +22,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from attractor.check.world import Delete, Edit, Faults, Look, World, always, eventually_stable, happens, sometimes
+from attractor.check.world import (
+    Create,
+    Delete,
+    Edit,
+    Faults,
+    Look,
+    World,
+    always,
+    eventually_stable,
+    happens,
+    sometimes,
+)
 from attractor.check.world.looking import store_key
 from attractor.check.world.storage import uid_of
 from attractor.objects.builtin.core_v1 import ServiceAccount
@@ -362,6 +374,12 @@ def blocked(faults: Faults = NO_FAULTS) -> World:
     claims = [_COMPLETE, sometimes(_is_made), sometimes(_is_blocked)]
     objects, users = [_bare(), theirs], [Delete(ServiceAccount, KEY)]
     return _world("blocked", objects, ModelIam(), claims, users=users, faults=faults)
+
+
+def lived() -> World:
+    """The user creates the resource and deletes it: what a recorded run is compared with."""
+    users: list[User] = [Create(_bare()), Delete(IamRoleServiceAccount, KEY)]
+    return _world("lived", [], ModelIam(), [], users=users, faults=NO_FAULTS)
 
 
 WORLDS: dict[str, Callable[..., World]] = {
