@@ -8,6 +8,9 @@
 Two pytest plugins are loaded by pytest itself: ``fixtures`` (``cluster`` and ``virtual_time``) and ``plugin`` (verdicts
 of the checker). Read ``cluster`` first, then ``virtualtime``, ``faults`` and ``requestlog``. Names are imported when
 first used, so that pytest starts as fast as without.
+
+``directed`` runs the product step by step as told, ``replaying`` carries counterexamples out in it, ``recording`` keeps
+real runs and lets a world follow them.
 """
 
 from __future__ import annotations
