@@ -124,6 +124,14 @@ def test_a_list_that_began_after_a_write_settles_it_whatever_the_versions_say() 
     assert (core.get(A), core.pending) == (None, {})
 
 
+def test_the_end_of_an_object_that_only_an_own_write_showed_is_told_by_the_list() -> None:
+    core = view()
+    core.wrote(obj(A, 7))
+    assert core.get(A) == obj(A, 7)
+    assert core.replace("9", core.begin(), []) == [Deleted(obj(A, 7))]
+    assert (core.get(A), core.pending) == (None, {})
+
+
 def test_a_list_that_began_before_a_write_does_not_hide_it() -> None:
     core = view()
     begun = core.begin()
@@ -203,6 +211,8 @@ class Interleavings(RuleBasedStateMachine):
         self.revision = 10
         self.told = 10
         """How far the watch is."""
+        self.answered: list[EncodedObject] = []
+        """What the process was ever told by answers of the server."""
         self.acknowledged: dict[Key, int] = {}
         """The newest own write of each key that was answered."""
         self.answers: list[tuple[str, Key, EncodedObject]] = []
@@ -226,7 +236,8 @@ class Interleavings(RuleBasedStateMachine):
                     assert self.heard[new.key] == old
                     self.heard[new.key] = new
                 case Deleted(old):
-                    del self.heard[old.key]
+                    assert old.key in self.heard or old in self.answered
+                    self.heard.pop(old.key, None)
 
     def _put(self, key: Key) -> EncodedObject:
         self.revision += 1
@@ -264,6 +275,7 @@ class Interleavings(RuleBasedStateMachine):
 
     def _answer(self, what: str, key: Key, answered: EncodedObject) -> None:
         if what == "wrote":
+            self.answered.append(answered)
             self.core.wrote(answered)
         else:
             self.core.deleted(key, answered.uid)
@@ -286,6 +298,7 @@ class Interleavings(RuleBasedStateMachine):
     @rule()
     def the_unsure_is_resolved(self) -> None:
         for key in self.core.unsure_keys():
+            self.answered += [self.store[key]] if key in self.store else []
             self.core.resolve(key, self.store.get(key))
 
     @precondition(lambda self: self.listing is None and not self.is_other_server)

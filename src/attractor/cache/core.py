@@ -174,6 +174,9 @@ class ViewCore:
         """The whole collection as it is: what was staged, and the objects given; what is missing is gone."""
         now = {**(self._staged or {}), **{obj.key: obj for obj in objects}}
         self._staged = None
+        unseen = [
+            floor.object for key, floor in self._floors.items() if isinstance(floor, Wrote) and key not in self.seen
+        ]
         changes: list[Change] = []
         for key in [key for key in self.seen if key not in now]:
             old = self.seen.get(key)
@@ -190,8 +193,10 @@ class ViewCore:
         self.is_synced = True
         self._in_flight = {key: flight._replace(was_listed=True) for key, flight in self._in_flight.items()}
         # A list that was asked for after a write was acknowledged shows it, whatever the versions say.
-        self._settle(lambda key, floor: floor.order <= begun or self._is_shown_by_list(key, floor))
-        return changes
+        settled = self._settle(lambda key, floor: floor.order <= begun or self._is_shown_by_list(key, floor))
+        # Readers were shown own writes of which the watch never told: somebody may wait for the end of such an object.
+        ends = [obj for obj in unseen if obj is not None and obj.key in settled and obj.key not in now]
+        return changes + [Deleted(obj) for obj in ends]
 
     def _is_shown_by_list(self, key: Key, floor: Floor) -> bool:
         if isinstance(floor, Removed):
@@ -240,9 +245,12 @@ class ViewCore:
             return False
         return floor.version != self.version and self._reached(self.version, floor.version)
 
-    def _settle(self, is_settled: Callable[[Key, Floor], bool]) -> None:
-        for key in [key for key, floor in self._floors.items() if is_settled(key, floor)]:
+    def _settle(self, is_settled: Callable[[Key, Floor], bool]) -> dict[Key, Floor]:
+        """Drop the floors that are no longer needed; answers them."""
+        settled = {key: floor for key, floor in self._floors.items() if is_settled(key, floor)}
+        for key in settled:
             del self._floors[key]
+        return settled
 
     # What this process does.
 
