@@ -30,7 +30,8 @@ class Reduction:
         prints = [action.footprint for action in model.actions]
         everything = (1 << len(prints)) - 1
         self.dependent = [everything if one is None else _bits(prints, partial(_depend, one)) for one in prints]
-        self.writers = [_bits(prints, partial(_writes, slot.index)) for slot in model.slots]
+        self._prints = prints
+        self._writers: dict[int, int] = {}
         watched = set(seen)
         hidden = None not in watched
         self.visible = _bits(prints, lambda one: not hidden or bool(one.writes & watched))
@@ -54,9 +55,16 @@ class Reduction:
                 todo |= self.dependent[number]
             else:
                 for slot in reads(number):
-                    todo |= self.writers[slot]
+                    todo |= self._writers_of(slot)
             todo &= ~closed
         return closed
+
+    def _writers_of(self, slot: int) -> int:
+        """The actions that may write a slot; slots may have been added since the search began."""
+        known = self._writers.get(slot)
+        if known is None:
+            known = self._writers[slot] = _bits(self._prints, partial(_writes, slot))
+        return known
 
 
 def _writes(slot: int, one: Footprint) -> bool:

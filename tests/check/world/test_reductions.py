@@ -8,7 +8,7 @@ import pytest
 
 from attractor import Context, Key, controller
 from attractor.check import check
-from attractor.check.world import Delete, Edit, Faults, World, eventually_stable
+from attractor.check.world import Delete, Edit, Faults, World, always, eventually_stable
 from attractor.check.world.freezing import freeze
 from attractor.check.world.liveness import live_names
 from tests.check.world.buckets import Storage, StorageModel, behind, bucket, careful, careless, one_bucket_by_key
@@ -114,3 +114,14 @@ def test_frozen_values_tell_sharing_from_equality() -> None:
     assert freeze(consumed) != freeze(iter([1, 2]))
     assert freeze(True) != freeze(1)
     assert freeze({"a": 1, "b": 2}) != freeze({"b": 2, "a": 1})
+
+
+def test_the_reduction_for_specifications_leaves_nothing_out_of_a_world_and_says_the_same() -> None:
+    plain = check(of_pairs(pairs, faults=CRASH, users=[EDIT]))
+    reduced = check(of_pairs(pairs, faults=CRASH, users=[EDIT]), reduction=True)
+    assert (reduced.verdict, reduced.distinct) == (plain.verdict, plain.distinct)
+
+
+def test_a_claim_about_every_state_is_never_called_vacuous() -> None:
+    answered = check(World([pairs], [pair()], properties=[always(lambda _: True, name="anything")]))
+    assert [(one.name, one.vacuous) for one in answered.properties if one.kind == "always"] == [("anything", None)]

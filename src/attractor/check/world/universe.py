@@ -187,6 +187,7 @@ class Universe:
         (index,) = self.model.add_predicates(claim.name, holds)
         judged = {action.index: index for action in self.model.actions if action.name not in claim.except_for}
         self.model.properties.append(Property(claim.name, "always_step", (Case((), (index,), steps=judged),)))
+        self.model.applied.add(claim.name)
 
     def _claim(self, claim: Claim) -> None:
         cases = []
@@ -198,3 +199,4 @@ class Universe:
             (index,) = self.model.add_predicates(claim.name, holds)
             cases.append(Case((), (index,)))
         self.model.properties.append(Property(claim.name, claim.word, tuple(cases)))
+        self.model.applied.add(claim.name)  # a claim of a world says something in every state
