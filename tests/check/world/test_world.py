@@ -133,3 +133,22 @@ def test_an_account_tells_who_did_what() -> None:
         ("apiserver", "host1 worker 0", "201"),
     ]
     assert "object['core/configmaps/default/a-1']" in {each.slot for each in created.changes}
+
+
+@controller(for_=Pair)
+async def forgetful(ctx: Context, key: Key) -> None:
+    """Creates a child of a kind that it does not watch, and that the world does not name."""
+    owner = await ctx.find(Pair, key)
+    if owner is None or owner.metadata.is_deleting:
+        return
+    if await ctx.find(ConfigMap, child(owner, 1).key, cached=False) is None:
+        await ctx.create(child(owner, 1))
+
+
+def test_garbage_of_kinds_that_nobody_named_is_collected_too() -> None:
+    def nothing_is_left(look: Look) -> bool:
+        return bool(look.list(Pair)) or not look.list(ConfigMap)
+
+    check(
+        World([forgetful], [pair()], [Delete(Pair, KEY)], properties=[eventually_stable(nothing_is_left)])
+    ).assert_holds()

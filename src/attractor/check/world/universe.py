@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.garbage import plan_garbage
-from attractor.apiserver.registry import find_kind
+from attractor.apiserver.registry import builtin_kind, find_kind, served_builtin
 from attractor.apiserver.termination import plan_namespaces
 from attractor.check.errors import Disabled, SpecError
 from attractor.check.model import Fairness, Model
@@ -52,6 +52,7 @@ class Universe:
         self.storage.history = world.lag if world.faults.stale_list or world.faults.stale_read else 0
         self.server = ApiServer(self.stage, self.storage, world.clock)
         self.kinds = world.kinds
+        self._grown_kinds = _builtin_kinds(parts.roots - {root(kind) for kind in self.kinds})
         self.externals = {
             protocol: WorldExternal(self.stage, protocol, model, world.external_failure)
             for protocol, model in world.externals.items()
@@ -163,12 +164,16 @@ class Universe:
         info = kind.resource_info
         return find_kind(self.server.transaction(), info.group, info.version, info.resource)
 
+    def _served_kinds(self) -> list[Any]:
+        """Every kind that has objects here: those that the world names, and built-in ones that somebody writes."""
+        return [*map(self.served, self.kinds), *self._grown_kinds]
+
     def _collect_garbage(self) -> None:
-        kinds = {served.group_kind: served for served in map(self.served, self.kinds)}
+        kinds = {served.group_kind: served for served in self._served_kinds()}
         self._perform_one("garbage collector", plan_garbage(self.server.transaction().snapshot, kinds))
 
     def _end_namespaces(self) -> None:
-        kinds = [self.served(kind) for kind in self.kinds]
+        kinds = self._served_kinds()
         self._perform_one("namespaces", plan_namespaces(self.server.transaction().snapshot, kinds))
 
     def _perform_one(self, actor: str, plan: Iterable[Operation]) -> None:
@@ -200,3 +205,13 @@ class Universe:
             cases.append(Case((), (index,)))
         self.model.properties.append(Property(claim.name, claim.word, tuple(cases)))
         self.model.applied.add(claim.name)  # a claim of a world says something in every state
+
+
+def _builtin_kinds(roots: set[str]) -> list[Any]:
+    """The built-in kinds that the store keeps under these roots, each in one served version."""
+    found: dict[str, Any] = {}
+    for info in served_builtin() if roots else ():
+        at = f"{info.gvk.group or 'core'}/{info.resource}/"
+        if at in roots:
+            found.setdefault(at, builtin_kind(info.gvk.group, info.gvk.version, info.resource))
+    return list(found.values())
