@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor.check import check
-from attractor.check.world import Delete, Edit, Faults
+from attractor.check.world import Delete, Edit, Faults, always_step, eventually_stable
 from attractor.operators.configpair import controller
 from attractor.operators.configpair import properties as configpair
 from attractor.operators.configpair.types import ConfigPair
 from attractor.operators.dbcluster import Cluster
 from attractor.operators.dbcluster import worlds as dbcluster
 from attractor.operators.dbcluster.properties import settled
+from attractor.operators.edge import properties as owed
+from attractor.operators.edge import worlds as edge
+from attractor.operators.edge.types import ClusterInst
 from attractor.operators.irsa import properties as irsa
 
 if TYPE_CHECKING:
@@ -120,4 +123,35 @@ def database_in(troubles: Troubles) -> World:
 )
 def test_a_database_cluster_is_eventually_stable_whatever_happens(troubles: Troubles) -> None:
     verdict = check(database_in(troubles)).assert_holds()
+    assert verdict.bound is None
+
+
+EDGE_USERS: dict[str, User] = {
+    "edit": Edit(ClusterInst, edge.ONE, spec=[{"nodes": 2}]),
+    "delete": Delete(ClusterInst, edge.ONE),
+}
+
+
+def edge_in(troubles: Troubles) -> World:
+    """Coordinator and agent with two workers each, in trouble, on a platform that may fail once."""
+    return edge.cluster_life(faults_of(troubles)).but(
+        objects=[edge.cloudlet(), edge.cluster()],
+        users=[user for name, user in EDGE_USERS.items() if name in troubles],
+        workers=2,
+        properties=[eventually_stable(owed.truth_is_believed), always_step(owed.states_follow_the_tables)],
+    )
+
+
+@pytest.mark.parametrize(
+    "troubles", in_trouble(slow=[("conflict", "edit"), ("conflict", "delete"), ("edit", "delete")])
+)
+def test_a_cluster_at_the_edge_is_eventually_stable_whatever_happens(troubles: Troubles) -> None:
+    verdict = check(edge_in(troubles)).assert_holds()
+    assert verdict.bound is None
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("world", [pair_in(TROUBLES), edge_in(TROUBLES)], ids=["a pair", "a cluster at the edge"])
+def test_all_troubles_together_leave_it_eventually_stable(world: World) -> None:
+    verdict = check(world).assert_holds()
     assert verdict.bound is None
