@@ -31,6 +31,8 @@ def worlds() -> dict[str, Callable[[], World]]:
     from attractor.check.world import Delete, Edit, Faults
     from attractor.operators.configpair.properties import WEB, world
     from attractor.operators.configpair.types import ConfigPair
+    from attractor.operators.dbcluster import worlds as dbcluster
+    from attractor.operators.edge import worlds as edge
     from attractor.operators.irsa import properties as irsa
 
     edit = Edit(ConfigPair, WEB, spec=[{"value": "blue"}])
@@ -43,6 +45,10 @@ def worlds() -> dict[str, Callable[[], World]]:
         ),
         "irsa: made on a bad day": irsa.made,
         "irsa: deleted while it is made": irsa.deleted,
+        "dbcluster: creation, crash, lost answer": dbcluster.creation,
+        "dbcluster: reconfiguration, crash, lost answer": dbcluster.reconfiguration,
+        "edge: life of a cluster, crash": lambda: edge.cluster_life(Faults(crash=1)),
+        "edge: upgrade, crash": lambda: edge.upgrade(Faults(crash=1)),
     }
     for switch in SWITCHES:
         found[f"configpair: edit, delete, crash; {switch} off"] = lambda switch=switch: world(  # type: ignore[misc]
