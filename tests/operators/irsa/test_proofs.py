@@ -60,6 +60,26 @@ def test_what_the_network_does_to_the_edited_resource_is_overcome(faults: Faults
     assert verdict.distinct == states
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("faults", "states"),
+    [(Faults(crash=1), 3162027), (Faults(external_silence=1), 3234815), (properties.BAD_DAY, 20958173)],
+    ids=["crash", "silent IAM", "bad day"],
+)
+def test_a_resource_that_is_deleted_while_it_is_made_leaves_nothing_on_a_bad_day_too(
+    faults: Faults, states: int
+) -> None:
+    verdict = check(properties.deleted(faults)).assert_holds()
+    assert verdict.distinct == states
+
+
+@pytest.mark.nightly
+def test_a_resource_may_be_edited_at_any_moment_of_its_making() -> None:
+    editor = properties.edited(properties.NO_FAULTS).users
+    verdict = check(properties.made(properties.NO_FAULTS).but(users=editor)).assert_holds()
+    assert verdict.distinct == 3053259
+
+
 def test_every_world_is_proved() -> None:
     proved = test_the_operator_keeps_its_promises.pytestmark[0].args[1]  # type: ignore[attr-defined]
     names = {(case.values if hasattr(case, "values") else case)[0].__name__ for case in proved}
