@@ -98,6 +98,13 @@ def _add_agent(parts: Any) -> None:
     part.add_argument("--driver-kubeconfig", type=Path, metavar="PATH", help="with kubernetes: the cluster to work in")
     part.add_argument("--no-wait", action="store_true", help="with kubernetes: do not wait until apps are available")
     part.add_argument(
+        "--heartbeat",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="how often to give a sign of life; after four that are missing the cloudlet is Offline (default: 10)",
+    )
+    part.add_argument(
         "--upgrade-command", default="", metavar="COMMAND", help="how to start the next agent; {version} is replaced"
     )
     _log_level(part)
@@ -182,7 +189,7 @@ def _run_agent(args: argparse.Namespace) -> int:
     from attractor.operators.edge.program import AgentSettings, run_agent
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
-    options = ["--capacity", str(args.capacity), "--log-level", args.log_level]
+    options = ["--capacity", str(args.capacity), "--log-level", args.log_level, "--heartbeat", str(args.heartbeat)]
     if args.driver_kubeconfig is not None:
         options += ["--driver-kubeconfig", str(args.driver_kubeconfig)]
     if args.no_wait:
@@ -195,6 +202,7 @@ def _run_agent(args: argparse.Namespace) -> int:
         state_dir=args.state_dir.resolve(),
         driver=args.driver,
         driver_options=tuple(options),
+        heartbeat_s=args.heartbeat,
         driver_settings=DriverSettings(
             args.state_dir.resolve(), args.capacity, args.driver_kubeconfig, not args.no_wait
         ),

@@ -8,10 +8,10 @@ truth of the platform, not its memory, so that it says the same after a crash. O
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
 CLUSTER, APP = "ClusterInst", "AppInst"
 
@@ -38,6 +38,22 @@ class Ref:
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One of the steps of an operation, as people are told when it begins."""
+
+    number: int
+    of: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of} {self.text}"
+
+
+Tell: TypeAlias = "Callable[[Ref, Step], None]"
+"""How a driver says what it is doing; never blocks, never fails."""
 
 
 @dataclass(frozen=True)

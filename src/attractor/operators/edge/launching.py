@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor.client import Client
+    from attractor.objects.jsontypes import JsonObject
     from attractor.operators.edge.drivers.processes import Process
 
-TOKEN_S = 365 * 24 * 3600
+TOKEN_S = 30 * 24 * 3600
+"""How long an agent's first token is good; it renews it itself (``renewal``)."""
 END_S = 10.0
 
 
@@ -99,13 +101,8 @@ class ProcessLauncher:
                 del self._started[version]
                 raise LaunchError(f"agent {version} ended with {code}: {_last_line(self._log(version))}")
             return
-        body = {
-            "apiVersion": "authentication.k8s.io/v1",
-            "kind": "TokenRequest",
-            "spec": {"expirationSeconds": TOKEN_S},
-        }
         key = Key(self._namespace, account_of(version))
-        answer = await self._client.create_subresource(ServiceAccount, key, "token", body)
+        answer = await self._client.create_subresource(ServiceAccount, key, "token", token_request(TOKEN_S))
         path = kubeconfig_of(self._state_dir, version)
         write_secret(path, self._credentials(answer["status"]["token"]))
         try:
@@ -115,7 +112,10 @@ class ProcessLauncher:
 
     async def end(self, version: str) -> None:
         """See to it that no agent of a version runs, and that it is this one's version that the machine starts."""
-        (self._state_dir / "version").write_text(self._version)
+        try:
+            (self._state_dir / "version").write_text(self._version)
+        except OSError as error:
+            raise LaunchError(f"agent {self._version} cannot take over in {self._state_dir}: {error}") from error
         holder = AgentLock(self._state_dir, version).holder()
         if holder is None:
             return
@@ -130,6 +130,15 @@ class ProcessLauncher:
 
     def _log(self, version: str) -> Path:
         return self._state_dir / f"agent-{version}.log"
+
+
+def token_request(lasts_s: int) -> JsonObject:
+    """The body that asks for a token."""
+    return {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": lasts_s},
+    }
 
 
 def kubeconfig_of(state_dir: Path, version: str) -> Path:
