@@ -1,7 +1,6 @@
 """Real agents: processes that are killed in every state, cut off, replaced; nothing is lost, nothing runs that should not."""
 
 import asyncio
-import signal
 from pathlib import Path
 
 import pytest
@@ -60,74 +59,6 @@ async def is_as_wished(programs: Programs, operation: str) -> None:
     answer = await programs.ask(status.current.endpoint)
     assert answer["revision"] == {"create": "1", "update": "2"}[operation]
     assert programs.running() == {CLUSTER, APP}
-
-
-@pytest.mark.parametrize(
-    "places",
-    [
-        pytest.param(("before",), marks=pytest.mark.slow),
-        pytest.param(("requested", "after"), marks=pytest.mark.nightly),
-    ],
-)
-async def test_an_agent_killed_in_each_of_its_states_loses_nothing(tmp_path: Path, places: tuple[str, ...]) -> None:
-    async with Programs(tmp_path) as programs:
-        await programs.coordinator()
-        agent = await programs.started("berlin", *GATED)
-        await programs.create_cluster()
-        await programs.wait(ClusterInst, "one", "Ready")
-        for place in places:
-            for operation in OPERATIONS:
-                if place == "requested":
-                    agent.signal(signal.SIGSTOP)
-                else:
-                    programs.gate(place)
-                requested, working = await change(programs, operation)
-                await programs.wait(AppInst, "shop", requested if place == "requested" else working)
-                if place != "requested":
-                    await programs.wait_gate()
-                agent.kill()
-                programs.gate("")
-                agent = programs.agent("berlin", *GATED)
-                await is_as_wished(programs, operation)
-
-
-@pytest.mark.parametrize(
-    "operations",
-    [pytest.param(("create",), marks=pytest.mark.slow), pytest.param(OPERATIONS, marks=pytest.mark.nightly)],
-)
-async def test_a_coordinator_killed_in_each_state_loses_nothing(tmp_path: Path, operations: tuple[str, ...]) -> None:
-    async with Programs(tmp_path) as programs:
-        coordinator = await programs.coordinator()
-        agent = await programs.started("berlin", *GATED)
-        await programs.create_cluster()
-        await programs.wait(ClusterInst, "one", "Ready")
-        for replicas, operation in enumerate(operations, start=2):
-            error = {"create": "CreateError", "update": "UpdateError", "delete": "DeleteError"}[operation]
-            programs.gate("before")
-            _, working = await change(programs, operation)
-            await programs.wait(AppInst, "shop", working)
-            coordinator.kill()
-            programs.fail_next()
-            programs.gate("")
-            await programs.wait(AppInst, "shop", error)
-            agent.signal(signal.SIGSTOP)
-            coordinator = await programs.coordinator()
-            if operation == "delete":
-                await programs.wait(AppInst, "shop", "DeleteRequested")
-            else:
-                state = {"create": "NotPresent", "update": "Ready"}[operation]
-                await programs.wait(AppInst, "shop", state)
-                await programs.admin.merge_patch(AppInst, Key("berlin", "shop"), {"spec": {"replicas": replicas}})
-                await programs.wait(
-                    AppInst, "shop", {"create": "CreateRequested", "update": "UpdateRequested"}[operation]
-                )
-            coordinator.kill()
-            agent.signal(signal.SIGCONT)
-            if operation == "delete":
-                await programs.wait(AppInst, "shop", "NotPresent")
-                assert programs.running() == {CLUSTER}
-            coordinator = await programs.coordinator()
-            await is_as_wished(programs, operation)
 
 
 @pytest.mark.slow

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 LASTS = 4
 """A sign of life counts for so many times the interval between two of them, as for the Leases of Kubernetes nodes."""
 
+ANSWER_S = 10.0
+"""How long to wait for answers before the two are taken not to hear each other."""
+
 
 @dataclass(frozen=True)
 class Agent:
@@ -72,7 +75,7 @@ class Reporter:
         """Report in each session, and give signs of life, until cancelled."""
         while True:
             try:
-                async with asyncio.timeout(self._agent.heartbeat_s):
+                async with asyncio.timeout(ANSWER_S):
                     await self._step()
             except TimeoutError:
                 self._sessions.broke()
