@@ -271,8 +271,12 @@ class Programs:
         (self.state_dir(cloudlet) / "fail").touch()
 
     @property
+    def url(self) -> str:
+        return load_kubeconfig(self.admin_config).server
+
+    @property
     def server_port(self) -> int:
-        return int(load_kubeconfig(self.admin_config).server.rpartition(":")[2])
+        return int(self.url.rpartition(":")[2])
 
     async def ask(self, endpoint: str) -> Any:
         """What an app answers."""

@@ -7,17 +7,14 @@ import pytest
 
 from attractor.client import Client, load_kubeconfig
 from attractor.client.http.transport import HttpTransport
-from attractor.objects.errors import Forbidden, Unauthorized
+from attractor.objects.errors import Unauthorized
 from attractor.objects.gvk import Key
-from attractor.operators.edge.credentials import repair
 from attractor.operators.edge.driver import Ref
 from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst
 from attractor.testing import eventually
-from tests.operators.edge.programs import GATED, WITHIN_S, Programs
-from tests.operators.edge.proxy import CuttableProxy
+from tests.operators.edge.programs import WITHIN_S, Programs
 
 CLUSTER, APP = Ref("ClusterInst", "berlin", "one"), Ref("AppInst", "berlin", "shop")
-OPERATIONS = ("create", "update", "delete")
 
 
 @pytest.mark.nightly
@@ -35,53 +32,6 @@ async def test_a_cluster_and_an_app_run_as_processes_and_leave_nothing_behind(tm
         await programs.admin.delete(ClusterInst, Key("berlin", "one"))
         await programs.wait_gone(ClusterInst, "one")
         assert programs.running() == set()
-
-
-async def change(programs: Programs, operation: str) -> tuple[str, str]:
-    """Wish for an operation on the app; the states in which the agent is asked for it and works on it."""
-    if operation == "create":
-        await programs.create_app(revision="1")
-        return "CreateRequested", "Creating"
-    if operation == "update":
-        await programs.admin.merge_patch(AppInst, Key("berlin", "shop"), {"spec": {"revision": "2"}})
-        return "UpdateRequested", "Updating"
-    await programs.admin.delete(AppInst, Key("berlin", "shop"))
-    return "DeleteRequested", "Deleting"
-
-
-async def is_as_wished(programs: Programs, operation: str) -> None:
-    """Wait until the wish is fulfilled, and see that it is true."""
-    if operation == "delete":
-        await programs.wait_gone(AppInst, "shop")
-        assert programs.running() == {CLUSTER}
-        return
-    status = await programs.wait(AppInst, "shop", "Ready")
-    answer = await programs.ask(status.current.endpoint)
-    assert answer["revision"] == {"create": "1", "update": "2"}[operation]
-    assert programs.running() == {CLUSTER, APP}
-
-
-@pytest.mark.slow
-async def test_a_cut_network_needs_nothing_special(tmp_path: Path) -> None:
-    async with Programs(tmp_path) as programs, CuttableProxy(programs.server_port) as network:
-        await programs.coordinator()
-        await programs.cloudlet()
-        await programs.credentials(server=network.url)
-        programs.agent("berlin", *GATED)
-        await programs.wait(Cloudlet, "berlin", "Ready")
-        await programs.create_cluster()
-        await programs.wait(ClusterInst, "one", "Ready")
-        for operation in OPERATIONS:
-            programs.gate("before")
-            _, working = await change(programs, operation)
-            await programs.wait(AppInst, "shop", working)
-            network.cut()
-            programs.gate("after")
-            await programs.wait_gate()
-            programs.gate("")
-            assert (await programs.status(AppInst, "shop")).state == working
-            network.heal()
-            await is_as_wished(programs, operation)
 
 
 @pytest.mark.slow
@@ -151,22 +101,6 @@ async def is_revision(programs: Programs, revision: str) -> bool:
     """Whether the app says that it is of a revision."""
     status = await programs.wait(AppInst, "shop", "Ready")
     return bool((await programs.ask(status.current.endpoint))["revision"] == revision)
-
-
-@pytest.mark.slow
-async def test_an_upgrade_that_fails_blocks_changes_until_it_is_repaired(tmp_path: Path) -> None:
-    async with Programs(tmp_path) as programs:
-        await programs.coordinator()
-        await programs.started("berlin", "--upgrade-command", "false")
-        await programs.admin.merge_patch(Cloudlet, Key("berlin", "berlin"), {"spec": {"version": "2"}})
-        status = await programs.wait(Cloudlet, "berlin", "UpdateError")
-        assert status.agents["1"].state == "Error"
-        assert "agent 2 ended with 1" in status.message
-        with pytest.raises(Forbidden, match="Cloudlet berlin is in failed upgrade state, please upgrade it manually"):
-            await programs.create_cluster()
-        assert await repair(programs.admin, "berlin") == "Cloudlet berlin is Ready with agent 1"
-        await programs.create_cluster()
-        await programs.wait(ClusterInst, "one", "Ready")
 
 
 @pytest.mark.parametrize(

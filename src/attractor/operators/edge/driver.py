@@ -81,7 +81,7 @@ class Driver(Protocol):
         ...
 
     async def drain(self) -> bool:
-        """Begin nothing more; True once nothing is in progress either."""
+        """Begin nothing more; True once nothing is in progress either; raises ``DriverError`` where it cannot stop."""
         ...
 
     async def resume(self) -> None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 TOKEN_S = 30 * 24 * 3600
 """How long an agent's first token is good; it renews it itself (``renewal``)."""
 END_S = 10.0
+NOT_WANTED = 3
+"""How an agent ends when its cloudlet does not want its version."""
 
 
 class AlreadyRunning(Exception):
@@ -58,14 +60,18 @@ class AgentLock:
         os.write(opened, f"{os.getpid()} {processes.started_at(os.getpid())}".encode())
         self._file = opened
 
-    def holder(self) -> Process | None:
-        """The process that holds it; None when nobody does."""
+    def last(self) -> Process | None:
+        """The process that holds it or held it last; None when nobody ever did."""
         try:
             pid, _, started = self.path.read_text().partition(" ")
         except FileNotFoundError:
             return None
-        process = processes.Process(int(pid or 0), int(started or 0))
-        return process if process.is_alive else None
+        return processes.Process(int(pid or 0), int(started or 0))
+
+    def holder(self) -> Process | None:
+        """The process that holds it; None when nobody does."""
+        process = self.last()
+        return process if process is not None and process.is_alive else None
 
 
 class ProcessLauncher:
@@ -97,10 +103,13 @@ class ProcessLauncher:
             return
         known = self._started.get(version)
         if known is not None:
-            if (code := processes.exit_code(known)) is not None or not known.is_alive:
-                del self._started[version]
+            if known.is_alive:
+                return
+            del self._started[version]
+            code = processes.exit_code(known)
+            is_of_before = code == NOT_WANTED and AgentLock(self._state_dir, version).last() == known
+            if not is_of_before:  # one that served, and left when the upgrade it was for was given up, did not fail
                 raise LaunchError(f"agent {version} ended with {code}: {_last_line(self._log(version))}")
-            return
         key = Key(self._namespace, account_of(version))
         answer = await self._client.create_subresource(ServiceAccount, key, "token", token_request(TOKEN_S))
         path = kubeconfig_of(self._state_dir, version)

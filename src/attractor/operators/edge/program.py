@@ -19,7 +19,14 @@ from attractor.operators.edge.access import LABEL
 from attractor.operators.edge.agent import worker
 from attractor.operators.edge.driver import APP, CLUSTER, Driver, Launcher
 from attractor.operators.edge.drivers import DriverSettings, make_driver
-from attractor.operators.edge.launching import AgentLock, ProcessLauncher, agent_command, kubeconfig_of, with_token
+from attractor.operators.edge.launching import (
+    NOT_WANTED,
+    AgentLock,
+    ProcessLauncher,
+    agent_command,
+    kubeconfig_of,
+    with_token,
+)
 from attractor.operators.edge.progress import ProgressTeller
 from attractor.operators.edge.renewal import Renewal, renewable
 from attractor.operators.edge.reporting import Agent, Reporter
@@ -116,7 +123,7 @@ async def run_agent(settings: AgentSettings, announce: Callable[[str], None]) ->
         await run_until_stopped(manager, beside)
     for why in told:
         announce(why)
-    return 3 if told else 0
+    return NOT_WANTED if told else 0
 
 
 def _keys(driver: Any, kind: str) -> tuple[Any, ...]:
