@@ -6,10 +6,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -18,11 +16,12 @@ if TYPE_CHECKING:
     from attractor.operators.edge.types import Cloudlet, Instance, Progress
 
 HEADINGS = ("CLOUDLET", "KIND", "NAME", "STATE", "STEP", "DOING")
+WIDTHS = (10, 11, 10, 22, 4, 0)
+"""How wide the columns are at least where lines come one by one."""
 
 
-@dataclass(frozen=True, order=True)
-class Line:
-    """One line of the view."""
+class Line(NamedTuple):
+    """One line of the view, cell by cell."""
 
     cloudlet: str
     kind: str
@@ -42,9 +41,9 @@ def cloudlet_line(cloudlet: Cloudlet) -> Line:
     from attractor.operators.edge.upgrades import cloudlet_status
 
     status, name = cloudlet_status(cloudlet), cloudlet.metadata.name
-    state = str(status.state)
-    if status.cloudlet_state != status.state:
-        state += f" ({status.cloudlet_state})"
+    state, agent = str(status.state), str(status.cloudlet_state)
+    if agent != state:
+        state += f" ({agent})"
     return Line(cloudlet.metadata.namespace, "Cloudlet", name, state, "", status.message)
 
 
@@ -53,11 +52,11 @@ def instance_line(obj: Instance, progress: Progress | None) -> Line:
     from attractor.operators.edge.intents import lifecycle_of, status_of
 
     status = status_of(obj)
-    line = Line(obj.metadata.namespace, obj.kind, obj.metadata.name, str(status.state), "", status.message)
+    said = status.message if status.message != status.state else ""
+    line = Line(obj.metadata.namespace, obj.kind, obj.metadata.name, str(status.state), "", said)
     if progress is None or status.state not in lifecycle_of(obj).busy or progress.operation != status.operation:
         return line
-    step = f"{progress.step}/{progress.steps}"
-    return Line(line.cloudlet, line.kind, line.name, line.state, step, progress.message)
+    return line._replace(step=f"{progress.step}/{progress.steps}", doing=progress.message)
 
 
 def lines_of(found: Mapping[str, Sequence[Any]]) -> list[Line]:
@@ -77,8 +76,7 @@ def lines_of(found: Mapping[str, Sequence[Any]]) -> list[Line]:
 
 def columns(lines: Sequence[Line]) -> list[int]:
     """How wide the columns are."""
-    rows = [HEADINGS, *((line.cloudlet, line.kind, line.name, line.state, line.step, line.doing) for line in lines)]
-    return [max(len(row[at]) for row in rows) for at in range(len(HEADINGS))]
+    return [max(len(cells[at]) for cells in (HEADINGS, *lines)) for at in range(len(HEADINGS))]
 
 
 def text_of(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -89,8 +87,7 @@ def text_of(cells: Sequence[str], widths: Sequence[int]) -> str:
 def table(lines: Sequence[Line]) -> str:
     """The view with its headings."""
     widths = columns(lines)
-    rows = [HEADINGS, *((line.cloudlet, line.kind, line.name, line.state, line.step, line.doing) for line in lines)]
-    return "\n".join(text_of(row, widths) for row in rows)
+    return "\n".join(text_of(cells, widths) for cells in (HEADINGS, *lines))
 
 
 async def show(client: Client, cloudlet: str) -> str:
@@ -104,7 +101,10 @@ async def show(client: Client, cloudlet: str) -> str:
 
 
 async def follow(client: Client, cloudlet: str, say: Callable[[str], None]) -> None:
-    """Say what there is, then each change, until SIGTERM or SIGINT."""
+    """Say what there is, then each change, until SIGTERM or SIGINT; raises ``ApiError`` when it cannot begin."""
+    from attractor.operators.edge.types import Cloudlet
+
+    await client.list(Cloudlet, cloudlet, limit=1)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -125,7 +125,7 @@ async def _follow(client: Client, cloudlet: str, say: Callable[[str], None]) -> 
         group.create_task(cache.run())
         await cache.wait_synced()
         known: dict[tuple[str, str, str], Line] = {}
-        widths = columns(())
+        widths = list(WIDTHS)
         say(text_of(HEADINGS, widths))
         while True:
             changed.clear()
@@ -142,11 +142,4 @@ def news(known: Mapping[tuple[str, str, str], Line], lines: Sequence[Line], widt
     told = [line for line in lines if known.get(line.about) != line]
     there = {line.about for line in lines}
     told += [Line(*about, "gone") for about in known if about not in there]
-    rows = ((line.cloudlet, line.kind, line.name, line.state, line.step, line.doing) for line in told)
-    return [text_of(row, widths) for row in rows]
-
-
-def run(status: Any) -> None:
-    """Run until it is over; Ctrl-C ends it without a word."""
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(status)
+    return [text_of(line, widths) for line in told]

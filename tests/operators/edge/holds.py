@@ -43,6 +43,8 @@ class Holds(Plugin):
 
     def __init__(self) -> None:
         self._held: list[Held] = []
+        self.lose_progress = False
+        """Whether what agents say of their progress is lost."""
 
     def hold(self, held: Held) -> Held:
         self._held.append(held)
@@ -56,6 +58,8 @@ class Holds(Plugin):
         kind = attributes.kind.gvk
         if kind.group != GROUP or attributes.obj is None:
             return
+        if self.lose_progress and kind.kind == "Progress":
+            raise ServiceUnavailable("lost")
         for held in self._held:
             if held.stops(kind.kind, attributes.op.namespace, attributes.name, attributes.old, attributes.obj):
                 held.was_tried = True

@@ -113,10 +113,17 @@ async def test_a_rolling_upgrade_goes_on_although_an_agent_is_killed(tmp_path: P
         agents = {}
         for name in names:
             agents[name] = await programs.started(name)
-        for number, name in enumerate(names):
+        unlucky = names[count // 2]
+        await programs.create_cluster(cloudlet=unlucky)
+        before = await programs.wait(ClusterInst, "one", "Ready", unlucky)
+        for name in names:
             await programs.admin.merge_patch(Cloudlet, Key(name, name), {"spec": {"version": "2"}})
-            if number == count // 2:
+            if name == unlucky:
                 await programs.wait(Cloudlet, name, "Updating", name)
                 agents[name].kill()
                 programs.agent(name)
             await upgraded(programs, name, "2")
+        for name in names:
+            assert programs.agents(name) == {"2"}
+            assert programs.running(name) == ({Ref("ClusterInst", name, "one")} if name == unlucky else set())
+        assert (await programs.status(ClusterInst, "one", unlucky)).current == before.current
