@@ -100,3 +100,19 @@ def marked(mark: str) -> list[Process]:
         if wanted in words and (started := started_at(pid)):
             found.append(Process(pid, started))
     return found
+
+
+def naming(directory: Path) -> list[Process]:
+    """The processes whose command line names something in a directory."""
+    wanted, found = f"{directory}/".encode(), []
+    for entry in PROC.iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        pid = int(entry.name)
+        if any(word.startswith(wanted) for word in words) and (started := started_at(pid)):
+            found.append(Process(pid, started))
+    return found
