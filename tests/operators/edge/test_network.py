@@ -125,7 +125,7 @@ async def is_cloudlet(programs: Programs, state: str) -> bool:
 @pytest.mark.parametrize(
     "lost",
     [
-        pytest.param("both", marks=pytest.mark.slow),
+        pytest.param("both", marks=pytest.mark.nightly),
         pytest.param(REQUESTS, marks=pytest.mark.nightly),
         pytest.param(ANSWERS, marks=pytest.mark.slow),
     ],
