@@ -8,9 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ from attractor.objects.resource import ObjectMeta
 from attractor.operators.edge.admission import PLUGINS
 from attractor.operators.edge.credentials import agent_kubeconfig
 from attractor.operators.edge.driver import Ref
-from attractor.operators.edge.drivers.processes import PROC, naming
+from attractor.operators.edge.drivers.processes import PROC, kill_naming
 from attractor.operators.edge.launching import AgentLock
 from attractor.operators.edge.types import AppInst, AppInstSpec, Cloudlet, CloudletSpec, ClusterInst, ClusterInstSpec
 from attractor.testing import eventually
@@ -134,11 +133,7 @@ class Programs:
 
     def _end_leftovers(self) -> None:
         """End what outlives its starter by design: instances, and agents that were started by agents."""
-        while left := naming(self.directory):
-            for process in left:
-                with suppress(ProcessLookupError):
-                    os.kill(process.pid, signal.SIGKILL)
-            time.sleep(0.01)
+        kill_naming(self.directory)
 
     def _holders(self, cloudlet: str) -> dict[str, Process]:
         state_dir = self.state_dir(cloudlet)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
-import os
 import signal
 import sys
 import tempfile
@@ -199,10 +197,6 @@ class EdgeDemo:
 
     def end_all(self) -> None:
         """End every agent and instance that is still there, or was just being started, whatever happened."""
-        from attractor.operators.edge.drivers.processes import naming
+        from attractor.operators.edge.drivers.processes import kill_naming
 
-        while running := naming(self._directory):
-            for process in running:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process.pid, signal.SIGKILL)
-            time.sleep(0.01)
+        kill_naming(self._directory)
