@@ -54,8 +54,8 @@ AIMS = {
     "objects_per_s against controller-runtime": 0.5,
     "requests against controller-runtime": 1.0,
 }
-PEERS = ("attractor", "embedded", "kopf", "controller-runtime")
-"""``embedded`` is Attractor's operator and server in one process."""
+PEERS = ("attractor", "embedded", "kopf", "kopf-tuned", "controller-runtime")
+"""``embedded`` is Attractor's operator and server in one process; ``kopf`` is written as its tutorial has it."""
 LOAD = "load"
 
 
@@ -190,6 +190,8 @@ def command_of(peer: str, folder: Path, kubeconfig: Path) -> tuple[list[str], st
             return [sys.executable, "-m", "attractor", "run", f"{ours}:trios", "--log-level", "error"], "running:"
         case "kopf":
             return [sys.executable, str(HERE / "peers" / "kopf_operator.py")], "ready"
+        case "kopf-tuned":
+            return [sys.executable, str(HERE / "peers" / "kopf_operator.py"), "tuned"], "ready"
         case "controller-runtime":
             return [str(build_go(folder))], "ready"
     raise SystemExit(f"no peer is called {peer!r}; there are {', '.join(PEERS)}")
@@ -320,7 +322,7 @@ def main() -> None:
     parser.add_argument("--objects", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=1, help="take the best of so many runs of each peer")
     parser.add_argument(
-        "--peers", default="attractor,embedded,kopf" + (",controller-runtime" if shutil.which("go") else "")
+        "--peers", default="attractor,embedded,kopf,kopf-tuned" + (",controller-runtime" if shutil.which("go") else "")
     )
     args = parser.parse_args()
     report: dict[str, Any] = {
@@ -336,7 +338,7 @@ def main() -> None:
     report[LOAD] = found.pop(LOAD)
     report["peers"] = found
     attribute_server(found, report[LOAD])
-    for rival in ("kopf", "controller-runtime"):
+    for rival in ("kopf", "kopf-tuned", "controller-runtime"):
         if "attractor" in found and rival in found:
             report[f"against {rival}"] = against(found["attractor"], found[rival])
     embedded, go = report["peers"].get("embedded"), report["peers"].get("controller-runtime")
