@@ -168,7 +168,9 @@ class ViewCore:
         self.seen.check_invariants()
         for key, floor in self._floors.items():
             if isinstance(floor, Wrote):
-                assert self._is_listing or not self._is_told(floor), f"{key} is kept as an own write although the watch has told it"
+                assert self._is_listing or not self._is_told(floor), (
+                    f"{key} is kept as an own write although the watch has told it"
+                )
                 assert floor.object is None or floor.object.key == key, f"{key} is filed under another key"
             assert floor.order <= self._order, f"{key} was written in the future"
 
