@@ -17,7 +17,7 @@ from attractor.check.properties import Case, Property
 from attractor.check.world import acting, failing
 from attractor.check.world.externals import WorldExternal
 from attractor.check.world.host import Host
-from attractor.check.world.looking import After, Look, root
+from attractor.check.world.looking import After, Look, Moment, root
 from attractor.check.world.notes import Operated
 from attractor.check.world.properties import Claim, StepClaim
 from attractor.check.world.server import ApiServer
@@ -187,7 +187,7 @@ class Universe:
 
     def _claim_steps(self, claim: StepClaim) -> None:
         def holds(view: Any, *_: Any) -> bool:
-            return bool(claim.holds(Look(self, view), Look(self, After(view))))
+            return bool(claim.holds(Look(Moment(self, view)), Look(Moment(self, After(view)))))
 
         (index,) = self.model.add_predicates(claim.name, holds)
         judged = {action.index: index for action in self.model.actions if action.name not in claim.except_for}
@@ -199,7 +199,7 @@ class Universe:
         for predicate in claim.predicates:
 
             def holds(view: Any, *_: Any, predicate: Any = predicate) -> bool:
-                return bool(predicate(Look(self, view)))
+                return bool(predicate(Look(Moment(self, view))))
 
             (index,) = self.model.add_predicates(claim.name, holds)
             cases.append(Case((), (index,)))
