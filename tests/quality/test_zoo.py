@@ -123,6 +123,7 @@ ANIMALS = [
     Animal("two_leaders", "what is reported is so", 14, None, 279503),
     Animal("two_owners_of_one_child", "goes quiet", 17, 7, 195),
     Animal("unguarded_write", "eventually stable", 9, 9, 27),
+    Animal("writes_the_time", "goes quiet", 18, 6, 28),
     Animal("wrong_owner", "eventually stable", 31, 7, 13),
 ]
 NAMES = [each.name for each in ANIMALS]

@@ -15,6 +15,7 @@ from attractor.check.errors import Disabled, SpecError
 from attractor.check.model import Fairness, Model
 from attractor.check.properties import Case, Property
 from attractor.check.world import acting, failing
+from attractor.check.world.clock import Swinging
 from attractor.check.world.externals import WorldExternal
 from attractor.check.world.host import Host
 from attractor.check.world.looking import After, Look, Moment, root
@@ -98,6 +99,8 @@ class Universe:
             self.add("end namespace", (), self._end_namespaces, fair=True)
         if len(world.clock) > 1:
             self.add("tick", (), self.server.tick, fair=True)
+        if isinstance(world.clock, Swinging):
+            self.model.within["the clock swings for ever between its last two instants"] = None
         acting.add_happenings(self)
         acting.add_users(self, world.users)
         failing.add_faults(self, world.faults)
