@@ -78,7 +78,7 @@ ANIMALS = [
     Animal("back_in_time_after_a_restart", "what is wanted is not deleted", 14, None, 221),
     Animal("capacity_from_a_list", "capacity is kept", 9, None, 53),
     Animal("clean_up_insists", "eventually stable", 11, 7, 133),
-    Animal("cleans_up_for_a_predecessor", "ready apps have their child", 19, None, 107552),
+    Animal("cleans_up_for_a_predecessor", "ready apps have their child", 19, None, 109376),
     Animal("conflict_swallowed", "eventually stable", 9, 9, 27),
     Animal("counted_by_each_process", "there is at most one", 12, None, 84),
     Animal("counter_in_memory", "announced revisions stay", 22, None, 4795),
