@@ -148,6 +148,6 @@ def test_the_parser_shows_a_head_only_while_its_body_is_on_its_way() -> None:
     seen = []
     for piece in (b"POST /x HTTP/1.1\r\nHost: t\r\nContent-Length: 4\r\n", b"\r\nab", b"cd"):
         parser.feed(piece)
-        seen.append(parser.head.path if parser.head is not None else None)
+        seen.append(parser.pending.path if parser.pending is not None else None)
     assert seen == [None, "/x", None]
     assert len(parser.requests) == 1

@@ -271,7 +271,7 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
         if self._parser.refusal is not None:
             self._refuse_input(self._parser.refusal)
-        elif self._parser.head is not None and self._is_turned_away(self._parser.head):
+        elif self._parser.pending is not None and self._is_turned_away(self._parser.pending):
             return
         elif self._parser.expects_continue:
             self._parser.continued()

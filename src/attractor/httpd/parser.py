@@ -84,7 +84,7 @@ class RequestParser:
         self._raw_bytes = 0
 
     @property
-    def head(self) -> HttpRequest | None:
+    def pending(self) -> HttpRequest | None:
         """The request whose head is there and whose body is still on its way."""
         return self._request if self.in_body and self.refusal is None else None
 
