@@ -150,14 +150,16 @@ async def delivery(target: Target, pid: int, per_s: int, seconds: float) -> dict
         f"{key}_of_which_writing_us": round(writes_us),
         f"{key}_writers_us_per_event": round(wrote.cpu_s / wrote.count * 1e6),
         f"{key}_watchers_us_per_event": round(heard.cpu_s / wrote.count * 1e6),
-        f"{key}_limit": limit({who: us * per_s / 1e6 for who, us in costs.items()}),
+        f"{key}_limit": limit(
+            {who: us * per_s / 1e6 for who, us in costs.items()}, wrote.count / wrote.seconds / per_s
+        ),
     }
 
 
-def limit(cores: dict[str, float]) -> str:
+def limit(cores: dict[str, float], reached: float) -> str:
     """Who needs more of its core than there is."""
     short = [f"{who} needs {share:.2f} of its core" for who, share in cores.items() if share > ENOUGH]
-    return ", ".join(short) or "none"
+    return ", ".join(short) or ("none" if reached > ENOUGH else "others who use these cores")
 
 
 Running = AbstractContextManager[tuple[Target, subprocess.Popen[bytes], float]]
