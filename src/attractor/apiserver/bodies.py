@@ -9,7 +9,7 @@ import orjson
 
 from attractor.objects.errors import BadRequest, UnsupportedMediaType
 from attractor.objects.gojson import syntax_error
-from attractor.objects.yamljson import YamlError, parse_yaml
+from attractor.objects.yamljson import YamlError, parse_yaml, repeated_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +41,11 @@ def unsupported(accepted: Sequence[str]) -> UnsupportedMediaType:
     )
 
 
+def unsupported_by_the_router() -> UnsupportedMediaType:
+    """The same for a patch of a built-in kind, which Kubernetes' router refuses before any handler sees it."""
+    return UnsupportedMediaType("415: Unsupported Media Type", details={})
+
+
 def parse_object(data: bytes, content_type: str, kind: str) -> Parsed:
     """The object in a create or update body; ``kind`` is what the resource expects, for the message."""
     match media_type(content_type):
@@ -68,15 +73,16 @@ def parse_json(data: bytes, what: str) -> Parsed:
 
 
 def parse_apply(data: bytes) -> Parsed:
-    """An apply configuration, in YAML or its subset JSON."""
+    """An apply configuration, in YAML or its subset JSON; keys that stand twice are told by their lines."""
     if data.lstrip()[:1] == b"{":
         try:
             value = orjson.loads(data)
         except orjson.JSONDecodeError:
             pass
         else:
-            return Parsed(value, duplicate_fields(data, value))
-    return Parsed(_yaml(data), ())
+            if not duplicate_fields(data, value):
+                return Parsed(value, ())
+    return Parsed(_yaml(data), tuple(repeated_keys(data)))
 
 
 def _yaml(data: bytes) -> Json:

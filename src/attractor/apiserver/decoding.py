@@ -74,9 +74,9 @@ def refuse_other_kind(kind: Kind, obj: JsonObject) -> None:
     raise BadRequest(f"{_cannot(kind, obj)}: {why}")
 
 
-def not_registered(obj: JsonObject) -> str:
+def not_registered(obj: JsonObject, scheme: str = _SCHEME) -> str:
     """Go's text for a kind that a version does not have."""
-    return f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" {_SCHEME}'
+    return f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" {scheme}'
 
 
 def unknown_conversion(kind: Kind, other: str) -> str:

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 class DecodeError(ValueError):
     """The object cannot be read as its kind; the text is the decoder's, without saying which object it was."""
 
+    def __init__(self, text: str, restored: str = "") -> None:
+        super().__init__(text)
+        self.restored = restored or text
+        """The same in the words of Go's converter from maps, which reads what a strategic merge patch made."""
+
 
 class Decoded(NamedTuple):
     """A request's object after decoding, and what a strict reader would object to."""

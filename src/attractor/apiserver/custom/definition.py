@@ -13,6 +13,7 @@ from attractor.objects.field import FieldError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from attractor.objects.apply.fieldset import FieldSet
     from attractor.objects.jsontypes import JsonObject
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
@@ -45,19 +46,19 @@ class DefinitionStrategy(Strategy):
         }
         spec["conversion"] = {"strategy": "None", **(spec.get("conversion") or {})}
 
+    def reset_fields(self, subresource: str) -> FieldSet | None:
+        """Through the status subresource, metadata can be written as well."""
+        return {"f:spec": {}} if subresource == "status" else super().reset_fields(subresource)
+
     def prepare_create(self, obj: JsonObject) -> None:
         """A new definition is not yet accepted; it stores its storage version."""
         obj["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": []}
         _note_storage(obj)
 
     def prepare_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> None:
-        """Status through its subresource only; a version that was ever stored stays on record."""
+        """Status through its subresource only, which takes metadata too; a version ever stored stays on record."""
         if subresource == "status":
             obj["spec"] = old["spec"]
-            for field in ("labels", "annotations", "ownerReferences", "finalizers"):
-                obj["metadata"].pop(field, None)
-                if field in old["metadata"]:
-                    obj["metadata"][field] = old["metadata"][field]
             return
         obj["status"] = {**(old.get("status") or {})}
         _note_storage(obj)

@@ -24,7 +24,7 @@ from attractor.objects import builtin
 from attractor.objects.errors import BadRequest, Conflict, Invalid, NotFound
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind, GroupVersionKind
-from attractor.objects.patch.gotext import go_kind
+from attractor.objects.patch.gotext import go_kind, go_text
 from attractor.objects.patch.json_patch import apply_json_patch
 from attractor.objects.patch.merge_patch import apply_merge_patch
 from attractor.objects.patch.strategic import apply_strategic_merge_patch
@@ -74,6 +74,9 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
     if not isinstance(patched, dict):
         raise _bad_patch(kind, patched, _not_a_map(patched))
     document = {"kind": kind.gvk.kind, "apiVersion": kind.gvk.api_version, **patched}
+    is_strategic = op.patch_type == STRATEGIC_PATCH
+    if is_strategic:  # its result goes into an object of the kind, whatever it says that it is
+        document.update(kind=kind.gvk.kind, apiVersion=kind.gvk.api_version)
     # Patches share what they leave alone, and stored metadata is in shape: it need not be decoded again.
     kept = current["metadata"] if document.get("metadata") is current["metadata"] else None
     if kept is not None:
@@ -81,12 +84,13 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
     try:
         decoded = _decode_as_said(kind, document)
     except DecodeError as error:
-        raise _bad_patch(kind, patched, str(error)) from None
+        raise _bad_result(kind, patched, op, error.restored if is_strategic else str(error)) from None
     if kept is not None:
         decoded.obj["metadata"] = {**kept}
-    complaints = strict_errors(op.duplicates, decoded.unknown)
+    unknown = sorted(decoded.unknown) if is_strategic else decoded.unknown
+    complaints = strict_errors(op.duplicates, unknown)
     if op.write.field_validation == "Strict" and complaints:
-        raise _bad_patch(kind, patched, strict_error(complaints))
+        raise _bad_result(kind, patched, op, strict_error(complaints))
     return decoded.obj, complaints if op.write.field_validation == "Warn" else []
 
 
@@ -100,9 +104,16 @@ def _decode_as_said(kind: Kind, patched: JsonObject) -> Decoded:
         raise DecodeError(str(error)) from None
     info = builtin.find_kind(said)
     if info is None:
-        raise DecodeError(not_registered(patched))
+        raise DecodeError(not_registered(patched, 'in scheme "pkg/runtime/scheme.go:111"'))
     strategy_for(info).decode(patched)
     raise DecodeError(unknown_conversion(kind, info.kind))
+
+
+def _bad_result(kind: Kind, patched: JsonObject, op: Operation, why: str) -> Invalid:
+    """The refusal of a patch's result; of a strategic one Kubernetes shows the patch itself."""
+    if op.patch_type == STRATEGIC_PATCH:
+        return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", go_text(op.body), why)])
+    return _bad_patch(kind, patched, why)
 
 
 def _bad_patch(kind: Kind, patched: Any, why: str) -> Invalid:
@@ -157,7 +168,9 @@ def apply(call: Call) -> Response:
         subresource=op.subresource,
         reset=kind.strategy.reset_fields(op.subresource),
     )
-    obj, warnings = decode_object(kind, merged, op.duplicates, op.write.field_validation)
+    repeated = _repeated_keys(op)
+    obj, warnings = decode_object(kind, merged, (), op.write.field_validation)
+    warnings = [*repeated, *warnings]
     if version:
         obj["metadata"]["resourceVersion"] = version
     elif entry:
@@ -167,6 +180,16 @@ def apply(call: Call) -> Response:
     if entry is None or live is None:
         return create_object(call, obj, warnings, managed)
     return update_object(call, entry, live, obj, warnings, managed)
+
+
+def _repeated_keys(op: Operation) -> list[str]:
+    """Warnings of keys that stand twice in the configuration; raises ``BadRequest`` for a strict caller."""
+    if not op.duplicates or op.write.field_validation == "Ignore":
+        return []
+    if op.write.field_validation == "Strict":
+        lines = "".join(f"\n  {line}" for line in op.duplicates)
+        raise BadRequest(f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:{lines}")
+    return list(op.duplicates)
 
 
 def _applied_object(op: Operation, kind: Kind) -> JsonObject:
@@ -182,5 +205,6 @@ def _applied_object(op: Operation, kind: Kind) -> JsonObject:
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
     if metadata.get("managedFields"):
         raise BadRequest("metadata.managedFields must be nil")
-    rules.check_place(kind, {**metadata}, op.namespace, op.name)
+    if isinstance(metadata.get("name"), str | None):  # anything else is refused with its type
+        rules.check_place(kind, {**metadata}, op.namespace, op.name)
     return {**body, "metadata": metadata}

@@ -48,7 +48,9 @@ def update_object(
     op, kind, txn = call.op, call.kind, call.txn
     metadata = obj["metadata"]
     _require_version(kind, metadata, op.name)
-    rules.check_version(kind, metadata, op.name, entry.revision, live["metadata"].get("uid"))
+    # Only an update brings its uid as a precondition; a patch that changes it breaks a rule.
+    uid = metadata.get("uid") if op.verb == "patch" else live["metadata"].get("uid")
+    rules.check_version(kind, metadata, op.name, entry.revision, uid)
     warnings = [*warnings, *rules.deduplicate_owners(metadata)]
     if managed is None:
         managed = kind.fields.on_update(
