@@ -88,6 +88,10 @@ class Strategy:
         """Every rule that a new object breaks."""
         return []
 
+    def warnings(self, obj: JsonObject, old: JsonObject | None) -> list[str]:
+        """What to tell the writer of a valid object; ``old`` is what it replaces."""
+        return []
+
     def validate_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
         """Every rule that the change breaks."""
         return self.validate(obj)

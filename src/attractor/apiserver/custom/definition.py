@@ -9,6 +9,7 @@ from attractor.apiserver.custom.rules import name_errors, spec_errors
 from attractor.apiserver.strategy import Decoded, Strategy
 from attractor.objects import names
 from attractor.objects.field import FieldError
+from attractor.objects.schema.formats import unrecognized_formats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,6 +90,11 @@ class DefinitionStrategy(Strategy):
         """Names, versions and schemas."""
         return [*_name_errors(obj, obj["spec"]), *spec_errors(obj["spec"]), *_whole_errors(obj, None)]
 
+    def warnings(self, obj: JsonObject, old: JsonObject | None) -> list[str]:
+        """Formats that nobody checks, unless the definition had them before."""
+        known = set(_unknown_formats(old)) if old is not None else set()
+        return [f'unrecognized format "{said}"' for said in _unknown_formats(obj) if said not in known]
+
     def validate_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
         """The same, and what identifies the kind may not change."""
         accepted = (obj.get("status") or {}).get("acceptedNames") or {}
@@ -100,6 +106,12 @@ class DefinitionStrategy(Strategy):
             if was != now and (path in {("group",), ("names", "plural")} or _is_established(old)):
                 errors.append(FieldError.invalid("spec." + ".".join(path), now, "field is immutable"))
         return errors + _whole_errors(obj, old)
+
+
+def _unknown_formats(definition: JsonObject) -> list[str]:
+    versions = definition["spec"].get("versions") or ()
+    docs = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
+    return list(dict.fromkeys(said for doc in docs if doc for said in unrecognized_formats(doc)))
 
 
 def _whole_errors(obj: JsonObject, old: JsonObject | None) -> list[FieldError]:

@@ -53,6 +53,7 @@ def create_object(
     errors = [*rules.validate_new(kind, metadata), *kind.strategy.validate(obj)]
     if errors:
         raise Invalid.of(kind.group_kind, metadata.get("name") or "", errors)
+    warnings += kind.strategy.warnings(obj, None)
     call.admit_finally(obj, None)
     if txn.get(key) is not None:
         raise AlreadyExists.of(kind.group_resource, metadata["name"])

@@ -75,6 +75,8 @@ def update_object(
     ]
     if errors:
         raise Invalid.of(kind.group_kind, op.name, errors)
+    if not op.subresource:
+        warnings += kind.strategy.warnings(obj, live)
     call.admit_finally(obj, live, entry)
     if kind.allocate:
         kind.allocate(txn, obj, live, claim=not op.write.dry_run)

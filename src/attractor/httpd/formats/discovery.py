@@ -53,6 +53,8 @@ def discover(
             return page_not_found()
         case ["apis", group, version_name]:
             value = api_resource_list(catalog, group, version_name)
+            if value is None and group in catalog.custom_groups:
+                return page_not_found()
         case _:
             return None
     return _plain(value, accept)
