@@ -52,7 +52,7 @@ def create_object(
     kind.strategy.prepare_create(obj)
     errors = [*rules.validate_new(kind, metadata), *kind.strategy.validate(obj)]
     if errors:
-        raise Invalid.of(kind.group_kind, metadata.get("name") or "", errors)
+        raise Invalid.of(kind.said_by(obj), metadata.get("name") or "", errors)
     warnings += kind.strategy.warnings(obj, None)
     call.admit_finally(obj, None)
     if txn.get(key) is not None:

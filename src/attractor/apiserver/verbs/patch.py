@@ -60,6 +60,8 @@ def patched_document(op: Operation, current: JsonObject, kind: Kind) -> Any:
         return apply_json_patch(current, op.body)
     if op.patch_type == STRATEGIC_PATCH:
         return apply_strategic_merge_patch(current, op.body, kind.schema)
+    if op.body is None:
+        raise BadRequest("Invalid JSON Patch")
     if not isinstance(op.body, dict):
         raise BadRequest(f"error decoding patch: {_not_a_map(op.body)}")
     return apply_merge_patch(current, op.body)
@@ -119,12 +121,19 @@ def _bad_result(kind: Kind, patched: JsonObject, op: Operation, why: str) -> Inv
 def _bad_patch(kind: Kind, patched: Any, why: str) -> Invalid:
     """The refusal of a patch whose result is not an object of the kind; it shows the result, as Kubernetes does."""
     shown = patched
+    if kind.is_custom:
+        return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", _sorted_text(patched), why)])
     if isinstance(patched, dict):
         shown = {name: _in_go_order(patched[name], kind.schema.child(name)) for name in sorted(patched)}
         metadata = shown.get("metadata") or {}
         shown["metadata"] = in_order(metadata) if isinstance(metadata, dict) else metadata
     text = orjson.dumps(shown).decode()
     return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", text, why)])
+
+
+def _sorted_text(value: Any) -> str:
+    """A value of a custom kind: all of it is maps to Go, which are sorted."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def _in_go_order(value: Any, schema: Schema | None) -> Any:
@@ -138,8 +147,10 @@ def _in_go_order(value: Any, schema: Schema | None) -> Any:
 def check_name(obj: JsonObject, op: Operation) -> None:
     """A patch cannot rename or move an object."""
     said = obj["metadata"].get("name")
+    if not said:
+        raise BadRequest(f"the name of the object ({op.name} based on URL) was undeterminable: name must be provided")
     if said != op.name:
-        raise BadRequest(f"the name of the object ({said or ''}) does not match the name on the URL ({op.name})")
+        raise BadRequest(f"the name of the object ({said}) does not match the name on the URL ({op.name})")
     if op.namespace and obj["metadata"].get("namespace") != op.namespace:
         raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
 
@@ -194,9 +205,10 @@ def _repeated_keys(op: Operation) -> list[str]:
 
 def _applied_object(op: Operation, kind: Kind) -> JsonObject:
     """The configuration in the body, if it says what it is and where it belongs."""
-    body = op.body
+    body = {} if op.body is None else op.body
     if not isinstance(body, dict):
-        raise BadRequest(f"error decoding YAML: {_not_a_map(body)}")
+        why = f"error unmarshaling JSON: while decoding JSON: {_not_a_map(body)}"
+        raise BadRequest(f"error decoding YAML: {why}")
     api_version, said_kind = body.get("apiVersion") or "", body.get("kind") or ""
     if api_version != kind.gvk.api_version or said_kind != kind.gvk.kind:
         group, _, version = str(api_version).rpartition("/")

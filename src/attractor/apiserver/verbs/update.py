@@ -74,7 +74,7 @@ def update_object(
         *kind.strategy.validate_update(obj, live, op.subresource),
     ]
     if errors:
-        raise Invalid.of(kind.group_kind, op.name, errors)
+        raise Invalid.of(kind.said_by(obj), op.name, errors)
     if not op.subresource:
         warnings += kind.strategy.warnings(obj, live)
     call.admit_finally(obj, live, entry)
