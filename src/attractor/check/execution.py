@@ -15,8 +15,7 @@ token; everything else raises ``SharingLost``, after which the routine runs with
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from attractor.check.errors import Disabled, SharingLost, SpecError, author_line
 from attractor.check.model import AFTER, CHOICE, COPY, DERIVED, Instance, Model, Slot, State
@@ -29,8 +28,7 @@ Path = tuple[tuple[int, int], ...]
 Writes = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """One way a routine can go: its path, its leaf, and the values that it chose."""
 
     path: Path
@@ -184,10 +182,10 @@ class Execution:
 
     def parameters(self) -> tuple[Any, ...]:
         """The instance's arguments: tokens where the routine is shared, otherwise the values."""
-        values = [value for _, value in self._instance.arguments]
+        values = self._instance.values
         if self._instance.routine.shared:
-            return tuple(Token(values.index(value)) for value in values)
-        return tuple(values)
+            return tuple([Token(values.index(value)) for value in values])
+        return values
 
 
 LeafOf = Callable[[Execution, Any], Any]
@@ -226,7 +224,7 @@ def _execute(model: Model, instance: Instance, state: State, leaf_of: LeafOf, af
         else:
             leaf = leaf_of(run, result)
         outcomes.append(Outcome(tuple(run.path), leaf, tuple(run.chosen)))
-        script = _next_script(run.path)
+        script = _next_script(run.path) if run.chosen else None
     return outcomes
 
 
