@@ -112,6 +112,31 @@ static bool group_masks(const Kernel *kernel, Group *group) {
     return true;
 }
 
+/* Put the quiet groups first, and note what the watches of the others read. */
+static bool lookout_arrange(Kernel *kernel) {
+    uint32_t words = kernel->layout.words;
+    Dispatch *lookout = &kernel->lookout;
+    Group *groups = lookout->groups.data;
+    uint64_t *watched = realloc(kernel->watched, words * sizeof *watched);
+    if (watched == NULL) return false;
+    kernel->watched = watched;
+    memset(watched, 0, words * sizeof *watched);
+    lookout->quiet = 0;
+    for (size_t i = 0; i < lookout->groups.length; i++) {
+        Group group = groups[i];
+        if (group.slot != NO_SLOT && group.offsets[group.values] == 0) {
+            groups[i] = groups[lookout->quiet];
+            groups[lookout->quiet++] = group;
+            continue;
+        }
+        if (group.slot != NO_SLOT) rely_on_slot(watched, &kernel->layout.fields[group.slot]);
+        uint32_t lists = group.slot == NO_SLOT ? 1 : group.values + 1;
+        for (uint32_t at = 0; at < group.offsets[lists]; at++)
+            for (uint32_t w = 0; w < words; w++) watched[w] |= kernel->reads[group.candidates[at].instance * words + w];
+    }
+    return true;
+}
+
 bool dispatches_rebuild(Kernel *kernel) {
     const int32_t *roots = kernel->tries.roots.data;
     uint32_t actions = kernel->tries.actions;
@@ -130,7 +155,7 @@ bool dispatches_rebuild(Kernel *kernel) {
         int32_t idle = watch->wanted ? CHILD_FALSE : CHILD_TRUE;
         all[open++] = (Candidate){instance, roots[instances_of(&kernel->tries)[instance].trie], i, idle};
     }
-    done = done && dispatch_make(kernel, &kernel->lookout, all, open);
+    done = done && dispatch_make(kernel, &kernel->lookout, all, open) && lookout_arrange(kernel);
     free(all);
     kernel->tries.roots_changed = false;
     return done;

@@ -90,11 +90,11 @@ static bool remember_way(void *context, uint32_t number) {
     const int32_t *binding = instances_of(&kernel->tries)[worker->action].binding;
     const uint32_t *before = worker->before;
     Vector *ways = worker->ways;
-    if (!vector_reserve(ways, WAY_BYTES(layout->words), ways->length + 1)) {
+    if (!vector_reserve(ways, STEP_BYTES(layout->words), ways->length + 1)) {
         worker->failed = true;
         return false;
     }
-    uint64_t *way = (uint64_t *)ways->data + ways->length++ * (2 + layout->words), *relies = worker->view.relies, sum = 0;
+    uint64_t *way = (uint64_t *)ways->data + ways->length++ * STEP_WORDS(layout->words), *relies = worker->view.relies, sum = 0;
     way[0] = worker->action;
     for (uint32_t w = 0; w < layout->words; w++) way[2 + w] = 0;
     for (uint32_t i = 0; i < leaf->count; i++) {
@@ -115,49 +115,24 @@ static bool remember_way(void *context, uint32_t number) {
 }
 
 /* Look at one step closely: judge it, and find out what it leads to, within the constraints and up to symmetry. */
-static uint64_t inspect_step(Worker *worker, uint32_t action, uint64_t *packed, uint64_t label) {
+static void inspect_step(Worker *worker, uint64_t *step) {
     const Kernel *kernel = worker->kernel;
-    worker->action = action;
-    layout_unpack(&kernel->layout, packed, worker->after);
+    worker->action = (uint32_t)step[0];
+    layout_unpack(&kernel->layout, step + 2, worker->after);
     if (kernel->mode == MODE_EXPLORE) judge_step(worker);
-    bool within = !kernel->constraints.length || within_constraints(worker);
+    if (kernel->constraints.length && !within_constraints(worker)) step[0] |= OUTSIDE;
     if (kernel->symmetry.length) {
         kernel_canonical(kernel, worker->after, worker->scratch);
-        layout_pack(&kernel->layout, worker->after, packed);
-        label = LABEL(action, shard_of(weighted_sum(&kernel->layout, worker->after), kernel->threads));
+        layout_pack(&kernel->layout, worker->after, step + 2);
+        step[1] = weighted_sum(&kernel->layout, worker->after);
     }
-    return within ? label : label | LABEL_OUTSIDE;
 }
 
 static void inspect_steps(Worker *worker, uint64_t *step, size_t count) {
     const Kernel *kernel = worker->kernel;
-    for (size_t i = 0; i < count; i++, step += 1 + kernel->layout.words) {
-        uint32_t action = LABEL_ACTION(*step);
-        if (!kernel->constraints.length && !kernel->symmetry.length && !kernel->judges[action].length) continue;
-        *step = inspect_step(worker, action, step + 1, *step);
-    }
-}
-
-static ALWAYS_INLINE void take_step(const Worker *worker, const uint64_t *way, uint64_t *step, uint32_t words) {
-    uint32_t threads = worker->kernel->threads;
-    for (uint32_t w = 0; w < words; w++) step[1 + w] = worker->words[w] ^ way[2 + w];
-    step[0] = LABEL(way[0], threads > 1 ? shard_of(worker->sum + way[1], threads) : 0);
-}
-
-/* Take every step that is remembered of a group. Most groups have two or fewer, so two are taken without a question. */
-static ALWAYS_INLINE void take_steps(Worker *worker, const Vector *ways, uint32_t words) {
-    const Kernel *kernel = worker->kernel;
-    size_t length = worker->steps.length, count = ways->length;
-    if (!vector_reserve(&worker->steps, STEP_BYTES(words), length + count + UNASKED)) {
-        worker->failed = true;
-        return;
-    }
-    const uint64_t *way = ways->data;
-    uint64_t *step = (uint64_t *)worker->steps.data + length * (1 + words);
-    for (size_t i = 0; i < UNASKED; i++, way += 2 + words, step += 1 + words) take_step(worker, way, step, words);
-    for (size_t i = UNASKED; i < count; i++, way += 2 + words, step += 1 + words) take_step(worker, way, step, words);
-    worker->steps.length = length + count;
-    if (kernel->inspects) inspect_steps(worker, (uint64_t *)worker->steps.data + length * (1 + words), count);
+    bool all = kernel->constraints.length || kernel->symmetry.length;
+    for (size_t i = 0; i < count; i++, step += STEP_WORDS(kernel->layout.words))
+        if (all || kernel->judges[step[0]].length) inspect_step(worker, step);
 }
 
 static ALWAYS_INLINE bool has_changed(const uint64_t *changed, const uint64_t *relies, uint32_t words) {
@@ -211,7 +186,7 @@ static ALWAYS_INLINE void recall_group(Worker *worker, size_t number, const Grou
     uint64_t *kept = record + 1 + words;
     if (some && record[0] >> 8 == number && same_state(record + 1, touched, words)) {
         uint64_t *way = ways->data;
-        for (uint32_t i = 0; i < UNASKED * (2 + words); i++) way[i] = kept[i];
+        for (uint32_t i = 0; i < UNASKED * STEP_WORDS(words); i++) way[i] = kept[i];
         ways->length = record[0] & 0xFF;
         copy_words(relies, mask, words);
         return;
@@ -219,20 +194,41 @@ static ALWAYS_INLINE void recall_group(Worker *worker, size_t number, const Grou
     walk_group(worker, group, ways, relies, words);
     if (!some || worker->missed_here || ways->length > UNASKED) return;
     const uint64_t *way = ways->data;
-    for (uint32_t i = 0; i < UNASKED * (2 + words); i++) kept[i] = way[i];
+    for (uint32_t i = 0; i < UNASKED * STEP_WORDS(words); i++) kept[i] = way[i];
     copy_words(record + 1, touched, words);
     record[0] = number << 8 | ways->length;
 }
 
+static ALWAYS_INLINE void take_step(const uint64_t *here, uint64_t sum, const uint64_t *way, uint64_t *step, uint32_t words) {
+    step[0] = way[0];
+    step[1] = sum + way[1];
+    for (uint32_t w = 0; w < words; w++) step[2 + w] = here[w] ^ way[2 + w];
+}
+
+/* Take every step out of the state at hand. Most groups have two or fewer, so two are taken without a question. */
 static ALWAYS_INLINE void all_steps(Worker *worker, uint32_t words) {
-    const Group *groups = worker->kernel->dispatch.groups.data;
-    size_t count = worker->kernel->dispatch.groups.length;
-    uint64_t *relies = worker->relies.data;
-    Vector *ways = worker->recalls.data;
+    const Kernel *kernel = worker->kernel;
+    const Group *groups = kernel->dispatch.groups.data;
+    const size_t count = kernel->dispatch.groups.length, stride = STEP_WORDS(words);
+    uint64_t *relies = worker->relies.data, sum = worker->sum, first = worker->words[0];
+    const uint64_t *here = words == 1 ? &first : worker->words, *changed = worker->changed;
+    Vector *recalls = worker->recalls.data;
+    size_t length = 0;
     for (size_t i = 0; i < count; i++, relies += words) {
-        if (has_changed(worker->changed, relies, words)) recall_group(worker, i, &groups[i], &ways[i], relies, words);
-        take_steps(worker, &ways[i], words);
+        Vector *ways = &recalls[i];
+        if (has_changed(changed, relies, words)) recall_group(worker, i, &groups[i], ways, relies, words);
+        const uint64_t *way = ways->data;
+        if (!vector_reserve(&worker->steps, STEP_BYTES(words), length + ways->length + UNASKED)) {
+            worker->failed = true;
+            return;
+        }
+        uint64_t *step = (uint64_t *)worker->steps.data + length * stride;
+        for (size_t n = 0; n < UNASKED; n++) take_step(here, sum, way + n * stride, step + n * stride, words);
+        for (size_t n = UNASKED; n < ways->length; n++) take_step(here, sum, way + n * stride, step + n * stride, words);
+        length += ways->length;
     }
+    worker->steps.length = length;
+    if (kernel->inspects) inspect_steps(worker, worker->steps.data, length);
 }
 
 /* ---- watches ---- */
@@ -249,22 +245,43 @@ static inline void look(Worker *worker, const Candidate *candidate) {
 }
 
 /* Nothing was found in the state that this one follows, so a watch that reads nothing that changed finds nothing here. */
+static inline void look_at_group(Worker *worker, const Group *group, uint32_t words) {
+    const uint64_t *reads = worker->kernel->reads;
+    uint32_t value = value_in(worker, group);
+    for (uint32_t at = group->offsets[value]; at < group->offsets[value + 1]; at++) {
+        const Candidate *candidate = &group->candidates[at];
+        bool again = !worker->follows || has_changed(worker->changed, reads + (size_t)candidate->instance * words, words);
+        if (again) look(worker, candidate);
+    }
+}
+
+/* The place in `worker->clean` for the bits that watches read in the state at hand; NULL where they read too many. */
+static ALWAYS_INLINE uint64_t *place_of_clean(const Worker *worker, uint64_t *bits, uint32_t words) {
+    const uint64_t *mask = worker->kernel->watched;
+    if (words > MEMO_WIDEST || mask[0] == UINT64_MAX) return NULL;
+    uint64_t hash = 0;
+    for (uint32_t w = 0; w < words; w++) {
+        bits[w] = worker->words[w] & mask[w];
+        hash = (hash ^ bits[w]) * 0x9E3779B97F4A7C15ull;
+        hash ^= hash >> 32;
+    }
+    return worker->clean + (hash * 0x94D049BB133111EBull >> 40) % CLEAN * words;
+}
+
+/* Look for findings, unless the bits that watches read were looked at lately. */
 static ALWAYS_INLINE void all_watches(Worker *worker, uint32_t words) {
     const Kernel *kernel = worker->kernel;
-    const Group *group = kernel->lookout.groups.data, *end = group + kernel->lookout.groups.length;
-    uint64_t *relies = (uint64_t *)worker->relies.data + kernel->dispatch.groups.length * words;
-    for (; group < end; group++, relies += words) {
-        if (worker->follows && !has_changed(worker->changed, relies, words)) continue;
-        uint32_t value = value_in(worker, group);
-        for (uint32_t w = 0; w < words; w++) relies[w] = 0;
-        if (group->slot != NO_SLOT) rely_on_slot(relies, &kernel->layout.fields[group->slot]);
-        for (uint32_t at = group->offsets[value]; at < group->offsets[value + 1]; at++) {
-            const Candidate *candidate = &group->candidates[at];
-            const uint64_t *reads = kernel->reads + (size_t)candidate->instance * words;
-            if (!worker->follows || has_changed(worker->changed, reads, words)) look(worker, candidate);
-            for (uint32_t w = 0; w < words; w++) relies[w] |= reads[w];
-        }
+    const Group *groups = kernel->lookout.groups.data;
+    size_t quiet = kernel->lookout.quiet, count = kernel->lookout.groups.length;
+    for (size_t i = 0; i < quiet; i++) {
+        const Field *field = &kernel->layout.fields[groups[i].slot];
+        if (!worker->follows || worker->changed[field->word] & field->placed) look_at_group(worker, &groups[i], words);
     }
+    if (quiet == count) return;
+    uint64_t bits[MEMO_WIDEST], *clean = place_of_clean(worker, bits, words);
+    if (clean && same_state(clean, bits, words)) return;
+    for (size_t i = quiet; i < count; i++) look_at_group(worker, &groups[i], words);
+    if (clean && !worker->missed_here && !worker->found_here) copy_words(clean, bits, words);
 }
 
 static void look_for_deadlock(Worker *worker) {
@@ -317,19 +334,21 @@ void expand_afresh(Worker *worker) {
     const Kernel *kernel = worker->kernel;
     uint32_t words = kernel->layout.words;
     size_t groups = kernel->dispatch.groups.length, known = worker->recalls.length;
-    size_t resting = (groups + kernel->lookout.groups.length) * words;
-    bool enough = vector_reserve(&worker->relies, sizeof(uint64_t), resting + 1) &&
+    bool enough = vector_reserve(&worker->relies, sizeof(uint64_t), (groups + 1) * words) &&
                   vector_reserve(&worker->recalls, sizeof(Vector), groups + 1);
     Vector *recalls = worker->recalls.data;
     if (enough && known < groups) memset(recalls + known, 0, (groups - known) * sizeof *recalls);
     if (enough && known < groups) worker->recalls.length = groups;
-    for (size_t i = 0; enough && i < groups; i++) enough = vector_reserve(&recalls[i], WAY_BYTES(words), UNASKED);
+    for (size_t i = 0; enough && i < groups; i++) enough = vector_reserve(&recalls[i], STEP_BYTES(words), UNASKED);
     if (!enough) {
         worker->failed = true;
         return;
     }
-    memset(worker->relies.data, 0xFF, resting * sizeof(uint64_t));
-    if (worker->memo && worker->memo_epoch != kernel->epoch) memset(worker->memo, 0xFF, MEMO * MEMO_WORDS(words) * sizeof(uint64_t));
+    memset(worker->relies.data, 0xFF, groups * words * sizeof(uint64_t));
+    if (worker->memo && worker->memo_epoch != kernel->epoch) {
+        memset(worker->memo, 0xFF, MEMO * MEMO_WORDS(words) * sizeof(uint64_t));
+        memset(worker->clean, 0xFF, CLEAN * words * sizeof(uint64_t));
+    }
     worker->memo_epoch = kernel->epoch;
     memset(worker->words, 0, words * sizeof(uint64_t));
     memset(worker->before, 0, kernel->layout.slots * sizeof(uint32_t));

@@ -28,14 +28,14 @@ static bool note_steps(Worker *worker, Vector *records) {
         return false;
     for (size_t i = 0; i < degree; i++) {
         uint64_t *record = (uint64_t *)records->data + records->length;
-        const uint64_t *packed = (uint64_t *)worker->steps.data + i * (1 + words) + 1;
-        uint64_t label = packed[-1];
-        uint32_t owner = LABEL_OWNER(label);
+        const uint64_t *packed = (uint64_t *)worker->steps.data + i * STEP_WORDS(words) + 2;
+        uint64_t action = packed[-2];
+        uint32_t owner = shard_of(packed[-1], kernel->threads);
         record[0] = hash_words(packed, words);
-        record[1] = label & LABEL_OUTSIDE ? NO_STATE : owner;
+        record[1] = action & OUTSIDE ? NO_STATE : owner;
         copy_words(record + 2, packed, words);
         records->length += stride;
-        ((uint32_t *)worker->actions.data)[length + i] = LABEL_ACTION(label);
+        ((uint32_t *)worker->actions.data)[length + i] = (uint32_t)action;
         const Shard *shard = &kernel->shards[owner];
         __builtin_prefetch(&shard->index[bucket_of(record[0], shard->buckets)]);
     }

@@ -265,6 +265,7 @@ typedef struct {
 
 typedef struct {
     Vector groups; /* Group */
+    size_t quiet;  /* of watches: so many groups, the first ones, call for nothing with any value that was seen */
 } Dispatch;
 
 typedef struct {
@@ -300,10 +301,11 @@ typedef struct {
     uint64_t stamp;
     bool follows;      /* the state expanded last was without misses and findings: what it showed may be used again */
     uint64_t *changed; /* the bits in which the state at hand differs from it; all if it does not follow one */
-    Vector recalls;    /* Vector for each group of actions: what they do, as WAY_BYTES records */
-    Vector relies;     /* uint64_t words for each group of actions, then of watches: the bits that this rests on */
+    Vector recalls;    /* Vector for each group of actions: what they do, as STEP_BYTES records */
+    Vector relies;     /* uint64_t words for each group: the bits on which it depends that they do so */
     Vector *ways;      /* of the group being walked */
     uint64_t *memo;    /* MEMO records: what groups did lately, by the bits that they touch */
+    uint64_t *clean;   /* CLEAN times words: bits read by watches with which nothing was found lately */
     uint32_t memo_epoch;
     View view;        /* of the state at hand */
     uint32_t state;  /* at hand, interleaved */
@@ -331,19 +333,15 @@ typedef struct {
 /* A record of the memo: group, number of ways, the bits touched, and up to UNASKED ways. */
 #define MEMO 4096u
 #define UNASKED 2
-#define MEMO_WORDS(words) (1 + (size_t)(words) + UNASKED * (2 + (size_t)(words)))
+#define MEMO_WORDS(words) (1 + (size_t)(words) + UNASKED * STEP_WORDS(words))
 #define MEMO_WIDEST 2 /* words of a state */
+#define CLEAN 16384u
 
-/* A remembered way to take an action: its number, what it adds to the weighted sum, the bits that it flips. A step: its
- * label and the packed successor. */
-#define WAY_BYTES(words) ((2 + (size_t)(words)) * sizeof(uint64_t))
-#define STEP_BYTES(words) ((1 + (size_t)(words)) * sizeof(uint64_t))
-
-/* The label of a step: its action, the shard that owns the successor, and whether that lies outside the constraints. */
-#define LABEL(action, owner) ((uint64_t)(owner) << 32 | (action))
-#define LABEL_ACTION(label) ((uint32_t)(label))
-#define LABEL_OWNER(label) ((uint32_t)((label) >> 32) & 0xFFFF)
-#define LABEL_OUTSIDE (1ull << 63)
+/* A remembered way to take an action: its number, what it adds to the weighted sum, the bits that it flips. A step: the
+ * action's number (with OUTSIDE where the constraints are left), the successor's weighted sum, the packed successor. */
+#define STEP_WORDS(words) (2 + (size_t)(words))
+#define STEP_BYTES(words) (STEP_WORDS(words) * sizeof(uint64_t))
+#define OUTSIDE (1ull << 63)
 
 typedef enum { MODE_EXPLORE, MODE_LAST_LEVEL, MODE_GRAPH } Mode;
 
@@ -353,6 +351,7 @@ typedef struct Kernel {
     Dispatch dispatch; /* of actions */
     Dispatch lookout;  /* of watches that are not settled */
     uint64_t *reads;   /* for each instance: the bits of a packed state that it was ever seen to read or write */
+    uint64_t *watched; /* the bits of a packed state that watches beyond the quiet groups were ever seen to read */
     uint32_t epoch;    /* of dispatch, reads and layout: what was remembered in another one is void */
     uint32_t threads;
     Shard *shards;

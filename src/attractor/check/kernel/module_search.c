@@ -162,10 +162,10 @@ PyObject *kernel_successors(PyObject *self, PyObject *arg) {
     }
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < worker->steps.length; i++) {
-        const uint64_t *step = (uint64_t *)worker->steps.data + i * (1 + kernel->layout.words);
-        layout_unpack(&kernel->layout, step + 1, worker->after);
+        const uint64_t *step = (uint64_t *)worker->steps.data + i * STEP_WORDS(kernel->layout.words);
+        layout_unpack(&kernel->layout, step + 2, worker->after);
         PyObject *values = tuple_of(worker->after, kernel->layout.slots);
-        PyObject *row = values ? Py_BuildValue("IN", LABEL_ACTION(*step), values) : NULL;
+        PyObject *row = values ? Py_BuildValue("IN", (unsigned int)*step, values) : NULL;
         if (row == NULL || PyList_Append(list, row) < 0) Py_CLEAR(list);
         Py_XDECREF(row);
     }

@@ -18,19 +18,20 @@
 
 /* Hand the steps of the state at hand to the shards that own their successors, but for those handed over lately. */
 static inline bool commit_words(Worker *worker, uint32_t words) {
-    const uint64_t *step = worker->steps.data, *end = step + worker->steps.length * (1 + words);
+    const uint64_t *step = worker->steps.data, *end = step + worker->steps.length * STEP_WORDS(words);
+    const uint32_t threads = worker->kernel->threads;
     const uint64_t state = worker->state;
     uint64_t *all_lately = worker->lately, *taken = worker->taken;
     uint8_t *is_lately = worker->is_lately;
     worker->generated += worker->steps.length;
-    for (; step < end; step += 1 + words) {
-        const uint64_t *packed = step + 1;
-        taken[LABEL_ACTION(*step)]++;
-        if (*step & LABEL_OUTSIDE) continue;
+    for (; step < end; step += STEP_WORDS(words)) {
+        const uint64_t *packed = step + 2;
+        taken[(uint32_t)step[0]]++;
+        if (step[0] & OUTSIDE) continue;
         uint64_t hash = hash_words(packed, words);
         size_t place = hash >> 20 & (LATELY - 1);
         uint64_t *lately = all_lately + place * words;
-        Vector *out = &worker->out[LABEL_OWNER(*step)];
+        Vector *out = &worker->out[threads > 1 ? shard_of(step[1], threads) : 0];
         if (!vector_reserve(out, sizeof(uint64_t), out->length + words + 2)) return false;
         uint64_t *record = (uint64_t *)out->data + out->length;
         record[0] = hash;

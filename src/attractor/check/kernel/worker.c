@@ -14,7 +14,8 @@ static void forget_steps(Worker *worker) {
     vector_free(&worker->relies);
     vector_free(&worker->steps);
     free(worker->memo);
-    worker->memo = NULL;
+    free(worker->clean);
+    worker->memo = worker->clean = NULL;
 }
 
 bool workers_make(Kernel *kernel) {
@@ -34,7 +35,8 @@ bool workers_make(Kernel *kernel) {
         forget_steps(worker);
         worker->memo_epoch = kernel->epoch - 1;
         if (words <= MEMO_WIDEST) worker->memo = malloc(MEMO * MEMO_WORDS(words) * sizeof(uint64_t));
-        if (words <= MEMO_WIDEST && worker->memo == NULL) return false;
+        if (words <= MEMO_WIDEST) worker->clean = malloc((size_t)CLEAN * words * sizeof(uint64_t));
+        if (words <= MEMO_WIDEST && (worker->memo == NULL || worker->clean == NULL)) return false;
         free(worker->recalled);
         worker->recalled = calloc(kernel->predicates + 1, sizeof(uint64_t));
         worker->lately = realloc(worker->lately, (size_t)LATELY * words * sizeof(uint64_t));
