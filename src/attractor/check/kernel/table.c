@@ -14,6 +14,12 @@
 #define AHEAD 16
 #define ONES(width) ((1ull << (width)) - 1)
 
+void *calloc_apart(size_t count, size_t size) {
+    void *data = aligned_alloc(APART, count * size);
+    if (data) memset(data, 0, count * size);
+    return data;
+}
+
 static uint64_t weight_of(uint32_t slot) {
     uint64_t weight = (slot + 1) * 0x9E3779B97F4A7C15ull;
     return (weight ^ weight >> 31) * 0xBF58476D1CE4E5B9ull | 1;
