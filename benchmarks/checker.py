@@ -5,8 +5,8 @@ them, because org.lamport:tla2tools is on no public release repository), or the 
 on large models, so `--rivals` says how far it goes: `none`, `small` (the default: a few minutes in all), `aims` (adds
 the models that our aims are stated for) or `all` (hours).
 
-One row is not among the usual ones, because it takes minutes and 7 GB: `--only philosophers 15 safety` explores more than
-a hundred million states within 8 GB.
+One row is not among the usual ones, because it takes minutes and most of 8 GB: `--only philosophers 15 safety` explores
+more than a hundred million states.
 
 Each measurement is a fresh process, start-up included; `cpu_seconds` is comparable on a busy machine, `seconds` on a
 quiet one, and `load` says which it was.

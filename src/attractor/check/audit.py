@@ -1,8 +1,8 @@
 """Checks on what was remembered: a step that is not a function of what it reads would make every verdict worthless.
 
 ``audit`` runs some remembered executions of every routine again, and every action in some of the states (in fewer
-where there are many actions: about a thousand executions in all), and compares; it looks whether a value was changed after it became part of a state. ``advice`` tells the author which actions are
-expensive, and why.
+where there are many actions: about a thousand executions in all), and compares; it looks whether a value was changed
+after it became part of a state. ``advice`` tells the author which actions are expensive, and why.
 """
 
 from __future__ import annotations
