@@ -269,9 +269,7 @@ class ViewCore:
         """A write was acknowledged; the answer is the object as stored, and may have left this view's scope with it."""
         self._order += 1
         made = Wrote(obj if in_scope else None, obj.uid, obj.resource_version, self._order)
-        floor, seen = self._floors.get(obj.key), self.seen.get(obj.key)
-        is_same = seen is not None and seen.uid == obj.uid
-        is_seen = is_same and seen is not None and self._reached(seen.resource_version, obj.resource_version)
+        floor = self._floors.get(obj.key)
         match floor:
             case Wrote() if self._reached(floor.version, obj.resource_version):
                 return
@@ -282,10 +280,15 @@ class ViewCore:
             case _ if self._in_flight.get(obj.key, InFlight()).overlapped:
                 self.unsure(obj.key)
                 return
-        if is_seen or self._is_told(made):
+        if self._is_told(made) or self._is_seen(obj):
             self._floors.pop(obj.key, None)
         else:
             self._floors[obj.key] = made
+
+    def _is_seen(self, obj: EncodedObject) -> bool:
+        """Whether the watch has told this state of this very object, or a later one."""
+        seen = self.seen.get(obj.key)
+        return seen is not None and seen.uid == obj.uid and self._reached(seen.resource_version, obj.resource_version)
 
     def deleted(self, key: Key, uid: str) -> None:
         """A delete was acknowledged and the object is gone; an empty uid where the answer did not say which one."""
@@ -327,17 +330,15 @@ class ViewCore:
     def get(self, key: Key) -> EncodedObject | Literal["unsure"] | None:
         """The object, None when there is none, ``UNSURE`` when the server must be asked."""
         floor = self._floors.get(key)
-        if floor is None:
-            return self.seen.get(key)
-        return self._under(floor, self.seen.get(key))
-
-    def _under(self, floor: Floor, seen: EncodedObject | None) -> EncodedObject | Literal["unsure"] | None:
         match floor:
+            case None:
+                return self.seen.get(key)
             case Wrote(obj):
                 return obj
             case Removed() if self._sees_all:
                 return None  # what is seen comes before the end that was not told yet, so it is gone, too
             case Removed(uid, before):
+                seen = self.seen.get(key)
                 return seen if seen is not None and seen.uid not in {uid, before} else None
             case Unsure():
                 return UNSURE

@@ -69,14 +69,14 @@ def _meaning(model: Model, sample: Sample, outcomes: list[Outcome]) -> list[Stat
     """The results of an execution, whether its references were virtual or real."""
     state = padded(model, sample.state)
     return [
-        apply(each.leaf, sample.instance.binding, state) if isinstance(each.leaf, tuple) else each.leaf
+        apply(model, each.leaf, sample.instance.binding, state) if isinstance(each.leaf, tuple) else each.leaf
         for each in outcomes
     ]
 
 
 def _again(exploration: Exploration, model: Model, state: State) -> list[tuple[int, State]]:
     return [
-        (action.index, exploration.key(apply(outcome.leaf, action.binding, state)))
+        (action.index, exploration.key(apply(model, outcome.leaf, action.binding, state)))
         for action in model.actions
         for outcome in steps(model, action, state)
         if isinstance(outcome.leaf, tuple)

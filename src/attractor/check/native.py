@@ -264,6 +264,10 @@ class NativeSearch:
     def _resolve(self) -> None:
         """Execute what the kernel misses, and tell it."""
         while (miss := self._kernel.next_miss()) is not None:
+            if len(miss) == 2:
+                update, value = miss
+                self._kernel.learn_update(update, value, self.model.updates[update].of(value))
+                continue
             number, before, after = miss
             instance = self._instances[number]
             shared = instance.routine.shared

@@ -69,7 +69,7 @@ def test_two_threads_explore_the_same_world() -> None:
 def test_workers_add_states_only_where_keys_are_reconciled_at_once(workers: int) -> None:
     single = check(World([pairs], [pair()], workers=workers)).distinct
     double = check(World([pairs], [pair("a"), pair("b")], workers=workers)).distinct
-    assert (single, double) == {1: (30, 176), 2: (30, 1248)}[workers]
+    assert (single, double) == {1: (25, 113), 2: (25, 547)}[workers]
 
 
 @controller(for_=Pair)

@@ -326,7 +326,8 @@ static bool take_step(void *context, uint32_t number) {
     copy_words(packed, worker->words, words);
     for (uint32_t i = 0; i < leaf->count; i++) {
         int32_t slot = writes[i].ref < 0 ? binding[-1 - writes[i].ref] : writes[i].ref;
-        uint32_t value = writes[i].value & WRITE_COPY ? worker->before[writes[i].value ^ WRITE_COPY] : writes[i].value;
+        uint32_t value;
+        if (!written_value(&kernel->tries, writes[i], (uint32_t)slot, worker->before, &value)) return false;
         layout_put(&kernel->layout, packed, (uint32_t)slot, value);
         if (kernel->threads > 1)
             sum += slot_weight((uint32_t)slot) * (uint64_t)((int64_t)value - (int64_t)worker->before[slot]);

@@ -10,6 +10,7 @@ Outside the engine, ``Sketch`` is a view over a plain mapping: the initial state
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from attractor.check.errors import Disabled
@@ -35,6 +36,10 @@ class View(Protocol):
 
     def copy(self, ref: int, source: int) -> None:
         """Set a value to what another slot holds, without looking."""
+        ...
+
+    def update(self, ref: int, how: Callable[[Any], Any]) -> None:
+        """Set a value to a function of what is there, without looking."""
         ...
 
     def choose(self, options: Iterable[Any]) -> Any:
@@ -106,6 +111,34 @@ class Cell:
         """Set it to what another slot of its domain holds, without looking."""
         self._stage.view.copy(self.ref, source.ref)
 
+    def update(self, how: Callable[[Any], Any]) -> None:
+        """Set it to a function of what it holds, without looking.
+
+        ``how`` is a pure function that is known by equality (a frozen dataclass with ``__call__``): what it makes of a
+        value is computed once, and the step need not be run for each value that might be there.
+        """
+        self._stage.view.update(self.ref, how)
+
+
+@dataclass(frozen=True, slots=True)
+class With:
+    """A set with one more element, as an ``update``."""
+
+    element: Any
+
+    def __call__(self, elements: frozenset[Any]) -> frozenset[Any]:
+        return elements | {self.element}
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """A set with one element less, as an ``update``."""
+
+    element: Any
+
+    def __call__(self, elements: frozenset[Any]) -> frozenset[Any]:
+        return elements - {self.element}
+
 
 class Sketch:
     """A view over a plain mapping of values by slot, with the model's defaults behind it; choices take the first."""
@@ -128,6 +161,10 @@ class Sketch:
     def copy(self, ref: int, source: int) -> None:
         """Keep the value of another slot."""
         self.values[ref] = self.read(source)
+
+    def update(self, ref: int, how: Callable[[Any], Any]) -> None:
+        """Keep what becomes of the value."""
+        self.values[ref] = how(self.read(ref))
 
     def choose(self, options: Iterable[T]) -> T:
         """The first option."""
