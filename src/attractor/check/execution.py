@@ -214,6 +214,7 @@ class InTurn:
     hows: tuple[Callable[[Any], Any], ...]
 
     def __call__(self, value: Any) -> Any:
+        """What becomes of a value."""
         for how in self.hows:
             value = how(value)
         return value

@@ -1,8 +1,9 @@
 /* The native engine: tries that remember steps, packed states in sharded tables, threads that walk the one over the
  * other, and fair cycles on the resulting graph. Python fills the tries; the hot loops never call it.
  *
- * Reading order: trie.c (what a step does), table.c (which states are known), search.c (breadth-first rounds),
- * graph.c (edges, components, lassos), module.c (what Python sees).
+ * Reading order: trie.c (what a step does), table.c (which states are known), dispatch.c (which steps a state calls
+ * for), worker.c (what a thread has at hand), expand.c (every step out of a state), rounds.c (breadth-first search),
+ * states.c (all states together), graph.c (edges, components, lassos), module.c (what Python sees).
  */
 #ifndef ATTRACTOR_KERNEL_H
 #define ATTRACTOR_KERNEL_H
@@ -47,7 +48,7 @@ static inline bool vector_reserve(Vector *vector, size_t element, size_t length)
 }
 void vector_free(Vector *vector);
 
-/* ---- trie.c ---------------------------------------------------------------------------------------------------- */
+/* ---- trie.c --------------------------------------------------------------------------------------------------- */
 
 typedef enum { NODE_READ, NODE_FORK } NodeKind;
 
@@ -113,6 +114,9 @@ typedef struct {
     uint32_t missed; /* the instance that had no answer */
 } View;
 
+static inline Node *nodes_of(const Tries *tries) { return tries->nodes.data; }
+static inline Instance *instances_of(const Tries *tries) { return tries->instances.data; }
+
 typedef enum { WALK_MISS = -1, WALK_NO = 0, WALK_YES = 1 } Walked;
 
 typedef bool (*LeafVisitor)(void *context, uint32_t leaf);
@@ -150,7 +154,7 @@ Walked walk_truth(const Tries *tries, uint32_t instance, int32_t child, View *vi
 Walked walk_predicate(const Tries *tries, uint32_t instance, View *view);
 Walked evaluate(const Tries *tries, uint32_t predicate, View *view);
 
-/* ---- table.c --------------------------------------------------------------------------------------------------- */
+/* ---- table.c -------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint16_t word;
@@ -193,6 +197,11 @@ static inline void layout_put(const Layout *layout, uint64_t *words, uint32_t sl
 static inline void copy_words(uint64_t *to, const uint64_t *from, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) to[i] = from[i];
 }
+static inline bool same_state(const uint64_t *one, const uint64_t *other, uint32_t words) {
+    for (uint32_t i = 0; i < words; i++)
+        if (one[i] != other[i]) return false;
+    return true;
+}
 uint64_t hash_words(const uint64_t *words, uint32_t count);
 /* A state's shard depends on its values, not on how they are packed, so that packing anew moves no state. */
 static inline uint64_t slot_weight(uint32_t slot) {
@@ -214,7 +223,7 @@ bool shard_rehash(Shard *shard, uint32_t words, size_t buckets);
 void shard_free(Shard *shard);
 size_t shard_bytes(const Shard *shard, uint32_t words);
 
-/* ---- search.c -------------------------------------------------------------------------------------------------- */
+/* ---- the search -----------------------------------------------------------------------------------------------  */
 
 /* Instances grouped by the slot that they read first: for each value of the slot, those that it does not rule out: an
  * action that it disables, an invariant that it makes true. */
@@ -339,15 +348,30 @@ typedef struct Kernel {
 
 typedef enum { ADVANCED_MISSES, ADVANCED_TIME, ADVANCED_LEVEL, ADVANCED_DONE, ADVANCED_MEMORY } Advanced;
 
+/* dispatch.c */
 bool dispatches_rebuild(Kernel *kernel);
 bool reads_rebuild(Kernel *kernel);
 void dispatch_free(Dispatch *dispatch);
-Advanced kernel_advance(Kernel *kernel, double seconds);
-bool kernel_add_initial(Kernel *kernel, const uint32_t *values, bool *added);
-bool kernel_repack(Kernel *kernel, const uint8_t *bits, uint32_t slots, const uint32_t *defaults);
+
+/* worker.c */
 bool workers_make(Kernel *kernel);
 void workers_free(Kernel *kernel);
+void note_miss(Worker *worker, uint32_t instance, const uint32_t *before, const uint32_t *after);
+void note_found(Worker *worker, uint32_t finding, uint32_t action, const uint32_t *after);
+/* In one level, a state that decides something is one step nearer than a step that does. */
+bool is_better(const Found *known, uint32_t state, bool is_step);
+
+/* expand.c */
 void kernel_canonical(const Kernel *kernel, uint32_t *values, uint32_t *scratch);
+/* Walk every step of the state; false if something is not known yet (see worker->missed) or memory ran out. */
+bool expand(Worker *worker, uint32_t state);
+
+/* rounds.c */
+Advanced kernel_advance(Kernel *kernel, double seconds);
+
+/* states.c */
+bool kernel_add_initial(Kernel *kernel, const uint32_t *values, bool *added);
+bool kernel_repack(Kernel *kernel, const uint8_t *bits, uint32_t slots, const uint32_t *defaults);
 size_t kernel_count(const Kernel *kernel);
 void dense_bases(Kernel *kernel);
 uint32_t interleaved_of(const Kernel *kernel, size_t dense);
@@ -357,13 +381,12 @@ static inline const uint64_t *state_words(const Kernel *kernel, uint32_t number)
 static inline size_t dense_of(const Kernel *kernel, uint32_t number) {
     return kernel->dense_base[number % kernel->threads] + number / kernel->threads;
 }
-/* Walk every step of the state; false if something is not known yet (see worker->missed) or memory ran out. */
-bool expand(Worker *worker, uint32_t state);
+
+/* ---- graph.c -------------------------------------------------------------------------------------------------- */
+
 /* ADVANCED_DONE: the edges are there; ADVANCED_MISSES: learn, then build again. */
 Advanced kernel_build_graph(Kernel *kernel);
 void kernel_free_graph(Kernel *kernel);
-
-/* ---- graph.c --------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint32_t conditions;

@@ -76,12 +76,6 @@ uint64_t hash_words(const uint64_t *words, uint32_t count) {
     return hash;
 }
 
-static inline bool same_state(const uint64_t *one, const uint64_t *other, uint32_t words) {
-    for (uint32_t i = 0; i < words; i++)
-        if (one[i] != other[i]) return false;
-    return true;
-}
-
 /* Random access to a large array costs less with large pages, where the system has them. */
 static void prefer_large_pages(void *data, size_t size) {
 #ifdef MADV_HUGEPAGE

@@ -21,9 +21,6 @@ void vector_free(Vector *vector) {
     memset(vector, 0, sizeof *vector);
 }
 
-static inline Node *nodes_of(const Tries *tries) { return tries->nodes.data; }
-static inline Instance *instances_of(const Tries *tries) { return tries->instances.data; }
-
 bool tries_init(Tries *tries) {
     memset(tries, 0, sizeof *tries);
     if (!vector_reserve(&tries->nodes, sizeof(Node), 1)) return false;

@@ -127,6 +127,7 @@ class With:
     element: Any
 
     def __call__(self, elements: frozenset[Any]) -> frozenset[Any]:
+        """The set after."""
         return elements | {self.element}
 
 
@@ -137,6 +138,7 @@ class Without:
     element: Any
 
     def __call__(self, elements: frozenset[Any]) -> frozenset[Any]:
+        """The set after."""
         return elements - {self.element}
 
 
