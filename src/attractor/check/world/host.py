@@ -172,7 +172,8 @@ class Host:
             raise Disabled
         informer.core.was_synced = watch is not None
         try:
-            at_once(informer._list())  # noqa: SLF001 - the informer's own activity, without its loop
+            with informer.core.being_told():
+                at_once(informer._list())  # noqa: SLF001 - the informer's own activity, without its loop
         finally:
             informer.core.was_synced = None
         informer.core.version = "0"

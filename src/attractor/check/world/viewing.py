@@ -15,6 +15,7 @@ so it can go on; only in a world that never goes quiet could such a step wait fo
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -235,70 +236,85 @@ Mark: TypeAlias = int | Literal["removed", "unsure"]
 """An own write: where its event waits in the FIFO, or that it was a deletion, or that its outcome is not known."""
 
 
-class SlotWrote(Wrote):
-    """An own write whose object is looked at only when somebody asks for it."""
+@dataclass(frozen=True, slots=True)
+class _Marked:
+    """One own write more, or another mark for one, as an ``update``."""
 
-    at: tuple[Key, Cell]
+    key: Key
+    mark: Mark | None
+
+    def __call__(self, own: frozenset[tuple[Key, Mark]]) -> frozenset[tuple[Key, Mark]]:
+        others = frozenset(each for each in own if each[0] != self.key)
+        return others if self.mark is None else others | {(self.key, self.mark)}
+
+
+class SlotWrote(Wrote):
+    """An own write; what was written, and where its event waits, is looked at only when somebody asks for it."""
+
+    at: tuple[WatchSlots, Key]
 
     @property
     def uid(self) -> str:
         """Whose state it is."""
-        written: Written = self.at[1].get()
+        written: Written = self.at[0].own_write(self.at[1]).get()
         return written.uid
 
     @property
     def object(self) -> EncodedObject | None:
-        """The object as written."""
-        written: Written = self.at[1].get()
-        return None if written.json is None else EncodedObject(self.at[0], written.uid, self.version, written.json)
+        """The object as written; readers of it never look at its place."""
+        slots, key = self.at
+        written: Written = slots.own_write(key).get()
+        return None if written.json is None else EncodedObject(key, written.uid, "0", written.json)
+
+    @property
+    def version(self) -> str:
+        """Where its event waits."""
+        slots, key = self.at
+        return next(str(mark) for known, mark in slots.own.get() if known == key)
 
 
 class SlotFloors(MutableMapping[Key, "Floor"]):
     """Own writes that the watch has not caught up with: which ones in one slot, what was written in one slot for each.
 
-    When they were acknowledged does not matter here: a list and its answer are one step, so every list shows what was
-    acknowledged before.
+    A reader looks at what was written; the watch (``by_marks``) looks at where it waits. When it was acknowledged does
+    not matter here: a list and its answer are one step, so every list shows what was acknowledged before.
     """
 
     def __init__(self, slots: WatchSlots) -> None:
         self._slots = slots
+        self.by_marks = False
 
     def __getitem__(self, key: Key) -> Floor:
-        for known, mark in self._slots.own.get():
-            if known == key:
-                return self._floor(key, mark)
-        raise KeyError(key)
-
-    def _floor(self, key: Key, mark: Mark) -> Floor:
-        if mark == "unsure":
-            return Unsure(0)
-        cell = self._slots.own_write(key)
-        if mark == "removed":
-            removed: Removed = cell.get()
-            return removed
-        wrote = SlotWrote(None, "", str(mark), 0)
-        wrote.at = key, cell
-        return wrote
+        if self.by_marks:
+            mark = dict(self._slots.own.get()).get(key)
+            is_there, is_wrote = mark is not None, isinstance(mark, int)
+        else:
+            what = self._slots.own_write(key).get()
+            is_there, is_wrote = what is not None, isinstance(what, Written)
+        if not is_there:
+            raise KeyError(key)
+        if is_wrote:
+            wrote = SlotWrote(None, "", "", 0)
+            wrote.at = self._slots, key
+            return wrote
+        floor: Removed | Unsure = self._slots.own_write(key).get()
+        return floor
 
     def __setitem__(self, key: Key, floor: Floor) -> None:
-        mark: Mark
-        what: Written | Removed | None
         match floor:
             case Wrote(obj, uid, version):
-                mark, what = int(version), Written(uid, None if obj is None else obj.json)
+                self._keep(key, Written(uid, None if obj is None else obj.json), int(version))
             case Removed(uid, before):
-                mark, what = "removed", Removed(uid, before, 0)
+                self._keep(key, Removed(uid, before, 0), "removed")
             case Unsure():
-                mark, what = "unsure", None
-        self._slots.own_write(key).set(what)
-        self._slots.own.set(frozenset((*self._others(key), (key, mark))))
+                self._keep(key, Unsure(0), "unsure")
 
     def __delitem__(self, key: Key) -> None:
-        self._slots.own_write(key).set(None)
-        self._slots.own.set(frozenset(self._others(key)))
+        self._keep(key, None, None)
 
-    def _others(self, key: Key) -> list[tuple[Key, Mark]]:
-        return [each for each in self._slots.own.get() if each[0] != key]
+    def _keep(self, key: Key, what: Written | Removed | Unsure | None, mark: Mark | None) -> None:
+        self._slots.own_write(key).set(what)
+        self._slots.own.update(_Marked(key, mark))
 
     def __iter__(self) -> Iterator[Key]:
         return iter(sorted(key for key, _ in self._slots.own.get()))
@@ -322,7 +338,8 @@ class SlotView(ViewCore):
         self._unsynced, self._slots = unsynced, slots
         self.was_synced: bool | None = None
         """While a list comes in: whether the collection was seen before it."""
-        super().__init__(decode, seen=SlotIndexer(decode, slots), floors=SlotFloors(slots))
+        self._own = SlotFloors(slots)
+        super().__init__(decode, seen=SlotIndexer(decode, slots), floors=self._own)
 
     @property
     def is_synced(self) -> bool:
@@ -335,6 +352,15 @@ class SlotView(ViewCore):
     def is_synced(self, synced: bool) -> None:
         if synced and not self.is_synced:
             self._unsynced.update(_OneLess())
+
+    @contextmanager
+    def being_told(self) -> Iterator[None]:
+        """The server tells something: own writes are looked at for where they wait."""
+        self._own.by_marks = True
+        try:
+            yield
+        finally:
+            self._own.by_marks = False
 
     def _is_seen(self, obj: EncodedObject) -> bool:
         """What was seen is at position 0, so what waits in the FIFO was not."""
@@ -383,7 +409,8 @@ class WorldInformer(Informer[Any]):
         obj = EncodedObject(told.key, told.uid, "1", told.json)
         self._is_delivering = True
         try:
-            self._take(WatchEvent(told.type, obj, told.key, told.uid, "1"))  # type: ignore[arg-type]
+            with self.core.being_told():
+                self._take(WatchEvent(told.type, obj, told.key, told.uid, "1"))  # type: ignore[arg-type]
         finally:
             self._is_delivering = False
         self.core.version = "0"
