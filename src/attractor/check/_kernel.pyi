@@ -44,6 +44,9 @@ class Kernel:
     def fair_from(
         self, allowed: Masks, starts: Masks, visits: tuple[Masks, ...], initial: Sequence[int], fairness: Any, /
     ) -> bytearray: ...
+    def fair_core(
+        self, allowed: Masks, starts: Masks, visits: tuple[Masks, ...], initial: Sequence[int], fairness: Any, /
+    ) -> bytearray: ...
     def shortest(
         self, allowed: Masks, starts: Masks, visits: tuple[Masks, ...], initial: Sequence[int], fairness: Any, /
     ) -> tuple[int, ...] | None: ...

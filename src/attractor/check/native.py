@@ -10,6 +10,7 @@ import pickle
 import time
 from array import array
 from collections import Counter
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from attractor.check._kernel import Kernel
@@ -375,6 +376,12 @@ class NativeFairGraph:
     def fair_from(self, allowed: bytearray) -> bytearray:
         """The states from which some fair run stays among ``allowed``."""
         return self._kernel.fair_from(allowed, allowed, (), self.initial, self._fairness)
+
+    @cached_property
+    def core(self) -> bytearray:
+        """The states to which some fair run comes back again and again."""
+        everywhere = bytearray(b"\1" * self.size)
+        return self._kernel.fair_core(everywhere, everywhere, (), self.initial, self._fairness)
 
     def shortest(self, query: Query, goal: bytearray) -> tuple[int, ...] | None:
         """The shortest run that goes from a start through allowed states to ``goal``."""

@@ -75,6 +75,7 @@ static PyMethodDef kernel_methods[] = {
     {"graph", kernel_graph, METH_NOARGS, "The edges as three arrays of bytes."},
     {"lasso", kernel_lasso, METH_VARARGS, "A fair run that answers a query."},
     {"fair_from", kernel_fair_from, METH_VARARGS, "Where a fair run among allowed states can begin."},
+    {"fair_core", kernel_fair_core, METH_VARARGS, "The states to which a fair run can come back again and again."},
     {"shortest", kernel_shortest, METH_VARARGS, "A shortest path through allowed states."},
     {"ever_enabled", kernel_ever_enabled, METH_VARARGS, "Which fairness conditions are enabled anywhere."},
     {NULL, NULL, 0, NULL},

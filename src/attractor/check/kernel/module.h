@@ -51,6 +51,7 @@ PyObject *kernel_build_graph_(PyObject *self, PyObject *unused);
 PyObject *kernel_graph(PyObject *self, PyObject *unused);
 PyObject *kernel_lasso(PyObject *self, PyObject *args);
 PyObject *kernel_fair_from(PyObject *self, PyObject *args);
+PyObject *kernel_fair_core(PyObject *self, PyObject *args);
 PyObject *kernel_shortest(PyObject *self, PyObject *args);
 PyObject *kernel_ever_enabled(PyObject *self, PyObject *args);
 
