@@ -37,8 +37,8 @@ def audit(exploration: Exploration, seed: int = 0) -> None:
     count = exploration.counts.distinct
     luck = random.Random(seed)  # noqa: S311 - a sample, not a secret
     for index in luck.sample(range(count), min(SAMPLE, count)):
+        remembered = Counter(exploration.successors(index))  # may show slots that no state had before
         state = exploration.state(index)
-        remembered = Counter(exploration.successors(index))
         again = Counter(_again(exploration, model, state))
         differing = next(iter((remembered - again) | (again - remembered)), None)
         if differing is not None:
