@@ -56,6 +56,8 @@ class Stage:
         self._view: View | None = None
         self.bounds: dict[str, None] = {}
         """What was cut off to keep the world finite, in words, as far as it mattered in some step."""
+        self.changes_blindly = True
+        """Whether an ``update`` is one; otherwise it reads and writes, to compare."""
         self.on_note: Callable[[Any], None] | None = None
         """Who is told what happens inside a step; set while a trace is being told again."""
 
@@ -117,7 +119,10 @@ class Cell:
         ``how`` is a pure function that is known by equality (a frozen dataclass with ``__call__``): what it makes of a
         value is computed once, and the step need not be run for each value that might be there.
         """
-        self._stage.view.update(self.ref, how)
+        if self._stage.changes_blindly:
+            self._stage.view.update(self.ref, how)
+        else:
+            self.set(how(self.get()))
 
 
 @dataclass(frozen=True, slots=True)
