@@ -63,7 +63,7 @@ def test_what_the_network_does_to_the_edited_resource_is_overcome(faults: Faults
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("faults", "states"),
-    [(Faults(crash=1), 2356021), (Faults(external_silence=1), 2214188), (properties.BAD_DAY, 20958173)],
+    [(Faults(crash=1), 2356021), (Faults(external_silence=1), 2214188), (properties.BAD_DAY, 15872991)],
     ids=["crash", "silent IAM", "bad day"],
 )
 def test_a_resource_that_is_deleted_while_it_is_made_leaves_nothing_on_a_bad_day_too(
