@@ -307,7 +307,7 @@ class SlotFloors(MutableMapping[Key, "Floor"]):
             case Removed(uid, before):
                 self._keep(key, Removed(uid, before, 0), "removed")
             case Unsure():
-                self._keep(key, Unsure(0), "unsure")
+                self._keep(key, floor._replace(order=0), "unsure")
 
     def __delitem__(self, key: Key) -> None:
         self._keep(key, None, None)
@@ -362,9 +362,9 @@ class SlotView(ViewCore):
         finally:
             self._own.by_marks = False
 
-    def _is_seen(self, obj: EncodedObject) -> bool:
+    def _is_seen(self, key: Key, made: Wrote) -> bool:
         """What was seen is at position 0, so what waits in the FIFO was not."""
-        return obj.resource_version == "0" and super()._is_seen(obj)
+        return made.version == "0" and super()._is_seen(key, made)
 
 
 class WorldInformer(Informer[Any]):
