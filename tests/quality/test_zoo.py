@@ -77,7 +77,7 @@ ANIMALS = [
     Animal("apply_by_force", "goes quiet", 17, 7, 105),
     Animal("capacity_from_a_list", "capacity is kept", 9, None, 53),
     Animal("clean_up_insists", "eventually stable", 11, 7, 133),
-    Animal("cleans_up_for_a_predecessor", "ready apps have their child", 19, None, 80832),
+    Animal("cleans_up_for_a_predecessor", "ready apps have their child", 19, None, 82656),
     Animal("conflict_swallowed", "eventually stable", 9, 9, 27),
     Animal("counter_in_memory", "announced revisions stay", 22, None, 3025),
     Animal("counts_its_own_writes", "goes quiet", 22, 7, 24),
