@@ -15,8 +15,7 @@ token; everything else raises ``SharingLost``, after which the routine runs with
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from attractor.check.errors import Disabled, SharingLost, SpecError, author_line
 from attractor.check.model import AFTER, CHOICE, COPY, DERIVED, UPDATE, Instance, Model, Slot, State
@@ -29,8 +28,7 @@ Path = tuple[tuple[int, int], ...]
 Writes = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """One way a routine can go: its path, its leaf, and the values that it chose."""
 
     path: Path
@@ -205,21 +203,29 @@ class Execution:
 
     def parameters(self) -> tuple[Any, ...]:
         """The instance's arguments: tokens where the routine is shared, otherwise the values."""
-        values = [value for _, value in self._instance.arguments]
+        values = self._instance.values
         if self._instance.routine.shared:
-            return tuple(Token(values.index(value)) for value in values)
-        return tuple(values)
+            return tuple([Token(values.index(value)) for value in values])
+        return values
 
 
-@dataclass(frozen=True, slots=True)
 class InTurn:
-    """Several functions of a value, one after the other, as one."""
+    """Several functions of a value, one after the other, as one; known by equality, as they are."""
 
-    hows: tuple[Callable[[Any], Any], ...]
+    __slots__ = ("_hows",)
+
+    def __init__(self, hows: tuple[Callable[[Any], Any], ...]) -> None:
+        self._hows = hows
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, InTurn) and self._hows == other._hows
+
+    def __hash__(self) -> int:
+        return hash(self._hows)
 
     def __call__(self, value: Any) -> Any:
         """What becomes of a value."""
-        for how in self.hows:
+        for how in self._hows:
             value = how(value)
         return value
 
@@ -260,7 +266,7 @@ def _execute(model: Model, instance: Instance, state: State, leaf_of: LeafOf, af
         else:
             leaf = leaf_of(run, result)
         outcomes.append(Outcome(tuple(run.path), leaf, tuple(run.chosen)))
-        script = _next_script(run.path)
+        script = _next_script(run.path) if run.chosen else None
     return outcomes
 
 

@@ -139,6 +139,11 @@ class Instance:
         """The slots that it can ever touch; None if that is not known."""
         return self.locate() if self.locate else None
 
+    @cached_property
+    def values(self) -> tuple[Any, ...]:
+        """The values of its parameters."""
+        return tuple(value for _, value in self.arguments)
+
     @property
     def label(self) -> str:
         """``name(value, ...)`` as it is printed in traces and tables."""

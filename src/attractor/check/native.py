@@ -6,7 +6,6 @@ packed into as few bits as their domains need; ``fit`` repacks when a domain out
 
 from __future__ import annotations
 
-import pickle
 import time
 from array import array
 from collections import Counter
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 MISSES, TIME, LEVEL, DONE = range(4)
 SLICE_SECONDS = 0.2
-SAVE_FORMAT = 1
+SAVE_FORMAT = 2
 FORGET_AFTER = 200_000
 
 
@@ -103,6 +102,8 @@ class NativeSearch:
 
     def save(self, path: Path) -> None:
         """Write what was found so far to a file from which ``resume`` goes on."""
+        import pickle  # few searches are saved
+
         try:
             data = pickle.dumps(
                 {
@@ -122,6 +123,8 @@ class NativeSearch:
 
     def resume(self, path: Path) -> None:
         """Take up a search that was saved; a pickle can run code, so take up only files that you wrote."""
+        import pickle
+
         saved = pickle.loads(path.read_bytes())  # noqa: S301 - the caller's own file, said above
         if saved["format"] != SAVE_FORMAT or saved["model"] != self._identity():
             raise SpecError(f"{path} was saved from another specification, or with other constants or settings")

@@ -11,9 +11,9 @@ void dispatch_free(Dispatch *dispatch) {
     for (size_t i = 0; i < dispatch->groups.length; i++) {
         free(groups[i].offsets);
         free(groups[i].candidates);
+        free(groups[i].masks);
     }
     vector_free(&dispatch->groups);
-    vector_free(&dispatch->ungrouped);
 }
 
 static bool group_fill(const Kernel *kernel, Group *group, const Candidate *members, size_t count) {
@@ -51,39 +51,90 @@ static int32_t first_slot(const Kernel *kernel, const Candidate *candidate) {
     if (candidate->child <= 0) return -1;
     const Instance *instance = &instances_of(&kernel->tries)[candidate->instance];
     const Node *node = (const Node *)kernel->tries.nodes.data + candidate->child;
-    if (node->kind != NODE_READ) return -1;
+    if (node->ref >= REF_CHOICE) return -1;
     int32_t ref = node->ref < 0 ? instance->binding[-1 - node->ref] : node->ref;
     return ref < REF_AFTER ? ref : -1;
 }
 
-/* Sort `all` into groups by first slot; those without one are walked in every state. */
+static bool add_group(const Kernel *kernel, Dispatch *dispatch, uint32_t slot, const Candidate *members, size_t count) {
+    if (!vector_reserve(&dispatch->groups, sizeof(Group), dispatch->groups.length + 1)) return false;
+    Group *group = (Group *)dispatch->groups.data + dispatch->groups.length++;
+    *group = (Group){.slot = slot};
+    if (slot != NO_SLOT) return group_fill(kernel, group, members, count);
+    group->offsets = calloc(2, sizeof *group->offsets);
+    group->candidates = malloc(sizeof *group->candidates);
+    if (group->offsets == NULL || group->candidates == NULL) return false;
+    group->offsets[1] = 1;
+    group->candidates[0] = *members;
+    return true;
+}
+
+/* Sort `all` into groups by first slot, after those without one. */
 static bool dispatch_make(const Kernel *kernel, Dispatch *dispatch, const Candidate *all, size_t count) {
     dispatch_free(dispatch);
     uint32_t slots = kernel->layout.slots;
     uint32_t *starts = calloc(slots + 2, sizeof *starts);
     Candidate *sorted = malloc((count + 1) * sizeof *sorted);
-    bool done = starts != NULL && sorted != NULL && vector_reserve(&dispatch->ungrouped, sizeof(Candidate), count + 1);
+    bool done = starts != NULL && sorted != NULL;
     for (size_t i = 0; done && i < count; i++) {
         int32_t slot = first_slot(kernel, &all[i]);
         if (slot >= 0) starts[slot + 1]++;
-        else if (all[i].child != all[i].idle) ((Candidate *)dispatch->ungrouped.data)[dispatch->ungrouped.length++] = all[i];
+        else if (all[i].child != all[i].idle) done = add_group(kernel, dispatch, NO_SLOT, &all[i], 1);
     }
     for (uint32_t slot = 0; done && slot <= slots; slot++) starts[slot + 1] += starts[slot];
     for (size_t i = 0; done && i < count; i++) {
         int32_t slot = first_slot(kernel, &all[i]);
         if (slot >= 0) sorted[starts[slot]++] = all[i];
     }
-    for (uint32_t slot = 0, from = 0; done && slot < slots; from = starts[slot++]) {
-        if (starts[slot] == from) continue;
-        done = vector_reserve(&dispatch->groups, sizeof(Group), dispatch->groups.length + 1);
-        if (!done) break;
-        Group *group = (Group *)dispatch->groups.data + dispatch->groups.length++;
-        *group = (Group){.slot = slot};
-        done = group_fill(kernel, group, sorted + from, starts[slot] - from);
-    }
+    for (uint32_t slot = 0, from = 0; done && slot < slots; from = starts[slot++])
+        if (starts[slot] > from) done = add_group(kernel, dispatch, slot, sorted + from, starts[slot] - from);
     free(starts);
     free(sorted);
     return done;
+}
+
+/* For each list of the group, what its actions touch, unless that is nearly everything: then it is 0. */
+static bool group_masks(const Kernel *kernel, Group *group) {
+    uint32_t words = kernel->layout.words, values = group->slot == NO_SLOT ? 0 : group->values;
+    if (words > MEMO_WIDEST || values > MEMO) return true;
+    group->masks = calloc((size_t)(values + 1) * words, sizeof *group->masks);
+    if (group->masks == NULL) return false;
+    for (uint32_t value = 0; value <= values; value++) {
+        uint64_t *mask = group->masks + (size_t)value * words;
+        int touched = 0, used = 0;
+        if (group->slot != NO_SLOT) rely_on_slot(mask, &kernel->layout.fields[group->slot]);
+        for (uint32_t at = group->offsets[value]; at < group->offsets[value + 1]; at++)
+            for (uint32_t w = 0; w < words; w++) mask[w] |= kernel->reads[group->candidates[at].instance * words + w];
+        for (uint32_t w = 0; w < words; w++) touched += __builtin_popcountll(mask[w]);
+        for (uint32_t slot = 0; slot < kernel->layout.slots; slot++) used += kernel->layout.fields[slot].bits;
+        if (4 * touched > 3 * used) memset(mask, 0, words * sizeof *mask);
+    }
+    return true;
+}
+
+/* Put the quiet groups first, and note what the watches of the others read. */
+static bool lookout_arrange(Kernel *kernel) {
+    uint32_t words = kernel->layout.words;
+    Dispatch *lookout = &kernel->lookout;
+    Group *groups = lookout->groups.data;
+    uint64_t *watched = realloc(kernel->watched, words * sizeof *watched);
+    if (watched == NULL) return false;
+    kernel->watched = watched;
+    memset(watched, 0, words * sizeof *watched);
+    lookout->quiet = 0;
+    for (size_t i = 0; i < lookout->groups.length; i++) {
+        Group group = groups[i];
+        if (group.slot != NO_SLOT && group.offsets[group.values] == 0) {
+            groups[i] = groups[lookout->quiet];
+            groups[lookout->quiet++] = group;
+            continue;
+        }
+        if (group.slot != NO_SLOT) rely_on_slot(watched, &kernel->layout.fields[group.slot]);
+        uint32_t lists = group.slot == NO_SLOT ? 1 : group.values + 1;
+        for (uint32_t at = 0; at < group.offsets[lists]; at++)
+            for (uint32_t w = 0; w < words; w++) watched[w] |= kernel->reads[group.candidates[at].instance * words + w];
+    }
+    return true;
 }
 
 bool dispatches_rebuild(Kernel *kernel) {
@@ -94,6 +145,9 @@ bool dispatches_rebuild(Kernel *kernel) {
     if (all == NULL) return false;
     for (uint32_t i = 0; i < actions; i++) all[i] = (Candidate){i, roots[instances_of(&kernel->tries)[i].trie], 0, CHILD_FALSE};
     bool done = dispatch_make(kernel, &kernel->dispatch, all, actions);
+    Group *groups = kernel->dispatch.groups.data;
+    for (size_t i = 0; done && i < kernel->dispatch.groups.length; i++) done = group_masks(kernel, &groups[i]);
+    kernel->epoch++;
     for (uint32_t i = 0; i < watches; i++) {
         const Watch *watch = (const Watch *)kernel->watches.data + i;
         if (kernel->settled[watch->finding]) continue;
@@ -101,13 +155,13 @@ bool dispatches_rebuild(Kernel *kernel) {
         int32_t idle = watch->wanted ? CHILD_FALSE : CHILD_TRUE;
         all[open++] = (Candidate){instance, roots[instances_of(&kernel->tries)[instance].trie], i, idle};
     }
-    done = done && dispatch_make(kernel, &kernel->lookout, all, open);
+    done = done && dispatch_make(kernel, &kernel->lookout, all, open) && lookout_arrange(kernel);
     free(all);
     kernel->tries.roots_changed = false;
     return done;
 }
 
-/* In which bits of a packed state each instance was ever seen to be interested. */
+/* Which bits of a packed state each instance was ever seen to read or write. */
 bool reads_rebuild(Kernel *kernel) {
     size_t count = kernel->tries.instances.length;
     uint32_t words = kernel->layout.words;
@@ -123,9 +177,10 @@ bool reads_rebuild(Kernel *kernel) {
     for (size_t i = 0; i < count; i++)
         for (uint32_t slot = 0; slot < kernel->layout.slots; slot++) {
             const Field *field = &kernel->layout.fields[slot];
-            if (slots[i] & SLOT_BIT(slot)) reads[i * words + field->word] |= field->mask << field->shift;
+            if (slots[i] & SLOT_BIT(slot)) reads[i * words + field->word] |= field->placed;
         }
     free(slots);
     kernel->tries.reaches_changed = false;
+    kernel->tries.roots_changed = true;
     return true;
 }

@@ -50,12 +50,10 @@ void vector_free(Vector *vector);
 
 /* ---- trie.c --------------------------------------------------------------------------------------------------- */
 
-typedef enum { NODE_READ, NODE_FORK } NodeKind;
-
-/* A node branches on the value behind `ref` (NODE_READ), or takes all of `count` children (NODE_FORK). Children are a
- * plain array indexed by value while that is dense enough (`keys` is NULL), otherwise an open-addressed table. */
+/* A node branches on the value behind `ref`, or is a fork, all of whose children are taken: their number is then in
+ * `ref`, with REF_CHOICE. Children are a plain array indexed by value while that is dense enough (`keys` is NULL),
+ * otherwise an open-addressed table. */
 typedef struct {
-    NodeKind kind;
     int32_t ref;
     uint32_t count;
     uint32_t capacity;
@@ -80,7 +78,7 @@ typedef struct {
     int32_t *binding;
 } Instance;
 
-/* What a trie was ever seen to read; it only grows, also while the trie itself is emptied. A slot is the bit of its
+/* What a trie was ever seen to read or write; it only grows, also while the trie itself is emptied. A slot is the bit of its
  * number modulo 64, so that a set bit may mean another slot, but a clear one means none. */
 typedef struct {
     uint64_t slots;
@@ -105,13 +103,16 @@ typedef struct {
     bool reaches_changed;
 } Tries;
 
-/* What a walk looks at: the state, the state after a step (or NULL), and remembered predicates of this state. */
+/* What a walk looks at: the state, the state after a step (or NULL), and remembered predicates of this state; and what
+ * it leaves behind: who had no answer, and, where somebody asks, the bits of the packed state that it read. */
 typedef struct {
     const uint32_t *before;
     const uint32_t *after;
     uint64_t *recalled; /* stamp << 1 | value for each predicate; NULL where the vectors change between walks */
     uint64_t stamp;
     uint32_t missed; /* the instance that had no answer */
+    uint64_t *relies; /* NULL: nobody asks */
+    const struct Kernel *kernel; /* where `relies` is not NULL */
 } View;
 
 static inline Node *nodes_of(const Tries *tries) { return tries->nodes.data; }
@@ -119,12 +120,37 @@ static inline Instance *instances_of(const Tries *tries) { return tries->instanc
 
 typedef enum { WALK_MISS = -1, WALK_NO = 0, WALK_YES = 1 } Walked;
 
+static inline uint32_t scatter(uint32_t value) {
+    value *= 2654435761u;
+    return value ^ (value >> 15);
+}
+
+static inline int32_t child_at(const Node *node, uint32_t value) {
+    if (node->keys == NULL) return value < node->capacity ? node->children[value] : CHILD_MISSING;
+    uint32_t mask = node->capacity - 1;
+    for (uint32_t at = scatter(value) & mask;; at = (at + 1) & mask) {
+        if (node->keys[at] == value + 1) return node->children[at];
+        if (node->keys[at] == 0) return CHILD_MISSING;
+    }
+}
+
+/* Follow the slots that a walk reads from `child` on: to its end, or to the first node that is not about a slot. */
+static inline int32_t descend(const Tries *tries, const Instance *instance, int32_t child, const uint32_t *before) {
+    while (child > 0) {
+        const Node *node = &nodes_of(tries)[child];
+        int32_t ref = node->ref < 0 ? instance->binding[-1 - node->ref] : node->ref;
+        if (ref >= REF_AFTER) break;
+        child = child_at(node, before[ref]);
+    }
+    return child;
+}
+
 typedef bool (*LeafVisitor)(void *context, uint32_t leaf);
 
 bool tries_init(Tries *tries);
 /* Add an empty trie; it is said to read at least what trie `like` reads, unless that is `NO_TRIE`. */
 bool tries_add(Tries *tries, uint32_t like);
-/* The slots that each instance was ever seen to read, as SLOT_BITs. */
+/* The slots that each instance was ever seen to read or write, as SLOT_BITs. */
 void tries_reads(const Tries *tries, uint64_t *reads);
 void tries_free(Tries *tries);
 int32_t tries_child(const Tries *tries, int32_t child, uint32_t value);
@@ -161,6 +187,7 @@ typedef struct {
     uint8_t shift;
     uint8_t bits;
     uint64_t mask;
+    uint64_t placed; /* the mask where it lies in the word */
 } Field;
 
 /* Where each slot lies in a packed state of `words` 64-bit words. */
@@ -169,6 +196,8 @@ typedef struct {
     uint32_t words;
     Field *fields;
     uint32_t *defaults;
+    uint64_t *weights; /* of slots, see weighted_sum */
+    uint32_t *slot_at; /* for each bit of each word, the slot that it belongs to */
 } Layout;
 
 /* One part of the table: states in the order of their discovery, their predecessors, and an index over them. */
@@ -181,7 +210,6 @@ typedef struct {
     size_t buckets;
     size_t low;  /* the level being explored is [low, high) */
     size_t high;
-    size_t restored; /* so many states were looked at by an earlier process, of which the tries know nothing */
 } Shard;
 
 bool layout_make(Layout *layout, const uint8_t *bits, const uint32_t *defaults, uint32_t slots);
@@ -190,7 +218,11 @@ void layout_unpack(const Layout *layout, const uint64_t *words, uint32_t *values
 void layout_pack(const Layout *layout, const uint32_t *values, uint64_t *words);
 static inline void layout_put(const Layout *layout, uint64_t *words, uint32_t slot, uint32_t value) {
     const Field *field = &layout->fields[slot];
-    words[field->word] = (words[field->word] & ~(field->mask << field->shift)) | ((uint64_t)value << field->shift);
+    words[field->word] = (words[field->word] & ~field->placed) | ((uint64_t)value << field->shift);
+}
+
+static inline void rely_on_slot(uint64_t *relies, const Field *field) {
+    relies[field->word] |= field->placed;
 }
 
 /* States are a word or few: a loop beats a call. */
@@ -204,16 +236,21 @@ static inline bool same_state(const uint64_t *one, const uint64_t *other, uint32
 }
 uint64_t hash_words(const uint64_t *words, uint32_t count);
 /* A state's shard depends on its values, not on how they are packed, so that packing anew moves no state. */
-static inline uint64_t slot_weight(uint32_t slot) {
-    uint64_t weight = (slot + 1) * 0x9E3779B97F4A7C15ull;
-    return (weight ^ weight >> 31) * 0xBF58476D1CE4E5B9ull | 1;
-}
 static inline uint32_t shard_of(uint64_t sum, uint32_t shards) {
-    return (uint32_t)((sum ^ sum >> 33) * 0x94D049BB133111EBull >> 40) % shards;
+    return (uint32_t)(((sum ^ sum >> 33) * 0x94D049BB133111EBull >> 40) * shards >> 24);
 }
 uint64_t weighted_sum(const Layout *layout, const uint32_t *values);
 static inline size_t bucket_of(uint64_t hash, size_t buckets) {
     return (size_t)(((unsigned __int128)hash * buckets) >> 64);
+}
+/* The entry whose tag is the hash's, or 0. */
+static inline uint64_t shard_probe(const Shard *shard, uint64_t hash) {
+    uint64_t entry;
+    for (size_t at = bucket_of(hash, shard->buckets); (entry = shard->index[at]) != 0;) {
+        if ((uint32_t)(entry >> 32) == (uint32_t)hash) break;
+        at = at + 1 == shard->buckets ? 0 : at + 1;
+    }
+    return entry;
 }
 /* 1: new; 0: known; -1: out of memory. `*local` is its number in the shard. */
 int shard_insert(Shard *shard, uint32_t words, const uint64_t *state, uint64_t hash, uint32_t parent, uint32_t *local);
@@ -235,15 +272,18 @@ typedef struct {
 } Candidate;
 
 typedef struct {
-    uint32_t slot;
+    uint32_t slot;     /* or NO_SLOT: one instance that begins otherwise, in the list of value 0 */
     uint32_t values;
     uint32_t *offsets; /* values + 2: the last list is for values never seen: all of the group, with nothing known */
     Candidate *candidates;
+    uint64_t *masks; /* for each list, the bits of a packed state that its actions were ever seen to touch; or NULL */
 } Group;
 
+#define NO_SLOT UINT32_MAX
+
 typedef struct {
-    Vector groups;    /* Group */
-    Vector ungrouped; /* Candidate */
+    Vector groups; /* Group */
+    size_t quiet;  /* of watches: so many groups, the first ones, call for nothing with any value that was seen */
 } Dispatch;
 
 typedef struct {
@@ -277,18 +317,23 @@ typedef struct {
     uint64_t *words;
     uint64_t *recalled;
     uint64_t stamp;
-    uint64_t *changed; /* the bits in which the state at hand differs from its predecessor, where it `has_changes` */
-    bool has_changes;
+    bool follows;      /* the state expanded last was without misses and findings: what it showed may be used again */
+    uint64_t *changed; /* the bits in which the state at hand differs from it; all if it does not follow one */
+    Vector recalls;    /* Vector for each group of actions: what they do, as STEP_BYTES records */
+    Vector relies;     /* uint64_t words for each group: the bits on which it depends that they do so */
+    Vector *ways;      /* of the group being walked */
+    uint64_t *memo;    /* MEMO records: what groups did lately, by the bits that they touch */
+    uint64_t *clean;   /* CLEAN times words: bits read by watches with which nothing was found lately */
+    uint32_t memo_epoch;
     View view;        /* of the state at hand */
     uint32_t state;  /* at hand, interleaved */
     uint32_t action; /* being walked */
     bool missed_here;
+    bool found_here;
     bool failed;      /* out of memory */
     bool could_go_on; /* MODE_LAST_LEVEL: some state of the level has a step */
-    Vector steps;     /* uint64_t: the packed successors of the state at hand */
-    Vector labels;    /* uint32_t: their actions, with OUTSIDE_BIT where they leave the constraint */
     uint64_t sum;     /* weighted_sum of the state at hand */
-    Vector owners;    /* uint32_t: the shards of the successors */
+    Vector steps;     /* STEP_BYTES records: the steps out of the state at hand */
     uint64_t *lately; /* LATELY successors that were committed lately, by hash: they need no second insert */
     uint8_t *is_lately;
     Vector *out;      /* for each shard, uint64_t records: hash, parent, words */
@@ -302,7 +347,19 @@ typedef struct {
 } Worker;
 
 #define LATELY 8192u
-#define OUTSIDE_BIT 0x80000000u
+
+/* A record of the memo: group, number of ways, the bits touched, and up to UNASKED ways. */
+#define MEMO 4096u
+#define UNASKED 2
+#define MEMO_WORDS(words) (1 + (size_t)(words) + UNASKED * STEP_WORDS(words))
+#define MEMO_WIDEST 2 /* words of a state */
+#define CLEAN 16384u
+
+/* A remembered way to take an action: its number, what it adds to the weighted sum, the bits that it flips. A step: the
+ * action's number (with OUTSIDE where the constraints are left), the successor's weighted sum, the packed successor. */
+#define STEP_WORDS(words) (2 + (size_t)(words))
+#define STEP_BYTES(words) (STEP_WORDS(words) * sizeof(uint64_t))
+#define OUTSIDE (1ull << 63)
 
 typedef enum { MODE_EXPLORE, MODE_LAST_LEVEL, MODE_GRAPH } Mode;
 
@@ -311,7 +368,9 @@ typedef struct Kernel {
     Layout layout;
     Dispatch dispatch; /* of actions */
     Dispatch lookout;  /* of watches that are not settled */
-    uint64_t *reads;   /* for each instance: the bits of a packed state that it was ever seen to read */
+    uint64_t *reads;   /* for each instance: the bits of a packed state that it was ever seen to read or write */
+    uint64_t *watched; /* the bits of a packed state that watches beyond the quiet groups were ever seen to read */
+    uint32_t epoch;    /* of dispatch, reads and layout: what was remembered in another one is void */
     uint32_t threads;
     Shard *shards;
     Worker *workers;
@@ -321,6 +380,7 @@ typedef struct Kernel {
     Vector constraints; /* uint32_t predicate */
     Vector terminal;    /* uint32_t predicate */
     Vector symmetry;    /* Columns */
+    bool inspects;      /* there are judges, constraints or symmetries, so that a step needs a closer look */
     bool check_deadlock;
     uint32_t findings; /* how many there can be; the last is the deadlock */
     Found *found;
@@ -337,6 +397,7 @@ typedef struct Kernel {
     bool round_redoes;
     atomic_size_t cursor;
     size_t round_end;
+    atomic_bool enough; /* too many states wait for an answer: do not begin others */
     bool stop;
     pthread_mutex_t gate;
     pthread_barrier_t barrier;
@@ -365,6 +426,8 @@ bool is_better(const Found *known, uint32_t state, bool is_step);
 void kernel_canonical(const Kernel *kernel, uint32_t *values, uint32_t *scratch);
 /* Walk every step of the state; false if something is not known yet (see worker->missed) or memory ran out. */
 bool expand(Worker *worker, uint32_t state);
+/* Before the first state after tries, layout or mode may have changed: use nothing of what was seen before. */
+void expand_afresh(Worker *worker);
 
 /* rounds.c */
 Advanced kernel_advance(Kernel *kernel, double seconds);

@@ -31,6 +31,7 @@ static void kernel_dealloc(PyObject *self) {
     dispatch_free(&kernel->dispatch);
     dispatch_free(&kernel->lookout);
     free(kernel->reads);
+    free(kernel->watched);
     for (uint32_t a = 0; kernel->judges && a < kernel->tries.actions; a++) vector_free(&kernel->judges[a]);
     free(kernel->judges);
     tries_free(&kernel->tries);

@@ -88,6 +88,7 @@ PyObject *kernel_configure(PyObject *self, PyObject *args, PyObject *kwargs) {
         !read_numbers(constraints, &kernel->constraints) || !read_numbers(terminal, &kernel->terminal) ||
         !add_symmetry(kernel, symmetry))
         return NULL;
+    kernel->inspects = kernel->constraints.length || kernel->symmetry.length || PyObject_IsTrue(judges) > 0;
     kernel->tries.roots_changed = true;
     Py_RETURN_NONE;
 }

@@ -99,7 +99,7 @@ static bool reach_leaf(void *context, uint32_t number) {
 
 static bool still_missing(const Kernel *kernel, uint32_t instance, const uint32_t *before, const uint32_t *after,
                           Reached *reached) {
-    View view = {before, after, NULL, 0, 0};
+    View view = {before, after, NULL, 0, 0, NULL, NULL};
     const Tries *tries = &kernel->tries;
     if (instance >= tries->actions) return walk_predicate(tries, instance, &view) == WALK_MISS;
     int32_t root = ((int32_t *)tries->roots.data)[((Instance *)tries->instances.data)[instance].trie];
@@ -142,7 +142,7 @@ PyObject *kernel_next_miss(PyObject *self, PyObject *unused) {
 PyObject *kernel_learned(PyObject *self, PyObject *unused) {
     (void)unused;
     Kernel *kernel = KERNEL(self);
-    if (kernel->tries.roots_changed && !dispatches_rebuild(kernel)) return PyErr_NoMemory();
     if (kernel->tries.reaches_changed && !reads_rebuild(kernel)) return PyErr_NoMemory();
+    if (kernel->tries.roots_changed && !dispatches_rebuild(kernel)) return PyErr_NoMemory();
     Py_RETURN_NONE;
 }

@@ -53,7 +53,6 @@ static bool restore_shard(Kernel *kernel, uint32_t s, PyObject *row) {
         shard->count = count;
         shard->low = (size_t)low;
         shard->high = (size_t)high;
-        shard->restored = count;
         done = shard_rehash(shard, kernel->layout.words, count * 3 / 2 + 2048);
     }
     PyBuffer_Release(&states);

@@ -146,7 +146,7 @@ PyObject *kernel_mask(PyObject *self, PyObject *args) {
             continue;
         }
         layout_unpack(&kernel->layout, state_words(kernel, number), worker->before);
-        View view = {worker->before, NULL, worker->recalled, ++worker->stamp, 0};
+        View view = {worker->before, NULL, worker->recalled, ++worker->stamp, 0, NULL, NULL};
         Walked walked = evaluate(&kernel->tries, predicate, &view);
         if (walked == WALK_MISS) {
             worker->missed.length = 0;
@@ -173,15 +173,17 @@ PyObject *kernel_successors(PyObject *self, PyObject *arg) {
     Worker *worker = &kernel->workers[0];
     dense_bases(kernel);
     kernel->mode = MODE_GRAPH;
+    expand_afresh(worker);
     if (!expand(worker, interleaved_of(kernel, dense))) {
         if (worker->failed) return PyErr_NoMemory();
         Py_RETURN_NONE;
     }
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list && i < worker->labels.length; i++) {
-        layout_unpack(&kernel->layout, (uint64_t *)worker->steps.data + i * kernel->layout.words, worker->after);
+    for (size_t i = 0; list && i < worker->steps.length; i++) {
+        const uint64_t *step = (uint64_t *)worker->steps.data + i * STEP_WORDS(kernel->layout.words);
+        layout_unpack(&kernel->layout, step + 2, worker->after);
         PyObject *values = tuple_of(worker->after, kernel->layout.slots);
-        PyObject *row = values ? Py_BuildValue("IN", ((uint32_t *)worker->labels.data)[i] & ~OUTSIDE_BIT, values) : NULL;
+        PyObject *row = values ? Py_BuildValue("IN", (unsigned int)*step, values) : NULL;
         if (row == NULL || PyList_Append(list, row) < 0) Py_CLEAR(list);
         Py_XDECREF(row);
     }

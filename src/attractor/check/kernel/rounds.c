@@ -9,36 +9,45 @@
 #include <time.h>
 
 #define BLOCK 64
+#define ENOUGH 128
 #define QUOTA_FIRST 32
-#define QUOTA_PER_THREAD 32768
+#define QUOTA_PER_THREAD 4096
 #define ALONE_BELOW 2048
 #define FAR 16
 #define NEAR 6
 
-static bool commit_steps(Worker *worker) {
-    const Kernel *kernel = worker->kernel;
-    uint32_t words = kernel->layout.words;
-    const uint64_t *packed = worker->steps.data;
-    const uint32_t *labels = worker->labels.data;
-    for (size_t i = 0; i < worker->labels.length; i++, packed += words) {
-        worker->generated++;
-        worker->taken[labels[i] & ~OUTSIDE_BIT]++;
-        if (labels[i] & OUTSIDE_BIT) continue;
+/* Hand the steps of the state at hand to the shards that own their successors, but for those handed over lately. */
+static inline bool commit_words(Worker *worker, uint32_t words) {
+    const uint64_t *step = worker->steps.data, *end = step + worker->steps.length * STEP_WORDS(words);
+    const uint32_t threads = worker->kernel->threads;
+    const uint64_t state = worker->state;
+    uint64_t *all_lately = worker->lately, *taken = worker->taken;
+    uint8_t *is_lately = worker->is_lately;
+    worker->generated += worker->steps.length;
+    for (; step < end; step += STEP_WORDS(words)) {
+        const uint64_t *packed = step + 2;
+        taken[(uint32_t)step[0]]++;
+        if (step[0] & OUTSIDE) continue;
         uint64_t hash = hash_words(packed, words);
         size_t place = hash >> 20 & (LATELY - 1);
-        uint64_t *lately = worker->lately + place * words;
-        if (worker->is_lately[place] && same_state(lately, packed, words)) continue;
-        copy_words(lately, packed, words);
-        worker->is_lately[place] = 1;
-        Vector *out = &worker->out[((uint32_t *)worker->owners.data)[i]];
+        uint64_t *lately = all_lately + place * words;
+        Vector *out = &worker->out[threads > 1 ? shard_of(step[1], threads) : 0];
         if (!vector_reserve(out, sizeof(uint64_t), out->length + words + 2)) return false;
         uint64_t *record = (uint64_t *)out->data + out->length;
         record[0] = hash;
-        record[1] = worker->state;
+        record[1] = state;
         copy_words(record + 2, packed, words);
-        out->length += words + 2;
+        bool known = is_lately[place] & same_state(lately, packed, words);
+        out->length += known ? 0 : words + 2;
+        copy_words(lately, packed, words);
+        is_lately[place] = 1;
     }
     return true;
+}
+
+static bool commit_steps(Worker *worker) {
+    uint32_t words = worker->kernel->layout.words;
+    return words == 1 ? commit_words(worker, 1) : commit_words(worker, words);
 }
 
 static uint32_t item_state(const Kernel *kernel, size_t item) {
@@ -52,28 +61,32 @@ static uint32_t item_state(const Kernel *kernel, size_t item) {
 
 static void round_expand(Worker *worker) {
     Kernel *kernel = worker->kernel;
+    expand_afresh(worker);
     for (;;) {
+        if (worker->failed || atomic_load_explicit(&kernel->enough, memory_order_relaxed)) return;
         size_t from = atomic_fetch_add(&kernel->cursor, BLOCK);
-        if (from >= kernel->round_end || worker->failed) return;
+        if (from >= kernel->round_end) return;
         size_t to = from + BLOCK < kernel->round_end ? from + BLOCK : kernel->round_end;
         for (size_t item = from; item < to && !worker->failed; item++) {
             uint32_t state = item_state(kernel, item);
             if (expand(worker, state)) {
-                if (kernel->mode == MODE_LAST_LEVEL) worker->could_go_on |= worker->labels.length > 0;
+                if (kernel->mode == MODE_LAST_LEVEL) worker->could_go_on |= worker->steps.length > 0;
                 else if (!commit_steps(worker)) worker->failed = true;
                 continue;
             }
             if (!vector_reserve(&worker->redo, sizeof(uint32_t), worker->redo.length + 1)) worker->failed = true;
             else ((uint32_t *)worker->redo.data)[worker->redo.length++] = state;
         }
+        if (worker->redo.length >= ENOUGH) atomic_store_explicit(&kernel->enough, true, memory_order_relaxed);
     }
 }
 
-/* Ask early for what inserting will touch: the bucket of a record far ahead, the state behind one that is nearer. */
+/* Ask early for what inserting will touch: the bucket of a record far ahead, the state that is probably equal to one
+ * that is nearer. */
 static inline void shard_prefetch(const Shard *shard, uint32_t words, const uint64_t *record, size_t stride, size_t left) {
     if (left > FAR) __builtin_prefetch(&shard->index[bucket_of(record[FAR * stride], shard->buckets)]);
     if (left > NEAR) {
-        uint64_t entry = shard->index[bucket_of(record[NEAR * stride], shard->buckets)];
+        uint64_t entry = shard_probe(shard, record[NEAR * stride]);
         if (entry) __builtin_prefetch(shard->states + (size_t)((uint32_t)entry - 1) * words);
     }
 }
@@ -97,9 +110,19 @@ static void round_insert(Kernel *kernel, uint32_t owner) {
     }
 }
 
+/* How far the round came: what was begun was finished, or put aside. */
+static size_t round_reached(const Kernel *kernel) {
+    size_t cursor = atomic_load(&kernel->cursor);
+    return cursor < kernel->round_end ? cursor : kernel->round_end;
+}
+
 /* Collect the states to be done again; true if there are any. */
 static bool gather_redo(Kernel *kernel) {
-    if (kernel->round_redoes) kernel->redo.length = 0;
+    if (kernel->round_redoes) { /* what was not begun is still to be done */
+        size_t begun = round_reached(kernel);
+        kernel->redo.length -= begun;
+        memmove(kernel->redo.data, (uint32_t *)kernel->redo.data + begun, kernel->redo.length * sizeof(uint32_t));
+    }
     for (uint32_t t = 0; t < kernel->threads; t++) {
         Vector *redo = &kernel->workers[t].redo;
         if (redo->length == 0) continue;
@@ -198,9 +221,10 @@ static Advanced rounds(Kernel *kernel, double deadline, bool together) {
         size_t from = kernel->round_redoes ? 0 : kernel->level_done;
         size_t count = kernel->round_redoes ? kernel->redo.length : left < kernel->quota ? left : kernel->quota;
         atomic_store(&kernel->cursor, from);
+        atomic_store(&kernel->enough, false);
         kernel->round_end = from + count;
         round_run(kernel, together);
-        if (!kernel->round_redoes) kernel->level_done += count;
+        if (!kernel->round_redoes) kernel->level_done = round_reached(kernel);
         bool missing = gather_redo(kernel);
         gather_found(kernel);
         if (failed(kernel)) return ADVANCED_MEMORY;

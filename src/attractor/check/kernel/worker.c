@@ -6,6 +6,18 @@
 
 #define MISSES_PER_ROUND 1024
 
+/* Free what depends on the number of words. */
+static void forget_steps(Worker *worker) {
+    Vector *recalls = worker->recalls.data;
+    for (size_t i = 0; i < worker->recalls.length; i++) vector_free(&recalls[i]);
+    vector_free(&worker->recalls);
+    vector_free(&worker->relies);
+    vector_free(&worker->steps);
+    free(worker->memo);
+    free(worker->clean);
+    worker->memo = worker->clean = NULL;
+}
+
 bool workers_make(Kernel *kernel) {
     uint32_t slots = kernel->layout.slots + 1, words = kernel->layout.words;
     if (kernel->workers == NULL) {
@@ -20,6 +32,11 @@ bool workers_make(Kernel *kernel) {
         worker->scratch = realloc(worker->scratch, 2 * slots * sizeof(uint32_t));
         worker->words = realloc(worker->words, words * sizeof(uint64_t));
         worker->changed = realloc(worker->changed, words * sizeof(uint64_t));
+        forget_steps(worker);
+        worker->memo_epoch = kernel->epoch - 1;
+        if (words <= MEMO_WIDEST) worker->memo = malloc(MEMO * MEMO_WORDS(words) * sizeof(uint64_t));
+        if (words <= MEMO_WIDEST) worker->clean = malloc((size_t)CLEAN * words * sizeof(uint64_t));
+        if (words <= MEMO_WIDEST && (worker->memo == NULL || worker->clean == NULL)) return false;
         free(worker->recalled);
         worker->recalled = calloc(kernel->predicates + 1, sizeof(uint64_t));
         worker->lately = realloc(worker->lately, (size_t)LATELY * words * sizeof(uint64_t));
@@ -32,9 +49,9 @@ bool workers_make(Kernel *kernel) {
             worker->found = calloc(kernel->findings, sizeof(Found));
             for (uint32_t f = 0; worker->found && f < kernel->findings; f++) worker->found[f].state = NO_STATE;
         }
-        if (!worker->lately || !worker->is_lately || !worker->before || !worker->after || !worker->scratch || !worker->words || !worker->changed || !worker->recalled ||
-            !worker->out || !worker->taken || !worker->found)
-            return false;
+        bool state = worker->before && worker->after && worker->scratch && worker->words && worker->recalled;
+        bool last = worker->changed && worker->lately && worker->is_lately;
+        if (!state || !last || !worker->out || !worker->taken || !worker->found) return false;
     }
     return true;
 }
@@ -48,6 +65,7 @@ void workers_free(Kernel *kernel) {
         free(worker->after);
         free(worker->scratch);
         free(worker->words);
+        forget_steps(worker);
         free(worker->changed);
         free(worker->recalled);
         free(worker->lately);
@@ -55,9 +73,6 @@ void workers_free(Kernel *kernel) {
         free(worker->out);
         free(worker->taken);
         free(worker->found);
-        vector_free(&worker->steps);
-        vector_free(&worker->labels);
-        vector_free(&worker->owners);
         vector_free(&worker->missed);
         vector_free(&worker->redo);
         vector_free(&worker->targets);
@@ -92,6 +107,7 @@ bool is_better(const Found *known, uint32_t state, bool is_step) {
 
 void note_found(Worker *worker, uint32_t finding, uint32_t action, const uint32_t *after) {
     Found *found = &worker->found[finding];
+    worker->found_here = true;
     if (!is_better(found, worker->state, after != NULL)) return;
     found->state = worker->state;
     found->action = action;
