@@ -74,12 +74,12 @@ class World:
 
         ``quiet`` adds the claim that the world goes quiet; ``kinds`` names kinds that nothing else here mentions;
         without ``election`` every host acts at once, with it the first one leads. ``clock`` is the instants that the
-        time goes through (it stands still at one); ``externals`` are models of
-        outside systems by protocol class, and ``external_failure`` what a call raises that gets no answer.
+        time goes through (it stands still at one); ``externals`` are models of outside systems by protocol class, and
+        ``external_failure`` what a call raises that gets no answer.
         ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is never owed.
-        To compare: ``joins_local_steps=False`` makes a step of everything that a reconcile asks for, and
-        ``merges_reconciles=False`` tells reconciles apart by all that they were ever answered;
-        ``changes_blindly=False`` runs a step for each value of what it only adds to (a queue, a set of names).
+        To compare: ``joins_local_steps=False`` makes a step of everything that a reconcile asks for;
+        ``merges_reconciles=False`` tells reconciles apart by all that they were ever answered; ``changes_blindly=False``
+        runs a step for each value of what it only adds to (a queue, a set of names).
         """
         self._given = {name: value for name, value in locals().items() if name != "self"}
         if not controllers:
@@ -87,8 +87,7 @@ class World:
         if workers < 1 or lag < 1:
             raise SpecError(f"a world needs at least one worker and a lag of 1, not workers={workers}, lag={lag}")
         self.controllers = tuple(controllers)
-        self.objects = tuple(objects)
-        self.users = tuple(users)
+        self.objects, self.users = tuple(objects), tuple(users)
         self.faults = faults or Faults()
         self.workers, self.lag, self.incarnations = workers, lag, incarnations
         self.closes_lagging_watches = closes_lagging_watches
