@@ -7,6 +7,7 @@
 #include "worker.c"
 #include "expand.c"
 #include "rounds.c"
+#include "crew.c"
 #include "states.c"
 #include "graph.c"
 #include "module_values.c"

@@ -2,7 +2,7 @@
  * other, and fair cycles on the resulting graph. Python fills the tries; the hot loops never call it.
  *
  * Reading order: trie.c (what a step does), table.c (which states are known), dispatch.c (which steps a state calls
- * for), worker.c (what a thread has at hand), expand.c (every step out of a state), rounds.c (breadth-first search),
+ * for), worker.c (what a thread has at hand), expand.c (every step out of a state), rounds.c (breadth-first search), crew.c,
  * states.c (all states together), graph.c (edges, components, lassos), module.c (what Python sees).
  */
 #ifndef ATTRACTOR_KERNEL_H
@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <pthread.h>
+#include <sys/types.h>
 
 #define REF_AFTER (1 << 24)
 #define REF_DERIVED (1 << 25)
@@ -200,9 +201,12 @@ typedef struct {
     uint32_t *slot_at; /* for each bit of each word, the slot that it belongs to */
 } Layout;
 
+/* Threads write to their own lines of memory, two of which may be fetched at once. */
+#define APART 128
+
 /* One part of the table: states in the order of their discovery, their predecessors, and an index over them. */
 typedef struct {
-    uint64_t *states;
+    _Alignas(APART) uint64_t *states;
     uint32_t *parents;
     uint64_t *index; /* tag << 32 | local number + 1; 0 is free */
     size_t count;
@@ -212,6 +216,8 @@ typedef struct {
     size_t high;
 } Shard;
 
+/* Zeroed memory for structures of which each thread writes its own; `size` is a multiple of APART. */
+void *calloc_apart(size_t count, size_t size);
 bool layout_make(Layout *layout, const uint8_t *bits, const uint32_t *defaults, uint32_t slots);
 void layout_free(Layout *layout);
 void layout_unpack(const Layout *layout, const uint64_t *words, uint32_t *values);
@@ -310,7 +316,7 @@ struct Kernel;
 
 /* What one thread works with; nothing here is shared while a round runs. */
 typedef struct {
-    struct Kernel *kernel;
+    _Alignas(APART) struct Kernel *kernel;
     uint32_t *before;
     uint32_t *after;
     uint32_t *scratch;
@@ -361,6 +367,20 @@ typedef struct {
 #define STEP_BYTES(words) (STEP_WORDS(words) * sizeof(uint64_t))
 #define OUTSIDE (1ull << 63)
 
+/* The threads beside the first, and where they meet. */
+typedef struct {
+    pthread_t *helpers; /* from 1 on; NULL before they are started */
+    pid_t home;
+    uint32_t parties;
+    uint32_t patience; /* how often to look before going to sleep */
+    atomic_uint arrived;
+    atomic_uint turn;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool dismissed;
+    bool is_refused; /* the system has no threads to give: one does it all */
+} Crew;
+
 typedef enum { MODE_EXPLORE, MODE_LAST_LEVEL, MODE_GRAPH } Mode;
 
 typedef struct Kernel {
@@ -398,9 +418,7 @@ typedef struct Kernel {
     atomic_size_t cursor;
     size_t round_end;
     atomic_bool enough; /* too many states wait for an answer: do not begin others */
-    bool stop;
-    pthread_mutex_t gate;
-    pthread_barrier_t barrier;
+    Crew crew;
     /* the graph */
     uint64_t *edge_offsets;
     uint32_t *edge_targets;
@@ -429,7 +447,14 @@ bool expand(Worker *worker, uint32_t state);
 /* Before the first state after tries, layout or mode may have changed: use nothing of what was seen before. */
 void expand_afresh(Worker *worker);
 
+/* crew.c */
+bool crew_start(Kernel *kernel);
+void crew_meet(Crew *crew);
+void crew_stop(Kernel *kernel);
+
 /* rounds.c */
+/* One thread's part of a round. */
+void round_help(Worker *worker);
 Advanced kernel_advance(Kernel *kernel, double seconds);
 
 /* states.c */

@@ -14,10 +14,9 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     if (self == NULL) return NULL;
     Kernel *kernel = &self->kernel;
     kernel->threads = threads;
-    kernel->shards = calloc(threads, sizeof *kernel->shards);
+    kernel->shards = calloc_apart(threads, sizeof *kernel->shards);
     kernel->dense_base = calloc(threads, sizeof *kernel->dense_base);
-    if (!kernel->shards || !kernel->dense_base || !tries_init(&kernel->tries) ||
-        pthread_mutex_init(&kernel->gate, NULL) != 0) {
+    if (!kernel->shards || !kernel->dense_base || !tries_init(&kernel->tries)) {
         Py_DECREF(self);
         return PyErr_NoMemory();
     }
@@ -26,6 +25,7 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 
 static void kernel_dealloc(PyObject *self) {
     Kernel *kernel = KERNEL(self);
+    crew_stop(kernel);
     kernel_free_graph(kernel);
     workers_free(kernel);
     dispatch_free(&kernel->dispatch);

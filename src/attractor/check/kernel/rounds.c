@@ -11,8 +11,8 @@
 #define BLOCK 64
 #define ENOUGH 128
 #define QUOTA_FIRST 32
-#define QUOTA_PER_THREAD 4096
-#define ALONE_BELOW 2048
+#define QUOTA_PER_THREAD 8192
+#define ALONE_BELOW 1024
 #define FAR 16
 #define NEAR 6
 
@@ -167,33 +167,23 @@ static bool failed(const Kernel *kernel) {
     return false;
 }
 
-typedef struct {
-    Worker *worker;
-    uint32_t number;
-} Hand;
-
-static void *help(void *context) {
-    Hand *hand = context;
-    Kernel *kernel = hand->worker->kernel;
-    pthread_mutex_lock(&kernel->gate); /* until every helper is there, or will not come */
-    pthread_mutex_unlock(&kernel->gate);
-    if (kernel->stop) return NULL;
-    for (;;) {
-        pthread_barrier_wait(&kernel->barrier);
-        if (kernel->stop) return NULL;
-        round_expand(hand->worker);
-        pthread_barrier_wait(&kernel->barrier);
-        round_insert(kernel, hand->number);
-        pthread_barrier_wait(&kernel->barrier);
-    }
+void round_help(Worker *worker) {
+    Kernel *kernel = worker->kernel;
+    round_expand(worker);
+    crew_meet(&kernel->crew);
+    round_insert(kernel, (uint32_t)(worker - kernel->workers));
+    crew_meet(&kernel->crew);
 }
 
-static void round_run(Kernel *kernel, bool together) {
-    if (together) pthread_barrier_wait(&kernel->barrier);
+/* A round that is too small to be shared is done by the first thread alone. */
+static void round_run(Kernel *kernel, size_t count) {
+    if (kernel->threads > 1 && count >= ALONE_BELOW && crew_start(kernel)) {
+        crew_meet(&kernel->crew);
+        round_help(&kernel->workers[0]);
+        return;
+    }
     round_expand(&kernel->workers[0]);
-    if (together) pthread_barrier_wait(&kernel->barrier);
-    for (uint32_t owner = 0; owner < (together ? 1 : kernel->threads); owner++) round_insert(kernel, owner);
-    if (together) pthread_barrier_wait(&kernel->barrier);
+    for (uint32_t owner = 0; owner < kernel->threads; owner++) round_insert(kernel, owner);
 }
 
 static double now(void) {
@@ -212,7 +202,7 @@ static bool level_next(Kernel *kernel) {
     return kernel->level_size > 0;
 }
 
-static Advanced rounds(Kernel *kernel, double deadline, bool together) {
+static Advanced rounds(Kernel *kernel, double deadline) {
     size_t most = (size_t)QUOTA_PER_THREAD * kernel->threads;
     for (;;) {
         kernel->round_redoes = kernel->redo.length > 0;
@@ -223,15 +213,12 @@ static Advanced rounds(Kernel *kernel, double deadline, bool together) {
         atomic_store(&kernel->cursor, from);
         atomic_store(&kernel->enough, false);
         kernel->round_end = from + count;
-        round_run(kernel, together);
+        round_run(kernel, count);
         if (!kernel->round_redoes) kernel->level_done = round_reached(kernel);
         bool missing = gather_redo(kernel);
         gather_found(kernel);
         if (failed(kernel)) return ADVANCED_MEMORY;
-        if (missing) {
-            if (kernel->quota > QUOTA_FIRST) kernel->quota /= 2;
-            return ADVANCED_MISSES;
-        }
+        if (missing) return ADVANCED_MISSES;
         if (kernel->quota < most) kernel->quota *= 2;
         if (now() > deadline) return ADVANCED_TIME;
     }
@@ -243,27 +230,5 @@ Advanced kernel_advance(Kernel *kernel, double seconds) {
         if (!level_next(kernel)) return ADVANCED_DONE;
         kernel->depth++;
     }
-    bool together = kernel->threads > 1 && kernel->level_size - kernel->level_done >= ALONE_BELOW;
-    if (!together) return rounds(kernel, now() + seconds, false);
-    pthread_t threads[kernel->threads];
-    Hand hands[kernel->threads];
-    uint32_t started = 1;
-    if (pthread_barrier_init(&kernel->barrier, NULL, kernel->threads) != 0) return ADVANCED_MEMORY;
-    kernel->stop = false;
-    pthread_mutex_lock(&kernel->gate);
-    for (; started < kernel->threads; started++) {
-        hands[started] = (Hand){&kernel->workers[started], started};
-        if (pthread_create(&threads[started], NULL, help, &hands[started]) != 0) break;
-    }
-    together = started == kernel->threads;
-    kernel->stop = !together;
-    pthread_mutex_unlock(&kernel->gate);
-    Advanced advanced = rounds(kernel, now() + seconds, together);
-    if (together) {
-        kernel->stop = true;
-        pthread_barrier_wait(&kernel->barrier);
-    }
-    for (uint32_t t = 1; t < started; t++) pthread_join(threads[t], NULL);
-    pthread_barrier_destroy(&kernel->barrier);
-    return advanced;
+    return rounds(kernel, now() + seconds);
 }

@@ -21,7 +21,7 @@ static void forget_steps(Worker *worker) {
 bool workers_make(Kernel *kernel) {
     uint32_t slots = kernel->layout.slots + 1, words = kernel->layout.words;
     if (kernel->workers == NULL) {
-        kernel->workers = calloc(kernel->threads, sizeof *kernel->workers);
+        kernel->workers = calloc_apart(kernel->threads, sizeof *kernel->workers);
         if (kernel->workers == NULL) return false;
     }
     for (uint32_t i = 0; i < kernel->threads; i++) {
