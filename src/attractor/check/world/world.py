@@ -78,8 +78,8 @@ class World:
         ``external_failure`` what a call raises that gets no answer.
         ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is never owed.
         To compare: ``joins_local_steps=False`` makes a step of everything that a reconcile asks for;
-        ``merges_reconciles=False`` tells reconciles apart by all that they were ever answered; ``changes_blindly=False``
-        runs a step for each value of what it only adds to (a queue, a set of names).
+        ``merges_reconciles=False`` tells reconciles apart by all that they were ever answered;
+        ``changes_blindly=False`` runs a step for each value of what it only adds to (a queue, a set of names).
         """
         self._given = {name: value for name, value in locals().items() if name != "self"}
         if not controllers:
