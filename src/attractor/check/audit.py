@@ -40,8 +40,8 @@ def audit(exploration: Exploration, seed: int = 0) -> None:
     luck = random.Random(seed)  # noqa: S311 - a sample, not a secret
     states = max(FEWEST, min(SAMPLE, STEPS_AGAIN // max(1, len(model.actions))))
     for index in luck.sample(range(count), min(states, count)):
+        remembered = Counter(exploration.successors(index))  # may show slots that no state had before
         state = exploration.state(index)
-        remembered = Counter(exploration.successors(index))
         again = Counter(_again(exploration, model, state))
         differing = next(iter((remembered - again) | (again - remembered)), None)
         if differing is not None:
@@ -72,14 +72,14 @@ def _meaning(model: Model, sample: Sample, outcomes: list[Outcome]) -> list[Stat
     """The results of an execution, whether its references were virtual or real."""
     state = padded(model, sample.state)
     return [
-        apply(each.leaf, sample.instance.binding, state) if isinstance(each.leaf, tuple) else each.leaf
+        apply(model, each.leaf, sample.instance.binding, state) if isinstance(each.leaf, tuple) else each.leaf
         for each in outcomes
     ]
 
 
 def _again(exploration: Exploration, model: Model, state: State) -> list[tuple[int, State]]:
     return [
-        (action.index, exploration.key(apply(outcome.leaf, action.binding, state)))
+        (action.index, exploration.key(apply(model, outcome.leaf, action.binding, state)))
         for action in model.actions
         for outcome in steps(model, action, state)
         if isinstance(outcome.leaf, tuple)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from array import array
 from collections import Counter
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from attractor.check._kernel import Kernel
@@ -267,6 +268,10 @@ class NativeSearch:
     def _resolve(self) -> None:
         """Execute what the kernel misses, and tell it."""
         while (miss := self._kernel.next_miss()) is not None:
+            if len(miss) == 2:
+                update, value = miss
+                self._kernel.learn_update(update, value, self.model.updates[update].of(value))
+                continue
             number, before, after = miss
             instance = self._instances[number]
             shared = instance.routine.shared
@@ -374,6 +379,12 @@ class NativeFairGraph:
     def fair_from(self, allowed: bytearray) -> bytearray:
         """The states from which some fair run stays among ``allowed``."""
         return self._kernel.fair_from(allowed, allowed, (), self.initial, self._fairness)
+
+    @cached_property
+    def core(self) -> bytearray:
+        """The states to which some fair run comes back again and again."""
+        everywhere = bytearray(b"\1" * self.size)
+        return self._kernel.fair_core(everywhere, everywhere, (), self.initial, self._fairness)
 
     def shortest(self, query: Query, goal: bytearray) -> tuple[int, ...] | None:
         """The shortest run that goes from a start through allowed states to ``goal``."""

@@ -100,12 +100,12 @@ static bool remember_way(void *context, uint32_t number) {
     for (uint32_t i = 0; i < leaf->count; i++) {
         int32_t slot = writes[i].ref < 0 ? binding[-1 - writes[i].ref] : writes[i].ref;
         const Field *field = &layout->fields[slot];
-        uint32_t value = writes[i].value, old = before[slot];
-        if (value & WRITE_COPY) {
-            uint32_t copied = value ^ WRITE_COPY;
-            value = before[copied];
-            rely_on_slot(relies, &layout->fields[copied]);
+        uint32_t value, old = before[slot];
+        if (!written_value(&kernel->tries, writes[i], (uint32_t)slot, before, &value)) {
+            ways->length--;
+            return false;
         }
+        if (writes[i].value & WRITE_COPY) rely_on_slot(relies, &layout->fields[writes[i].value ^ WRITE_COPY]);
         rely_on_slot(relies, field);
         way[2 + field->word] ^= (uint64_t)(value ^ old) << field->shift;
         sum += layout->weights[slot] * (uint64_t)((int64_t)value - (int64_t)old);

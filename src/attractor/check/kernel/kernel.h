@@ -22,6 +22,7 @@
 #define REF_AFTER (1 << 24)
 #define REF_DERIVED (1 << 25)
 #define REF_CHOICE (1 << 26)
+#define WRITE_UPDATE (1u << 29)
 #define WRITE_COPY (1u << 30)
 
 /* A child of a trie node: a node's number, or one of these, or a leaf of writes (LEAF_OF). */
@@ -63,7 +64,7 @@ typedef struct {
 
 typedef struct {
     int32_t ref;    /* a slot, or a virtual reference */
-    uint32_t value; /* or WRITE_COPY and a slot: what the state before holds there */
+    uint32_t value; /* or WRITE_COPY and a slot: what the state before holds there; or WRITE_UPDATE and an update of it */
 } Write;
 
 typedef struct {
@@ -96,6 +97,7 @@ typedef struct {
     Vector reaches;   /* Reach, one for each trie */
     Vector forgotten; /* int32_t: nodes to be used again */
     Vector instances; /* Instance: actions first, then predicates */
+    Vector updates;   /* Vector of uint32_t: for each value of a slot, 1 + what becomes of it; 0 is not known */
     uint32_t actions;
     size_t bytes;
     bool roots_changed;
@@ -157,6 +159,22 @@ int32_t tries_child(const Tries *tries, int32_t child, uint32_t value);
 int tries_learn(Tries *tries, uint32_t trie, const int32_t *path, size_t steps, int32_t leaf);
 int32_t tries_add_leaf(Tries *tries, const Write *writes, uint32_t count);
 void tries_forget(Tries *tries, uint32_t trie);
+bool tries_learn_update(Tries *tries, uint32_t update, uint32_t before, uint32_t after);
+/* What a write puts into `slot`; false where it is an update that is not known for the value there. */
+static inline bool written_value(const Tries *tries, Write write, uint32_t slot, const uint32_t *before, uint32_t *value) {
+    *value = write.value;
+    if (!(write.value & (WRITE_COPY | WRITE_UPDATE))) return true;
+    if (write.value & WRITE_COPY) {
+        *value = before[write.value ^ WRITE_COPY];
+        return true;
+    }
+    uint32_t update = write.value ^ WRITE_UPDATE;
+    if (update >= tries->updates.length) return false;
+    const Vector *known = (const Vector *)tries->updates.data + update;
+    if (before[slot] >= known->length) return false;
+    *value = ((const uint32_t *)known->data)[before[slot]] - 1;
+    return *value != UINT32_MAX;
+}
 /* Walk from `child`, calling `visit` for each leaf of writes; YES if there was one. */
 Walked walk_action(const Tries *tries, uint32_t instance, int32_t child, View *view, LeafVisitor visit, void *context);
 Walked walk_truth(const Tries *tries, uint32_t instance, int32_t child, View *view);

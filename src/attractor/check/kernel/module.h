@@ -28,6 +28,7 @@ PyObject *kernel_fit(PyObject *self, PyObject *args);
 PyObject *kernel_add_initial_(PyObject *self, PyObject *values);
 /* module_learn.c */
 PyObject *kernel_learn(PyObject *self, PyObject *args);
+PyObject *kernel_learn_update(PyObject *self, PyObject *args);
 PyObject *kernel_separate(PyObject *self, PyObject *arg);
 PyObject *kernel_forget(PyObject *self, PyObject *arg);
 PyObject *kernel_next_miss(PyObject *self, PyObject *unused);
@@ -50,6 +51,7 @@ PyObject *kernel_build_graph_(PyObject *self, PyObject *unused);
 PyObject *kernel_graph(PyObject *self, PyObject *unused);
 PyObject *kernel_lasso(PyObject *self, PyObject *args);
 PyObject *kernel_fair_from(PyObject *self, PyObject *args);
+PyObject *kernel_fair_core(PyObject *self, PyObject *args);
 PyObject *kernel_shortest(PyObject *self, PyObject *args);
 PyObject *kernel_ever_enabled(PyObject *self, PyObject *args);
 

@@ -95,8 +95,8 @@ PyObject *kernel_lasso(PyObject *self, PyObject *args) {
     return result;
 }
 
-/* fair_from(...) -> a mask of the states from which a fair run stays among `allowed` */
-PyObject *kernel_fair_from(PyObject *self, PyObject *args) {
+/* A mask of the fair components among `allowed`, and with `backwards` of the states there that lead to one. */
+static PyObject *fair_mask(PyObject *self, PyObject *args, bool backwards) {
     Kernel *kernel = KERNEL(self);
     GraphArguments given;
     if (!read_arguments(kernel, args, &given)) return NULL;
@@ -109,7 +109,7 @@ PyObject *kernel_fair_from(PyObject *self, PyObject *args) {
         Py_BEGIN_ALLOW_THREADS
         done = fair_components(kernel, &given.fairness, &given.query, component);
         for (size_t i = 0; done && i < states; i++) marked[i] = component[i] != 0;
-        done = done && mark_backwards(kernel, given.query.allowed, marked);
+        done = done && (!backwards || mark_backwards(kernel, given.query.allowed, marked));
         Py_END_ALLOW_THREADS
     }
     free(component);
@@ -118,6 +118,12 @@ PyObject *kernel_fair_from(PyObject *self, PyObject *args) {
     Py_XDECREF(mask);
     return PyErr_NoMemory();
 }
+
+/* fair_from(...) -> a mask of the states from which a fair run stays among `allowed` */
+PyObject *kernel_fair_from(PyObject *self, PyObject *args) { return fair_mask(self, args, true); }
+
+/* fair_core(...) -> a mask of the states to which a fair run can come back again and again, among `allowed` */
+PyObject *kernel_fair_core(PyObject *self, PyObject *args) { return fair_mask(self, args, false); }
 
 /* shortest(...) -> a path through allowed states to one of the visit set, or None */
 PyObject *kernel_shortest(PyObject *self, PyObject *args) {

@@ -43,6 +43,14 @@ PyObject *kernel_learn(PyObject *self, PyObject *args) {
     return PyBool_FromLong(learnt == 0);
 }
 
+/* learn_update(update, before, after): what an update makes of a value */
+PyObject *kernel_learn_update(PyObject *self, PyObject *args) {
+    unsigned int update, before, after;
+    if (!PyArg_ParseTuple(args, "III", &update, &before, &after)) return NULL;
+    if (!tries_learn_update(&KERNEL(self)->tries, update, before, after)) return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
 /* Give an instance a trie of its own. */
 PyObject *kernel_separate(PyObject *self, PyObject *arg) {
     Kernel *kernel = KERNEL(self);
@@ -64,21 +72,43 @@ PyObject *kernel_forget(PyObject *self, PyObject *arg) {
     Py_RETURN_NONE;
 }
 
-static bool skip_leaf(void *context, uint32_t leaf) {
-    (void)context;
-    (void)leaf;
+typedef struct {
+    const Tries *tries;
+    const uint32_t *before;
+    const int32_t *binding;
+    bool lacks; /* an update of a value */
+    uint32_t update, value;
+} Reached;
+
+/* Whether all that a leaf writes is known for the state at hand. */
+static bool reach_leaf(void *context, uint32_t number) {
+    Reached *reached = context;
+    const Leaf *leaf = (const Leaf *)reached->tries->leaves.data + number;
+    const Write *writes = (const Write *)reached->tries->writes.data + leaf->first;
+    for (uint32_t i = 0; i < leaf->count; i++) {
+        int32_t slot = writes[i].ref < 0 ? reached->binding[-1 - writes[i].ref] : writes[i].ref;
+        uint32_t value;
+        if (written_value(reached->tries, writes[i], (uint32_t)slot, reached->before, &value)) continue;
+        reached->lacks = true;
+        reached->update = writes[i].value ^ WRITE_UPDATE;
+        reached->value = reached->before[slot];
+        return false;
+    }
     return true;
 }
 
-static bool still_missing(const Kernel *kernel, uint32_t instance, const uint32_t *before, const uint32_t *after) {
+static bool still_missing(const Kernel *kernel, uint32_t instance, const uint32_t *before, const uint32_t *after,
+                          Reached *reached) {
     View view = {before, after, NULL, 0, 0, NULL, NULL};
     const Tries *tries = &kernel->tries;
     if (instance >= tries->actions) return walk_predicate(tries, instance, &view) == WALK_MISS;
     int32_t root = ((int32_t *)tries->roots.data)[((Instance *)tries->instances.data)[instance].trie];
-    return walk_action(tries, instance, root, &view, skip_leaf, NULL) == WALK_MISS;
+    *reached = (Reached){tries, before, ((Instance *)tries->instances.data)[instance].binding, false, 0, 0};
+    return walk_action(tries, instance, root, &view, reach_leaf, reached) == WALK_MISS;
 }
 
-/* next_miss() -> (instance, values, values after or None), skipping what was learnt meanwhile; None at the end */
+/* next_miss() -> (instance, values, values after or None), skipping what was learnt meanwhile; or (update, value) where
+ * only what an update makes of a value is missing; None at the end */
 PyObject *kernel_next_miss(PyObject *self, PyObject *unused) {
     (void)unused;
     KernelObject *object = (KernelObject *)self;
@@ -89,8 +119,11 @@ PyObject *kernel_next_miss(PyObject *self, PyObject *unused) {
         while (object->miss_at < missed->length) {
             const uint32_t *record = (uint32_t *)missed->data + object->miss_at;
             const uint32_t *before = record + 2, *after = record[1] ? record + 2 + slots : NULL;
+            Reached reached = {0};
+            bool missing = still_missing(kernel, record[0], before, after, &reached);
+            if (missing && reached.lacks) return Py_BuildValue("II", reached.update, reached.value);
             object->miss_at += 2 + (size_t)slots * (after ? 2 : 1);
-            if (!still_missing(kernel, record[0], before, after)) continue;
+            if (!missing) continue;
             PyObject *one = tuple_of(before, slots);
             PyObject *other = after ? tuple_of(after, slots) : Py_NewRef(Py_None);
             if (one == NULL || other == NULL) {

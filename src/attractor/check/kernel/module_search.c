@@ -115,6 +115,18 @@ PyObject *kernel_found(PyObject *self, PyObject *unused) {
     return list;
 }
 
+/* Whether a state is like its predecessor in all that an instance was ever seen to read, and that one is before it. */
+static bool is_like_parent(const Kernel *kernel, uint32_t instance, uint32_t number, size_t at, size_t *parent_at) {
+    uint32_t words = kernel->layout.words;
+    uint32_t parent = kernel->shards[number % kernel->threads].parents[number / kernel->threads];
+    if (parent == NO_STATE || kernel->reads == NULL || (*parent_at = dense_of(kernel, parent)) >= at) return false;
+    const uint64_t *reads = kernel->reads + (size_t)instance * words;
+    const uint64_t *here = state_words(kernel, number), *there = state_words(kernel, parent);
+    for (uint32_t w = 0; w < words; w++)
+        if ((here[w] ^ there[w]) & reads[w]) return false;
+    return true;
+}
+
 /* mask(predicate, mask, from) -> the first state whose value is not known yet, or the number of states */
 PyObject *kernel_mask(PyObject *self, PyObject *args) {
     Kernel *kernel = KERNEL(self);
@@ -127,7 +139,13 @@ PyObject *kernel_mask(PyObject *self, PyObject *args) {
     dense_bases(kernel);
     bool known = (size_t)mask.len >= states && predicate < kernel->predicates;
     for (; known && at < states; at++) {
-        layout_unpack(&kernel->layout, state_words(kernel, interleaved_of(kernel, at)), worker->before);
+        uint32_t number = interleaved_of(kernel, at);
+        size_t parent_at;
+        if (is_like_parent(kernel, kernel->tries.actions + predicate, number, at, &parent_at)) {
+            ((uint8_t *)mask.buf)[at] = ((uint8_t *)mask.buf)[parent_at];
+            continue;
+        }
+        layout_unpack(&kernel->layout, state_words(kernel, number), worker->before);
         View view = {worker->before, NULL, worker->recalled, ++worker->stamp, 0, NULL, NULL};
         Walked walked = evaluate(&kernel->tries, predicate, &view);
         if (walked == WALK_MISS) {

@@ -43,6 +43,8 @@ void tries_free(Tries *tries) {
     vector_free(&tries->reaches);
     vector_free(&tries->forgotten);
     vector_free(&tries->instances);
+    for (size_t i = 0; i < tries->updates.length; i++) vector_free((Vector *)tries->updates.data + i);
+    vector_free(&tries->updates);
 }
 
 /* ---- what tries read ---- */
@@ -265,6 +267,16 @@ void tries_forget(Tries *tries, uint32_t trie) {
     forget_below(tries, *root);
     *root = CHILD_MISSING;
     tries->roots_changed = true;
+}
+
+bool tries_learn_update(Tries *tries, uint32_t update, uint32_t before, uint32_t after) {
+    if (!vector_reserve(&tries->updates, sizeof(Vector), (size_t)update + 1)) return false;
+    while (tries->updates.length <= update) ((Vector *)tries->updates.data)[tries->updates.length++] = (Vector){0};
+    Vector *known = (Vector *)tries->updates.data + update;
+    if (!vector_reserve(known, sizeof(uint32_t), (size_t)before + 1)) return false;
+    while (known->length <= before) ((uint32_t *)known->data)[known->length++] = 0;
+    ((uint32_t *)known->data)[before] = after + 1;
+    return true;
 }
 
 /* ---- walking ---- */

@@ -117,7 +117,8 @@ class Host:
         self.joins_local_steps, self.merges_reconciles = joins_local_steps, merges_reconciles
         self.leaders: Cell | None = None
         """Where there is an election: the hosts that think they lead, the one that does last."""
-        self.unsynced: Cell = stage.slot("unsynced", name, frozenset(kind.gvk.kind for kind in self.kinds))
+        self.unsynced: Cell = stage.slot("unsynced", name, len(self.kinds))
+        """How many kinds were not listed since the process began."""
         self.transport = WorldTransport(server, stage, name)
         self.client = Client(self.transport, scheme=Scheme(*self.kinds), retry=NO_RETRY)
         make = partial(WorldInformer, slots=self._slots)
@@ -166,11 +167,15 @@ class Host:
     def list(self, kind: type[Resource]) -> None:
         """Read a whole kind, after a start or when the watch was closed."""
         informer = self.informers[kind]
-        if isinstance(informer.slots.watch.get(), int):
+        watch = informer.slots.watch.get()
+        if isinstance(watch, int) or self.transport.is_cut_off():
             raise Disabled
-        if self.transport.is_cut_off():
-            raise Disabled
-        at_once(informer._list())  # noqa: SLF001 - the informer's own activity, without its loop
+        informer.core.was_synced = watch is not None
+        try:
+            with informer.core.being_told():
+                at_once(informer._list())  # noqa: SLF001 - the informer's own activity, without its loop
+        finally:
+            informer.core.was_synced = None
         informer.core.version = "0"
         informer.slots.begin_watch()
 
@@ -204,6 +209,6 @@ class Host:
         """The process dies and is started again: everything that it knew is gone."""
         for informer in self.informers.values():
             informer.slots.forget()
-        self.unsynced.set(frozenset(kind.gvk.kind for kind in self.kinds))
+        self.unsynced.set(len(self.kinds))
         for one in self.workers:
             one.forget()

@@ -47,6 +47,7 @@ class Universe:
         self.model = Model(world.name)
         self.stage = Stage(self.model)
         self.stage.bounds = self.model.within
+        self.stage.changes_blindly = world.changes_blindly
         self.storage = Storage(self.stage)
         self.storage.incarnations = world.incarnations
         self.storage.keeps_managers = parts.keeps_managers

@@ -66,6 +66,7 @@ class World:
         external_failure: Callable[[], Exception] = NoAnswer,
         joins_local_steps: bool = True,
         merges_reconciles: bool = True,
+        changes_blindly: bool = True,
     ) -> None:
         """``workers`` per controller; ``lag``: undelivered events per kind; ``own_writes`` switches D6 off to show why.
 
@@ -77,8 +78,9 @@ class World:
         time goes through (it stands still at one, and never if it is ``Swinging``); ``externals`` are models of
         outside systems by protocol class, and ``external_failure`` what a call raises that gets no answer.
         ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is never owed.
-        To compare: ``joins_local_steps=False`` makes a step of everything that a reconcile asks for, and
-        ``merges_reconciles=False`` tells reconciles apart by all that they were ever answered.
+        To compare: ``joins_local_steps=False`` makes a step of everything that a reconcile asks for;
+        ``merges_reconciles=False`` tells reconciles apart by all that they were ever answered;
+        ``changes_blindly=False`` runs a step for each value of what it only adds to (a queue, a set of names).
         """
         self._given = {name: value for name, value in locals().items() if name != "self"}
         if not controllers:
@@ -86,8 +88,7 @@ class World:
         if workers < 1 or lag < 1:
             raise SpecError(f"a world needs at least one worker and a lag of 1, not workers={workers}, lag={lag}")
         self.controllers = tuple(controllers)
-        self.objects = tuple(objects)
-        self.users = tuple(users)
+        self.objects, self.users = tuple(objects), tuple(users)
         self.faults = faults or Faults()
         self.workers, self.lag, self.incarnations = workers, lag, incarnations
         self.closes_lagging_watches = closes_lagging_watches
@@ -103,7 +104,7 @@ class World:
         self.external_failure = external_failure
         self.clock = checked(clock)
         self.joins_local_steps, self.resync = joins_local_steps, resync
-        self.merges_reconciles = merges_reconciles
+        self.merges_reconciles, self.changes_blindly = merges_reconciles, changes_blindly
         self._check_externals()
         self.own_writes, self.garbage_collection = own_writes, garbage_collection
         self.name = name or "world of " + ", ".join(one.name for one in self.controllers)
