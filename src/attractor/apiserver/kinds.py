@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 ALL_VERBS = frozenset({"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"})
 
 _METADATA = b'"metadata":{'
-_IDENTITY = frozenset({"kind", "apiVersion", "metadata"})
 _METADATA_ORDER = (
     "name",
     "generateName",
@@ -100,6 +99,16 @@ class Kind:
     """What field selectors may name."""
 
     @cached_property
+    def identity(self) -> JsonObject:
+        """What an object says about itself when it says nothing."""
+        return {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version}
+
+    @cached_property
+    def is_stored(self) -> bool:
+        """Whether objects of the kind can be read back; what cannot is answered, and gone."""
+        return "get" in self.verbs
+
+    @cached_property
     def group_resource(self) -> GroupResource:
         """For messages about objects: ``deployments.apps``."""
         return GroupResource(self.gvk.group, self.resource)
@@ -158,8 +167,11 @@ class Kind:
             obj = self.remote.to_stored(obj)
         ordered = in_order(obj["metadata"])
         ordered.pop("resourceVersion", None)
-        rest = {name: value for name, value in obj.items() if name not in _IDENTITY}
-        return self.stored_head + orjson.dumps({"metadata": ordered, **rest})[1:]
+        stored = {"metadata": ordered, **obj}
+        stored["metadata"] = ordered
+        stored.pop("kind", None)
+        stored.pop("apiVersion", None)
+        return self.stored_head + orjson.dumps(stored)[1:]
 
     def decode(self, value: bytes) -> JsonObject:
         """A stored object, in this version; the caller's own."""

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from attractor.httpd.parser import HttpRequest, Refusal
     from attractor.httpd.reply import Stream
 
-    Handler = Callable[[HttpRequest, "Peer"], Coroutine[Any, Any, Reply]]
+    Answer = Reply | Coroutine[Any, Any, Reply]
+    Handler = Callable[[HttpRequest, "Peer"], Answer]
 
 log = logging.getLogger("attractor.httpd")
 
@@ -77,15 +78,15 @@ class Shared:
         """Set whenever the last connection has gone."""
         self._audit_prefix = (
             f"{secrets.token_hex(4)}-{secrets.token_hex(2)}-4{secrets.token_hex(2)[1:]}-8{secrets.token_hex(2)[1:]}"
-        )
+        ).encode()
         self._audit_numbers = itertools.count(1)
 
-    def audit_id(self, request: HttpRequest) -> str:
+    def audit_id(self, request: HttpRequest) -> bytes:
         """The request's own id if it brought one, else a fresh one."""
         given = request.headers.get(b"audit-id")
         if given and len(given) <= MAX_AUDIT_ID_BYTES and given.isascii() and given.decode().isprintable():
-            return given.decode()
-        return f"{self._audit_prefix}-{next(self._audit_numbers):012x}"
+            return given
+        return b"%b-%012x" % (self._audit_prefix, next(self._audit_numbers))
 
 
 class Connection(asyncio.Protocol):
@@ -284,19 +285,22 @@ class Connection(asyncio.Protocol):
     def _serve(self, request: HttpRequest) -> None:
         self._current = request
         self._started = self._loop.time()
-        coroutine = self._shared.handler(request, self._peer)
-        if not self._shared.is_eager:
-            self._wait(coroutine)
-            return
         try:
-            is_done, value = first_step(coroutine)
+            answer = self._shared.handler(request, self._peer)
+            if isinstance(answer, Reply):
+                is_done, value = True, answer
+            elif self._shared.is_eager:
+                is_done, value = first_step(answer)
+            else:
+                self._wait(answer)
+                return
         except Exception as error:  # the boundary: whatever went wrong is a 500 with a reference
-            self._send(request, internal_error(request, error))
-            return
+            is_done, value = True, internal_error(request, error)
         if is_done:
             self._send(request, value)
         else:
-            self._wait(rest_of(coroutine, value))  # pyright: ignore[reportArgumentType]
+            assert not isinstance(answer, Reply), "a reply waits for nothing"
+            self._wait(rest_of(answer, value))  # pyright: ignore[reportArgumentType]
 
     def _wait(self, coroutine: Coroutine[Any, Any, Reply]) -> None:
         self._task = self._loop.create_task(coroutine)
@@ -379,7 +383,7 @@ class Connection(asyncio.Protocol):
         reply = refusal_reply(code, message)
         head = encode_head(
             reply,
-            audit_id=f"{secrets.token_hex(8)}",
+            audit_id=secrets.token_hex(8).encode(),
             date=self._shared.clock.line(time.time()),
             keep_alive=False,
             version="1.1",
