@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
@@ -65,7 +65,14 @@ class ScalePaths(NamedTuple):
 
 def in_order(metadata: JsonObject) -> JsonObject:
     """Metadata with its fields in the order that Kubernetes writes them."""
-    return {name: metadata[name] for name in _METADATA_ORDER if name in metadata}
+    if len(metadata) > len(_METADATA_ORDER):
+        return {name: metadata[name] for name in _METADATA_ORDER if name in metadata}
+    return {name: metadata[name] for name in _ordered(tuple(metadata))}
+
+
+@lru_cache(maxsize=1024)
+def _ordered(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in _METADATA_ORDER if name in names)
 
 
 @dataclass(frozen=True, eq=False)

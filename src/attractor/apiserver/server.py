@@ -12,6 +12,7 @@ an event loop runs ``Core`` on a transaction itself.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from attractor.apiserver.core import Core
@@ -70,7 +71,7 @@ class Server:
         try:
             if is_read and (found := self.read_now(request)) is not None:
                 return found
-            return await self._run(lambda txn: self.core.handle(request, txn), is_read=is_read)
+            return await self._run(partial(self.core.handle, request), is_read=is_read)
         except ApiError as error:
             return refusal(error)
 
