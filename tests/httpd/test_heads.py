@@ -119,13 +119,22 @@ def test_a_client_cannot_fill_the_memory_with_heads() -> None:
     assert len({id(one.head) for one in parser.requests}) == 5 * MAX_HEADS  # 8 of 24 are known the second time
 
 
-def test_a_known_head_behind_too_long_a_first_line_is_too_large() -> None:
-    limits = Limits(head_bytes=1000)
+@pytest.mark.parametrize(
+    ("limits", "data", "code"),
+    [
+        (Limits(head_bytes=1000), request(b"GET /" + b"a" * 2000), 431),
+        (Limits(body_bytes=100), request(b"POST /a", body=b"x" * 101), 413),
+        (Limits(headers=4), request(b"POST /a", body=b"x"), 431),
+    ],
+)
+def test_a_known_head_does_not_lift_the_limits(limits: Limits, data: bytes, code: int) -> None:
     parser = RequestParser(limits)
-    parser.feed(request(b"GET /a"))
-    parser.feed(request(b"GET /" + b"a" * 2000))
+    for _ in range(2):
+        parser.feed(request(b"GET /a"))
+    assert len(parser.requests) == 2
+    parser.feed(data)
     assert parser.refusal is not None
-    assert parser.refusal.code == 431
+    assert parser.refusal.code == code
 
 
 def test_only_content_length_itself_says_how_long_a_body_is() -> None:

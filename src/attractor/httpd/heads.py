@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from attractor.apiserver.operation import User
+    from attractor.httpd.limits import Limits
 
 MAX_HEADS = 8
 """A client with more kinds of requests than this is read by the parser alone."""
@@ -52,9 +53,9 @@ class Head:
 class KnownHeads:
     """The heads that one connection has read."""
 
-    def __init__(self, max_head_bytes: int) -> None:
+    def __init__(self, limits: Limits) -> None:
         self._heads: dict[bytes, Head] = {}
-        self._max_head_bytes = max_head_bytes
+        self._limits = limits
 
     def recognise(self, data: bytes) -> tuple[str, str, Head, bytes] | None:
         """Method, target, head and body of a request, if the bytes are exactly one and its head is known."""
@@ -63,8 +64,10 @@ class KnownHeads:
             return None
         method, target, block, length, body_at = cut
         head = self._heads.get(block)
-        if head is None or body_at > self._max_head_bytes or body_at + length != len(data):
+        if head is None or body_at + length != len(data):
             return None
+        if body_at > self._limits.head_bytes or length > self._limits.body_bytes:
+            return None  # the parser says so
         return _METHODS[method], target.decode("ascii"), head, data[body_at:]
 
     def learn(self, data: bytes, head: Head, body: bytes) -> None:
@@ -79,7 +82,10 @@ class KnownHeads:
         _, _, block, length, body_at = cut
         if len(block) > MAX_BLOCK_BYTES or length != len(body) or data[body_at:] != body:
             return
-        if block.count(b"\r\n") == block.count(b"\n") and b"content-length" not in block.lower():
+        lines = block.count(b"\r\n")
+        if lines >= self._limits.headers:
+            return  # with a Content-Length it would be one too many
+        if lines == block.count(b"\n") and b"content-length" not in block.lower():
             self._heads[block] = head
 
 

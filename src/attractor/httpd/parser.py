@@ -65,7 +65,7 @@ class RequestParser:
         self.begun = 0
         """How many requests have begun so far."""
         self._limits = limits
-        self._known = KnownHeads(limits.head_bytes)
+        self._known = KnownHeads(limits)
         self._parser = httptools.HttpRequestParser(self)
         self._expects = False
         self._fed_bytes = 0
