@@ -21,6 +21,8 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from attractor.apiserver.operation import User
     from attractor.httpd.limits import Limits
 
@@ -39,7 +41,7 @@ class Head:
 
     __slots__ = ("content_type", "headers", "is_impersonating", "user", "user_agent")
 
-    def __init__(self, headers: dict[bytes, bytes]) -> None:
+    def __init__(self, headers: Mapping[bytes, bytes]) -> None:
         self.headers = headers
         """By lower-case name; what came twice is joined with a comma. Content-Length is the body's own."""
         self.content_type = headers.get(b"content-type", b"").decode("latin-1")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class HttpRequest:
     """One complete request."""
 
-    __slots__ = ("body", "head", "headers", "keep_alive", "method", "path", "query", "version")
+    __slots__ = ("audit_id", "body", "head", "headers", "keep_alive", "method", "path", "query", "version")
 
     def __init__(self, method: str, target: str, head: Head, body: bytes = b"", *, version: str = "1.1") -> None:
         self.method = method
@@ -33,6 +33,8 @@ class HttpRequest:
         """As sent, still percent-encoded."""
         self.head = head
         self.headers = head.headers
+        self.audit_id = b""
+        """The id under which it is found again, once it has one (``auditids``)."""
         self.body = body
         self.version = version
         self.keep_alive = True

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, unquote_plus
 
-from attractor.apiserver.authorization import MASTERS, attributes_of, forbidden
+from attractor.apiserver.authorization import MASTERS, Decision, attributes_of, forbidden
 from attractor.apiserver.core import Request
 from attractor.apiserver.response import LogBody
 from attractor.apiserver.routing import method_not_allowed
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from attractor.apiserver.operation import User
     from attractor.apiserver.response import Response
     from attractor.apiserver.server import Server
+    from attractor.httpd.audit import Auditor, Trail
     from attractor.httpd.authentication import Authenticator
     from attractor.httpd.connection import Answer, Peer
     from attractor.httpd.limits import Limits
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     Query = Mapping[str, Sequence[str]]
 
 _NO_QUERY: Query = {}
+ALLOWED = Decision(allowed=True)
 MAX_DISCOVERY_SLASHES = 4
 """``/apis/GROUP/VERSION/`` has as many; a longer path is never discovery's."""
 _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
@@ -83,6 +85,7 @@ class Router:
         metrics: Metrics,
         limits: Limits,
         pod_logs: PodLogs | None = None,
+        auditor: Auditor | None = None,
     ) -> None:
         self._server = server
         self._hub = hub
@@ -91,6 +94,7 @@ class Router:
         self._metrics = metrics
         self._limits = limits
         self._pod_logs = pod_logs
+        self._auditor = auditor
         self.is_ready = True
         """Whether ``/readyz`` says ok; false while the server is stopping."""
 
@@ -98,37 +102,55 @@ class Router:
         """Answer one request; a refusal is an answer too. A coroutine only where there may be something to wait for."""
         try:
             user = self._authenticator.authenticate(request, peer)
-            if request.head.is_impersonating:
-                user = self._impersonate(user, request)
-            return self._begun(request, user)
         except ApiError as error:
-            return status_reply(error)
+            reply = status_reply(error)
+            if self._auditor is not None:
+                self._auditor.refused(request, peer, parse_query(request.query), reply)
+            return reply
+        if self._auditor is None:
+            return self._begun(request, user, None)
+        return self.answer(request, user, peer)
 
-    async def answer(self, request: HttpRequest, user: User) -> Reply:
-        """Answer one request of a user who is known already."""
-        try:
-            answer = self._begun(request, user)
-        except ApiError as error:
-            return status_reply(error)
+    async def answer(self, request: HttpRequest, user: User, peer: Peer | None = None) -> Reply:
+        """Answer one request of a user who is known already; ``peer`` is None within this process."""
+        if self._auditor is not None:
+            trail = self._auditor.begin(request, peer, user, parse_query(request.query))
+            if trail is not None:
+                return await trail.follow(self._answer(request, user, trail))
+        return await self._answer(request, user, None)
+
+    async def _answer(self, request: HttpRequest, user: User, trail: Trail | None) -> Reply:
+        answer = self._begun(request, user, trail)
         return answer if isinstance(answer, Reply) else await answer
 
-    def _begun(self, request: HttpRequest, user: User) -> Answer:
-        query = parse_query(request.query)
-        if MASTERS not in user.groups:
-            self._authorize(user, attributes_of(request.method, request.path, query))
-        if request.path.startswith(("/api/", "/apis/")):
-            return self._api(request, query, user)
-        return self._page(request, query) or page_not_found()
+    def _begun(self, request: HttpRequest, user: User, trail: Trail | None) -> Answer:
+        try:
+            if request.head.is_impersonating:
+                user = self._impersonate(user, request, trail)
+            query = parse_query(request.query)
+            if MASTERS not in user.groups:
+                self._authorize(user, attributes_of(request.method, request.path, query), trail)
+            elif trail is not None:
+                trail.decision = ALLOWED
+            if request.path.startswith(("/api/", "/apis/")):
+                return self._api(request, query, user, trail)
+            return self._page(request, query) or page_not_found()
+        except ApiError as error:
+            return status_reply(error)
 
-    def _impersonate(self, user: User, request: HttpRequest) -> User:
+    def _impersonate(self, user: User, request: HttpRequest, trail: Trail | None) -> User:
         other = impersonated(request)
         if MASTERS not in user.groups:
             for attributes in needed(request, other):
-                self._authorize(user, attributes)
+                self._authorize(user, attributes, trail)
+        if trail is not None:
+            trail.impersonated = other
         return other
 
-    def _authorize(self, user: User, attributes: Attributes) -> None:
+    def _authorize(self, user: User, attributes: Attributes, trail: Trail | None) -> None:
         decision = self._authorizer.decide(user, attributes, self._server.store.snapshot_nowait())
+        if trail is not None:
+            trail.decision = decision
         if not decision.allowed:
             raise forbidden(user, attributes, decision.reason)
 
@@ -155,7 +177,7 @@ class Router:
             return Reply(200, b"ok", TEXT, headers)
         return page_not_found()
 
-    def _api(self, request: HttpRequest, query: Query, user: User) -> Answer:
+    def _api(self, request: HttpRequest, query: Query, user: User, trail: Trail | None) -> Answer:
         if request.path.count("/") <= MAX_DISCOVERY_SLASHES:
             page = self._page(request, query)
             if page is not None:
@@ -164,6 +186,8 @@ class Router:
         if body:
             body, content_type = request_as_json(request.method, request.path, content_type, body)
             check_body(content_type, body, self._limits)
+            if trail is not None:
+                trail.read(body, content_type)
         shape = shape_of(request, query)
         asked = Request(request.method, request.path, query, body, content_type, user, request.head.user_agent)
         if request.method == "GET" and "watch" not in query:

@@ -33,7 +33,7 @@ from attractor.check.world.properties import (
     goes_quiet,
     sometimes,
 )
-from attractor.check.world.users import Create, Delete, Edit
+from attractor.check.world.users import Create, Delete, Edit, Script
 from attractor.check.world.world import World
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "Faults",
     "Look",
     "NoAnswer",
+    "Script",
     "StepClaim",
     "World",
     "always",
