@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.operation import User
     from attractor.httpd.limits import Limits
 
 MAX_HEADS = 8
@@ -37,9 +36,9 @@ _METHODS = {method.encode(): method for method in ("GET", "POST", "PUT", "PATCH"
 
 
 class Head:
-    """The headers of a request, and who sent them once that is known for good; shared by those that repeat them."""
+    """The headers of a request, and what follows from them alone; shared by the requests that repeat them."""
 
-    __slots__ = ("content_type", "headers", "is_impersonating", "user", "user_agent")
+    __slots__ = ("content_type", "headers", "is_impersonating", "token_digest", "user_agent")
 
     def __init__(self, headers: Mapping[bytes, bytes]) -> None:
         self.headers = headers
@@ -48,8 +47,8 @@ class Head:
         self.user_agent = headers.get(b"user-agent", b"").decode("latin-1")
         self.is_impersonating = any(name.startswith(b"impersonate-") for name in headers)
         """Whether the request is to be carried out as somebody else."""
-        self.user: User | None = None
-        """Whose credentials these are, if they can never become somebody else's or nobody's."""
+        self.token_digest: bytes | None = None
+        """Of the bearer token, once it was needed; whose token that is, is asked anew for each request."""
 
 
 class KnownHeads:
