@@ -276,20 +276,18 @@ class Connection(asyncio.Protocol):
         self._started = self._loop.time()
         try:
             answer = self._shared.handler(request, self._peer)
-            if isinstance(answer, Reply):
-                is_done, value = True, answer
-            elif self._shared.is_eager:
+            if not isinstance(answer, Reply):
+                if not self._shared.is_eager:
+                    self._wait(answer)
+                    return
                 is_done, value = first_step(answer)
-            else:
-                self._wait(answer)
-                return
+                if not is_done:
+                    self._wait(rest_of(answer, value))  # pyright: ignore[reportArgumentType]
+                    return
+                answer = value
         except Exception as error:  # the boundary: whatever went wrong is a 500 with a reference
-            is_done, value = True, internal_error(request, error)
-        if is_done:
-            self._send(request, value)
-        else:
-            assert not isinstance(answer, Reply), "a reply waits for nothing"
-            self._wait(rest_of(answer, value))  # pyright: ignore[reportArgumentType]
+            answer = internal_error(request, error)
+        self._send(request, answer)
 
     def _wait(self, coroutine: Coroutine[Any, Any, Reply]) -> None:
         self._task = self._loop.create_task(coroutine)
