@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from attractor.httpd.parser import HttpRequest
     from attractor.httpd.reply import Reply, Stream, StreamWriter
 
+NOTHING_YET = Told()
 MAX_FORWARDED = 16
 """How many addresses of proxies are written down."""
 
@@ -109,7 +110,7 @@ class Trail:
 
     async def follow(self, answering: Coroutine[Any, Any, Reply]) -> Reply:
         """The answer, once its line is written, or the stream that will have it written."""
-        self._tell("RequestReceived", Told())
+        self._tell("RequestReceived", NOTHING_YET)
         try:
             reply = await answering
         except asyncio.CancelledError:
@@ -125,6 +126,11 @@ class Trail:
             self._tell("ResponseStarted", self._told(reply.code))
             reply.stream = _FollowedStream(reply.stream, lambda: self._complete(self._told(reply.code)))
         return reply
+
+    def refused(self, reply: Reply) -> None:
+        """It was refused by its head, before anybody began to answer it."""
+        self._tell("RequestReceived", NOTHING_YET)
+        self._complete(self._told(reply.code, reply.body))
 
     def unauthenticated(self, reply: Reply) -> None:
         """Nobody knows who sent it."""

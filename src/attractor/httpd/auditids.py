@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from attractor.httpd.parser import HttpRequest
 
 MAX_BYTES = 64
-HEADER = b"audit-id"
 
 
 class AuditIds:
@@ -25,7 +24,7 @@ class AuditIds:
     def of(self, request: HttpRequest) -> bytes:
         """The request's own id if it brought one, else a fresh one; the same however often it is asked for."""
         if not request.audit_id:
-            given = request.headers.get(HEADER)
+            given = request.headers.get(b"audit-id")
             if given and len(given) <= MAX_BYTES and given.isascii() and given.decode().isprintable():
                 request.audit_id = given
             else:

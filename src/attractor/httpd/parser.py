@@ -85,6 +85,11 @@ class RequestParser:
         self._raw_bytes = 0
 
     @property
+    def pending(self) -> HttpRequest | None:
+        """The request whose head is there and whose body is still on its way."""
+        return self._request if self.in_body and self.refusal is None else None
+
+    @property
     def expects_continue(self) -> bool:
         """Whether the client waits for ``100 Continue`` before it sends the body."""
         return self._expects and self.in_body and not self._body and self.refusal is None
