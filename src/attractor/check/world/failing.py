@@ -1,4 +1,4 @@
-"""Faults as steps: each uses up one of its budget, and none is ever owed."""
+"""Faults as steps: each uses up one of its budget, its host's own or that of all hosts, and none is ever owed."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ RIVAL = "example.org/rival"
 
 def add_faults(universe: Universe, faults: Faults) -> None:
     """Add the steps that faults are."""
-    budgets = faults.budgets()
-    cells = {name: universe.stage.slot("fault", name, left) for name, left in budgets.items()}
     for host in universe.hosts:
+        cells = _cells(universe, faults, host.name)
         if "crash" in cells:
             _add_fault(universe, "crash", (("host", host.name),), cells["crash"], host.crash)
         if "closed_watch" in cells:
@@ -50,16 +49,27 @@ def add_faults(universe: Universe, faults: Faults) -> None:
                 _add_fault(universe, "stale list", at, cells["stale_list"], read)
         if "partition" in cells:
             _add_partition(universe, host, cells["partition"])
-    if {"late_request", "repeated"} & set(cells):
-        universe.add("late request", (), lambda: _arrive(universe), fair=False)
+        if {"late_request", "repeated"} & set(cells):
+            arrive = lambda host=host: _arrive(universe, host)  # noqa: E731
+            universe.add("late request", (("host", host.name),), arrive, fair=False)
     if universe.world.election:
-        _add_election(universe, cells.get("leader_change"))
-    if "conflict" in cells:
-        rival = client(universe, "rival")
+        for group in universe.world.electing:
+            _add_election(universe, group, faults)
+    if faults.conflict:
+        rival, budget = client(universe, "rival"), universe.stage.slot("fault", "conflict", faults.conflict)
         for kind in faults.conflict_kinds or universe.watched:
-            _add_fault(
-                universe, "rival", (("kind", kind.gvk.kind),), cells["conflict"], _rivalling(universe, rival, kind)
-            )
+            _add_fault(universe, "rival", (("kind", kind.gvk.kind),), budget, _rivalling(universe, rival, kind))
+
+
+def _cells(universe: Universe, faults: Faults, host: str) -> dict[str, Cell]:
+    """The budgets of the faults that may strike a host: one for all hosts, or its own."""
+    found: dict[str, Cell] = {}
+    for name, budget in faults.budgets().items():
+        if isinstance(budget, int):
+            found[name] = universe.stage.slot("fault", name, budget)
+        elif budget.get(host):
+            found[name] = universe.stage.slot("fault", f"{name} of {host}", budget[host])
+    return found
 
 
 def _add_fault(
@@ -102,14 +112,14 @@ def _losing(worker: Worker, key: Key, trouble: Any) -> Callable[[], None]:
     return lose
 
 
-def _late(universe: Universe) -> Cell:
-    """The slot of requests that arrive some time."""
-    return universe.stage.slot("late requests", None, ())
+def _late(universe: Universe, host: Host) -> Cell:
+    """The slot of requests of a host that arrive some time."""
+    return universe.stage.slot("late requests", host.name, ())
 
 
 def _keep_late(universe: Universe, worker: Worker) -> None:
     """Let the request that a host sent last arrive (again) some time."""
-    late, sent = _late(universe), worker.host.transport.last
+    late, sent = _late(universe, worker.host), worker.host.transport.last
     late.set((*late.get(), sent))
 
 
@@ -138,10 +148,11 @@ def _repeating(universe: Universe, worker: Worker, key: Key) -> Callable[[], Non
     return repeat
 
 
-def _arrive(universe: Universe) -> None:
-    waiting = _late(universe).get()
+def _arrive(universe: Universe, host: Host) -> None:
+    late = _late(universe, host)
+    waiting = late.get()
     which = universe.stage.view.choose(range(len(waiting)))
-    _late(universe).set(waiting[:which] + waiting[which + 1 :])
+    late.set(waiting[:which] + waiting[which + 1 :])
     response = universe.server.send(waiting[which])
     universe.stage.note(Requested("network", waiting[which], response))
 
@@ -179,11 +190,13 @@ def _add_partition(universe: Universe, host: Host, budget: Cell) -> None:
     universe.add("heal", (("host", host.name),), heal, fair=True)
 
 
-def _add_election(universe: Universe, budget: Cell | None) -> None:
-    first = universe.hosts[0].name
-    leaders = universe.stage.slot("leaders", None, (first,))
-    for host in universe.hosts:
+def _add_election(universe: Universe, group: tuple[str, ...], faults: Faults) -> None:
+    """Hosts that run the same controllers elect one of them; the first one leads at the start."""
+    among = None if len(universe.world.electing) == 1 else group[0]
+    leaders = universe.stage.slot("leaders", among, group[:1])
+    for host in (each for each in universe.hosts if each.name in group):
         host.leaders = leaders
+        budget = _cells(universe, faults, host.name).get("leader_change")
         if budget is not None:
             _add_fault(universe, "new leader", (("host", host.name),), budget, _leading(leaders, host))
         universe.add("leadership lost", (("host", host.name),), _losing_lead(leaders, host), fair=True)

@@ -117,6 +117,8 @@ class Host:
         self.joins_local_steps, self.merges_reconciles = joins_local_steps, merges_reconciles
         self.leaders: Cell | None = None
         """Where there is an election: the hosts that think they lead, the one that does last."""
+        self.on_crash: list[Callable[[str], None]] = []
+        """Who is told, by name, that this host dies."""
         self.unsynced: Cell = stage.slot("unsynced", name, frozenset(kind.gvk.kind for kind in self.kinds))
         self.transport = WorldTransport(server, stage, name)
         self.client = Client(self.transport, scheme=Scheme(*self.kinds), retry=NO_RETRY)
@@ -203,3 +205,5 @@ class Host:
         self.unsynced.set(frozenset(kind.gvk.kind for kind in self.kinds))
         for one in self.workers:
             one.forget()
+        for told in self.on_crash:
+            told(self.name)

@@ -19,7 +19,7 @@ from attractor.check.world.externals import WorldExternal
 from attractor.check.world.host import Host
 from attractor.check.world.looking import After, Look, root
 from attractor.check.world.notes import Operated
-from attractor.check.world.properties import Claim, StepClaim
+from attractor.check.world.properties import Claim, StepClaim, actor_of
 from attractor.check.world.server import ApiServer
 from attractor.check.world.stage import Sketch, Stage
 from attractor.check.world.storage import Storage
@@ -68,20 +68,22 @@ class Universe:
             self.hosts = [
                 Host(
                     name,
-                    world.controllers,
+                    world.controllers_on(name),
                     self.server,
                     self.stage,
                     keys=keys,
                     workers=world.workers,
                     lag=Lag(world.lag, world.closes_lagging_watches),
                     own_writes=world.own_writes,
-                    externals=self.externals,
+                    externals={protocol: each.seen_by(name) for protocol, each in self.externals.items()},
                     joins_local_steps=world.joins_local_steps,
                     merges_reconciles=world.merges_reconciles,
                 )
                 for name in world.hosts
             ]
             acting.write_objects(self, world.objects)
+        for host in self.hosts:
+            host.on_crash += [each.host_dies for each in self.externals.values() if each.is_told_of_crashes]
         self.changes = 0
         """How many objects were changed so far, in whatever step: steps compare it before and after."""
         self.storage.on_event += [self._changed, *(host.hear for host in self.hosts)]
@@ -186,13 +188,25 @@ class Universe:
         self.stage.note(Operated(actor, op.verb, f"{op.resource} {op.namespace}/{op.name}", response.code))
 
     def _claim_steps(self, claim: StepClaim) -> None:
+        judges: dict[str, int] = {}
+        judged: dict[int, int] = {}
+        for action in self.model.actions:
+            if action.name not in claim.except_for:
+                actor = actor_of(action.name, dict(action.arguments)) if claim.tells_actor else ""
+                if actor not in judges:
+                    judges[actor] = self._add_judge(claim, actor)
+                judged[action.index] = judges[actor]
+        self.model.properties.append(
+            Property(claim.name, "always_step", (Case((), tuple(judges.values()), steps=judged),))
+        )
+        self.model.applied.add(claim.name)
+
+    def _add_judge(self, claim: StepClaim, actor: str) -> int:
         def holds(view: Any, *_: Any) -> bool:
-            return bool(claim.holds(Look(self, view), Look(self, After(view))))
+            return claim.judge(Look(self, view), Look(self, After(view)), actor)
 
         (index,) = self.model.add_predicates(claim.name, holds)
-        judged = {action.index: index for action in self.model.actions if action.name not in claim.except_for}
-        self.model.properties.append(Property(claim.name, "always_step", (Case((), (index,), steps=judged),)))
-        self.model.applied.add(claim.name)
+        return index
 
     def _claim(self, claim: Claim) -> None:
         cases = []

@@ -76,7 +76,7 @@ class _Trial:
             self._left_out += 1
         if self._claim.word == "always" and not await self._claim.holds():
             raise Broken(f"`{self._claim.name}` is broken after turn {number}: {turn}")
-        if self._claim.word == "always_step" and not await self._claim.step_holds(before, turn.action):
+        if self._claim.word == "always_step" and not await self._claim.step_holds(before, turn.action, turn.arguments):
             raise Broken(f"`{self._claim.name}` is broken by turn {number}: {turn}")
 
     async def _go_round(self, turns: Sequence[Turn]) -> None:

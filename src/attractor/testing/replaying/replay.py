@@ -99,7 +99,8 @@ def directed(
     stored = dict(stored_objects(initial or {}))
     local = tuple(kind for kind in LOCAL if kind is not effects.Now or len(world.clock) == 1)
     return DirectedRuntime(
-        [replace(one, sources=()) for one in world.controllers],
+        world.controllers,
+        runs=lambda host: [replace(one, sources=()) for one in world.controllers_on(host)],
         objects=world.objects,
         externals=externals,
         clock=world.clock,
