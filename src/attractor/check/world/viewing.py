@@ -141,6 +141,12 @@ class WatchSlots:
         if floors:
             self.floors.set(frozenset((key, _nearer(floor)) for key, floor in floors))
 
+    def outdate(self, key: Key) -> None:
+        """An object is written again: without a watch there are no places, so what was written before goes to 0."""
+        floors = self.floors.get()
+        if isinstance(self.watch.get(), frozenset) and any(known == key for known, _ in floors):
+            self.floors.set(frozenset((known, _at_0(floor) if known == key else floor) for known, floor in floors))
+
     def begin_watch(self) -> None:
         """The list is complete; from here on events come."""
         self.watch.set(0)
@@ -168,6 +174,10 @@ class WatchSlots:
 
 def _nearer(floor: Floor) -> Floor:
     return floor._replace(version=str(int(floor.version) - 1)) if isinstance(floor, Wrote) else floor
+
+
+def _at_0(floor: Floor) -> Floor:
+    return floor._replace(version="0") if isinstance(floor, Wrote) else floor
 
 
 class SlotIndexer(Indexer):
@@ -274,6 +284,11 @@ class WorldInformer(Informer[Any]):
         self.state = Watching("0")
         self.prefix = self._translator.prefix
         self._is_delivering = False
+
+    def wrote(self, obj: EncodedObject) -> None:
+        """This process wrote an object of this kind."""
+        self.slots.outdate(obj.key)
+        super().wrote(obj)
 
     def prepared(self, obj: EncodedObject) -> EncodedObject:
         """An object at its position in the FIFO."""

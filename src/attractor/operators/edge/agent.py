@@ -3,11 +3,12 @@
 Of every instance the agent reports what the platform shows, first of all at its start. In the states that belong to it,
 it works: it says that it has begun (that message may be lost), lets the driver do it, and says how it ended. An agent
 that crashed in between finds the state as it left it, looks at the platform, and either reports the end or does it
-again; it needs no memory.
+again; it needs no memory. Before it does something again it says so, which makes reports of its former life too late.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attractor.objects.errors import ServiceUnavailable, Timeout
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
 T = TrackedState
 BEGUN = {T.CREATE_REQUESTED: T.CREATING, T.UPDATE_REQUESTED: T.UPDATING, T.DELETE_REQUESTED: T.DELETING}
 LATER_S = 0.2
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The operation that this process has said it works on; so whatever an earlier process has sent is refused."""
+
+    operation: int
 
 
 def serves(cloudlet: Cloudlet | None, version: str) -> bool:
@@ -106,14 +114,26 @@ class Worker:
         status = status_of(obj.deep_copy())
         running = BEGUN.get(status.state)
         if running is None:
-            return obj
+            return await self._begin_again(ctx, obj)
         status.state = lifecycle_of(obj).follow(status.state, Actor.CRM, "response", to=running)
-        status.message = f"agent {self.version} is at work"
+        status.attempts, status.message = 1, f"agent {self.version} is at work"
         try:
             written: Instance = await self._write(ctx, obj, status)
         except (ServiceUnavailable, Timeout) as error:
             ctx.log.info("a progress message was lost", error=str(error))
             return obj
+        await ctx.remember(Taken(status.operation))
+        return written
+
+    async def _begin_again(self, ctx: Context, obj: Instance) -> Instance:
+        """Take up work that this process has not begun. What an earlier one sent may still be under way: this write
+        changes the object, so that the server refuses it; without that, the operation could end while it is done."""
+        status = status_of(obj.deep_copy())
+        if await ctx.recall(Taken) == Taken(status.operation):
+            return obj
+        status.attempts, status.message = status.attempts + 1, f"agent {self.version} is at work again"
+        written: Instance = await self._write(ctx, obj, status)
+        await ctx.remember(Taken(status.operation))
         return written
 
     async def _end(self, ctx: Context, obj: Instance, ref: Ref, event: str, why: str) -> None:
