@@ -39,6 +39,7 @@ def taken(verdict: Verdict) -> dict[str, int]:
         ("crash", {"crash"}),
         ("late_request", {"crash while sending", "late request"}),
         ("repeated", {"repeated", "repeated later", "late request"}),
+        ("delayed_request", {"delayed", "late request"}),
         ("lost_request", {"request lost"}),
         ("lost_answer", {"answer lost"}),
         ("conflict", {"rival"}),

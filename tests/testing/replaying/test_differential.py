@@ -22,6 +22,7 @@ FAULTS = Faults(
     crash=2,
     late_request=1,
     repeated=1,
+    delayed_request=1,
     lost_request=1,
     lost_answer=1,
     conflict=2,

@@ -130,7 +130,7 @@ class _Sending:
 
     def note(self, number: int, account: Account) -> None:
         """Keep in mind what this step put on its way, and what will never arrive."""
-        if account.action in {"crash while sending", "repeated later"}:
+        if account.action in {"crash while sending", "repeated later", "delayed"}:
             self._late.setdefault(account.arguments["host"], []).append(number)
         for change in account.changes:
             found = _WATCH.fullmatch(change.slot)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor.check.world.faults import Faults
-    from attractor.check.world.host import Host
+    from attractor.check.world.host import Host, WorldTransport
     from attractor.check.world.stage import Cell
     from attractor.check.world.universe import Universe
     from attractor.check.world.worker import Worker
@@ -49,7 +49,7 @@ def add_faults(universe: Universe, faults: Faults) -> None:
                 _add_fault(universe, "stale list", at, cells["stale_list"], read)
         if "partition" in cells:
             _add_partition(universe, host, cells["partition"])
-        if {"late_request", "repeated"} & set(cells):
+        if {"late_request", "repeated", "delayed_request"} & set(cells):
             arrive = lambda host=host: _arrive(universe, host)  # noqa: E731
             universe.add("late request", (("host", host.name),), arrive, fair=False)
     if universe.world.election:
@@ -90,6 +90,8 @@ def _add_losses(universe: Universe, worker: Worker, cells: dict[str, Cell]) -> N
         if "repeated" in cells:
             _add_fault(universe, "repeated", who, cells["repeated"], _losing(worker, key, "repeated"))
             _add_fault(universe, "repeated later", who, cells["repeated"], _repeating(universe, worker, key))
+        if "delayed_request" in cells:
+            _add_fault(universe, "delayed", who, cells["delayed_request"], _delaying(universe, worker, key))
         if "stale_read" in cells:
             _add_fault(universe, "stale read", who, cells["stale_read"], _reading_older(universe, worker, key))
         for fault, trouble in (("external_failure", "call failed"), ("external_silence", "call unanswered")):
@@ -102,7 +104,7 @@ def _add_losses(universe: Universe, worker: Worker, cells: dict[str, Cell]) -> N
 
 def _losing(worker: Worker, key: Key, trouble: Any) -> Callable[[], None]:
     def lose() -> None:
-        transport = worker.host.transport
+        transport = _connected(worker)
         transport.trouble = trouble
         try:
             worker.go_on(key, is_write)
@@ -110,6 +112,14 @@ def _losing(worker: Worker, key: Key, trouble: Any) -> Callable[[], None]:
             transport.trouble = None
 
     return lose
+
+
+def _connected(worker: Worker) -> WorldTransport:
+    """The way to the server; there is no step while it is cut off, for nothing is sent then that could go astray."""
+    transport = worker.host.transport
+    if transport.is_cut_off():
+        raise Disabled
+    return transport
 
 
 def _late(universe: Universe, host: Host) -> Cell:
@@ -127,8 +137,8 @@ def _dying(universe: Universe, worker: Worker, key: Key) -> Callable[[], None]:
     """The host dies just after it has sent what the reconcile of a key wants to write."""
 
     def die() -> None:
+        transport = _connected(worker)
         _, effect = worker.asked(key, is_write)
-        transport = worker.host.transport
         transport.trouble = "captured"
         try:
             worker.answer(key, effect)
@@ -142,10 +152,21 @@ def _dying(universe: Universe, worker: Worker, key: Key) -> Callable[[], None]:
 
 def _repeating(universe: Universe, worker: Worker, key: Key) -> Callable[[], None]:
     def repeat() -> None:
+        _connected(worker)
         worker.go_on(key, is_write)
         _keep_late(universe, worker)
 
     return repeat
+
+
+def _delaying(universe: Universe, worker: Worker, key: Key) -> Callable[[], None]:
+    lose = _losing(worker, key, "request lost")
+
+    def delay() -> None:
+        lose()
+        _keep_late(universe, worker)
+
+    return delay
 
 
 def _arrive(universe: Universe, host: Host) -> None:

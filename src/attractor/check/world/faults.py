@@ -31,6 +31,8 @@ class Faults:
     """A host dies, and the write that it had under way arrives some time after it has started again."""
     repeated: Budget = 0
     """A write reaches the server a second time: at once, so that the second answer counts, or at any later moment."""
+    delayed_request: Budget = 0
+    """The caller learns that no answer came, and the write arrives some time later."""
     lost_request: Budget = 0
     """A write does not reach the server; the caller learns that no answer came."""
     lost_answer: Budget = 0

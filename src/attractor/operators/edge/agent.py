@@ -81,13 +81,20 @@ class Worker:
         """Nobody has this instance: it must not run. The cache may be behind, so the server is asked."""
         if await ctx.external(Driver).find(ref) is None:
             return
-        if await ctx.find(self.kind, Key(ref.namespace, ref.name), cached=False) is None:
+        if await self._should_not_be(ctx, ref):
             await ctx.external(Driver).remove(ref)
+
+    async def _should_not_be(self, ctx: Context, ref: Ref) -> bool:
+        """Whether the server itself says that nothing should be there."""
+        obj = await ctx.find(self.kind, Key(ref.namespace, ref.name), cached=False)
+        return obj is None or status_of(obj).state is T.NOT_PRESENT
 
     async def _report(self, ctx: Context, obj: Instance, ref: Ref) -> None:
         """Say what is there, if that is news; where nothing should be, see to it."""
         found = await ctx.external(Driver).find(ref)
         if found is not None and status_of(obj).state is T.NOT_PRESENT:
+            if not await self._should_not_be(ctx, ref):
+                return  # the cache is behind: what has changed since comes
             await ctx.external(Driver).remove(ref)
             found = None
         if as_installed(found) != status_of(obj).current:
@@ -145,7 +152,11 @@ class Worker:
         found = await ctx.external(Driver).find(ref)
         status.current, status.error = as_installed(found), why
         status.message = why or (f"at {found.endpoint}" if found is not None and found.endpoint else str(status.state))
-        await self._write(ctx, obj, status)
+        try:
+            await self._write(ctx, obj, status)
+        except (ServiceUnavailable, Timeout):
+            await ctx.forget(Taken)  # the report may still arrive
+            raise
 
     async def _write(self, ctx: Context, obj: Instance, status: InstanceStatus) -> Any:
         return await ctx.merge(obj, with_status(obj, status), subresource="status")

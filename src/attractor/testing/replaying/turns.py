@@ -31,6 +31,7 @@ OUTSIDERS = ("create", "edit", "delete", "rival")
 _OUTCOMES: dict[str, Outcome] = {
     "go on": "answered",
     "request lost": "request lost",
+    "delayed": "request lost",
     "answer lost": "answer lost",
     "repeated": "repeated",
     "repeated later": "answered",
@@ -207,7 +208,7 @@ class Player:
             performed = await self.runtime.go_on_with(host, controller, key, fits, chosen[0], outcome)
         else:
             performed = await self.runtime.go_on(host, controller, key, outcome)
-        if turn.action == "repeated later":
+        if turn.action in {"repeated later", "delayed"}:
             self._late[host] += [each.request for each in performed[-1:]]
         return performed[:1] if outcome == "unreachable" else performed
 
