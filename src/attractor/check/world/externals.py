@@ -24,7 +24,8 @@ system's own; it is disabled where it changes nothing, and what it returns are k
 are told of. ``conformance`` compares a model with the real system.
 
 A model outlives the hosts that call it. Where each host holds a part of its own (a client with a memory), two methods
-say so: ``seen_by(host)`` answers the object that this host calls, ``host_dies(host)`` is called when it crashes.
+say so: ``seen_by(host)`` answers the object that this host calls, ``host_dies(host)`` is called when it crashes. And
+where the outside starts and ends hosts, ``runs(host)`` says which are up: one that is ended is gone with all it knew.
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ class WorldExternal:
         self.state: Cell = stage.slot("external", self.name, Kept(model))
         self.trouble: str | None = None
         self.model_class = type(model)
+        self.on_change: list[Callable[[], None]] = []
+        """Who is told that its state may have changed."""
         called = seen_by(model, "host")
         for name in _methods(protocol):
             if not callable(getattr(called, name, None)):
@@ -86,6 +89,20 @@ class WorldExternal:
     def is_told_of_crashes(self) -> bool:
         """Whether something is lost there when a host dies."""
         return hasattr(self.model_class, "host_dies")
+
+    @property
+    def decides_lives(self) -> bool:
+        """Whether the outside starts and ends hosts."""
+        return hasattr(self.model_class, "runs")
+
+    def runs(self, host: str) -> bool:
+        """Whether a host is up, as far as the outside decides."""
+        return bool(self.state.get().value.runs(host))
+
+    def _keep(self, model: object) -> None:
+        self.state.set(Kept(model))
+        for told in self.on_change:
+            told()
 
     def seen_by(self, host: str) -> Seen:
         """The system, as a host calls it."""
@@ -106,12 +123,12 @@ class WorldExternal:
         try:
             result = _finished(getattr(seen_by(model, host), name)(*args, **kwargs))
         except Exception as error:
-            self.state.set(Kept(model))
+            self._keep(model)
             self._note(name, args, error, self.trouble)
             if self.trouble:
                 raise self._failure() from None
             raise
-        self.state.set(Kept(model))
+        self._keep(model)
         self._note(name, args, result, self.trouble)
         if self.trouble:
             raise self._failure()
@@ -133,7 +150,7 @@ class WorldExternal:
         after = Kept(model)
         if after == before and not told:
             raise Disabled
-        self.state.set(after)
+        self._keep(model)
         self._note(name, (), told, None)
         return told or ()
 

@@ -34,7 +34,7 @@ def add_faults(universe: Universe, faults: Faults) -> None:
     for host in universe.hosts:
         cells = _cells(universe, faults, host.name)
         if "crash" in cells:
-            _add_fault(universe, "crash", (("host", host.name),), cells["crash"], host.crash)
+            _add_fault(universe, "crash", (("host", host.name),), cells["crash"], _crashing(host))
         if "closed_watch" in cells:
             for kind in host.kinds:
                 at = (("host", host.name), ("kind", kind.gvk.kind))
@@ -80,6 +80,15 @@ def _add_fault(
         step()
 
     universe.add(name, arguments, fail, fair=False)
+
+
+def _crashing(host: Host) -> Callable[[], None]:
+    def crash() -> None:
+        if not host.is_up():
+            raise Disabled
+        host.crash()
+
+    return crash
 
 
 def _add_losses(universe: Universe, worker: Worker, cells: dict[str, Cell]) -> None:

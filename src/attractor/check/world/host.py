@@ -117,6 +117,8 @@ class Host:
         self.joins_local_steps, self.merges_reconciles = joins_local_steps, merges_reconciles
         self.leaders: Cell | None = None
         """Where there is an election: the hosts that think they lead, the one that does last."""
+        self.conditions: list[Callable[[], bool]] = []
+        """What must be true for the host to be up, where others decide that."""
         self.on_crash: list[Callable[[str], None]] = []
         """Who is told, by name, that this host dies."""
         self.unsynced: Cell = stage.slot("unsynced", name, frozenset(kind.gvk.kind for kind in self.kinds))
@@ -157,6 +159,10 @@ class Host:
         """Whether this process thinks that it leads."""
         return self.leaders is None or self.name in self.leaders.get()
 
+    def is_up(self) -> bool:
+        """Whether the process is there, or about to be started again."""
+        return all(condition() for condition in self.conditions)
+
     def hear(self, event: Event) -> None:
         """The store changed."""
         for informer in self.informers.values():
@@ -170,7 +176,7 @@ class Host:
         informer = self.informers[kind]
         if isinstance(informer.slots.watch.get(), int):
             raise Disabled
-        if self.transport.is_cut_off():
+        if self.transport.is_cut_off() or not self.is_up():
             raise Disabled
         at_once(informer._list())  # noqa: SLF001 - the informer's own activity, without its loop
         informer.core.version = "0"

@@ -6,6 +6,7 @@ server are weakly fair, those of users and faults are not.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.garbage import plan_garbage
@@ -82,6 +83,12 @@ class Universe:
                 for name in world.hosts
             ]
             acting.write_objects(self, world.objects)
+        self._may_end_hosts = False
+        """Whether the running step may have ended a host."""
+        for external in (each for each in self.externals.values() if each.decides_lives):
+            external.on_change.append(self._look_for_ends)
+            for host in self.hosts:
+                host.conditions.append(partial(external.runs, host.name))
         for host in self.hosts:
             host.on_crash += [each.host_dies for each in self.externals.values() if each.is_told_of_crashes]
         self.changes = 0
@@ -113,6 +120,15 @@ class Universe:
     def _changed(self, _event: Any) -> None:
         self.changes += 1
 
+    def _look_for_ends(self) -> None:
+        self._may_end_hosts = True
+
+    def _end_hosts(self) -> None:
+        """Hosts that the outside has ended are gone, also the one that takes this very step."""
+        for host in self.hosts:
+            if not host.is_up():
+                host.crash()
+
     @property
     def watched(self) -> tuple[type[Resource], ...]:
         """The kinds that some controller watches."""
@@ -131,7 +147,10 @@ class Universe:
             try:
                 with self.stage.on(view):
                     step()
+                    if self._may_end_hosts:
+                        self._end_hosts()
             finally:
+                self._may_end_hosts = False
                 if self.on_step is not None:
                     self.on_step()
 

@@ -16,6 +16,7 @@ from attractor.operators.edge.driver import Drained, DriverError, Found, LaunchE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+AGENT = "agent-"
 Settings = tuple[tuple[str, str], ...]
 
 
@@ -96,26 +97,40 @@ class LossyDriver(DriverModel):
 
 
 class LauncherModel:
-    """The agents of one machine: the one of version 1 runs at first."""
+    """The agents of one machine, by version: the hosts ``agent-1``, ``agent-2``. That of version 1 runs at first."""
 
     def __init__(self) -> None:
         self.running: frozenset[str] = frozenset({"1"})
-        self.left: frozenset[str] = frozenset()
         self.is_broken = False
+
+    def runs(self, host: str) -> bool:
+        """Whether an agent runs; other hosts are elsewhere, and do."""
+        return not host.startswith(AGENT) or host.removeprefix(AGENT) in self.running
+
+    def seen_by(self, host: str) -> AgentsLauncher:
+        """The launcher of one agent."""
+        return AgentsLauncher(self, host)
+
+
+class AgentsLauncher:
+    """Starts and ends other agents, and the one whose it is."""
+
+    def __init__(self, machine: LauncherModel, host: str) -> None:
+        self._machine, self._host = machine, host
 
     def start(self, version: str) -> None:
         """Start an agent, unless it fails."""
-        if self.is_broken:
+        if self._machine.is_broken:
             raise LaunchError("broken")
-        self.running |= {version}
+        self._machine.running |= {version}
 
     def end(self, version: str) -> None:
         """End an agent."""
-        self.running -= {version}
+        self._machine.running -= {version}
 
     def leave(self, why: str) -> None:
         """An agent that is not wanted goes."""
-        self.left |= {why}
+        self.end(self._host.removeprefix(AGENT))
 
 
 class FragileLauncher(LauncherModel):

@@ -23,7 +23,7 @@ from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.operators.edge import properties as owed
 from attractor.operators.edge import upgrading
-from attractor.operators.edge.agent import worker
+from attractor.operators.edge.agent import serves, worker
 from attractor.operators.edge.driver import APP, CLUSTER, Driver, Found, Launcher, Ref
 from attractor.operators.edge.intents import status_of, wanted
 from attractor.operators.edge.model import DriverModel, FragileDriver, FragileLauncher, LauncherModel
@@ -257,17 +257,52 @@ def app_deleted(faults: Faults | None = None, *, fragile: bool = True, lag: int 
     )
 
 
-def app_and_cluster(faults: Faults | None = None, *, lag: int = 2) -> World:
-    """An app is created in a cluster that is being deleted."""
-    return World(
-        name="an app and its cluster",
-        hosts={"coordinator": [CLUSTERS, APPS], "agent": [worker(ClusterInst, "1"), worker(AppInst, "1")]},
-        objects=[cloudlet(), ready_cluster()],
-        users=[Create(app()), Delete(ClusterInst, ONE)],
-        faults=faults,
+def _of_both(faults: Faults | None, lag: int, **changes: Any) -> World:
+    given: dict[str, Any] = {
+        "hosts": {"coordinator": [CLUSTERS, APPS], "agent": [worker(ClusterInst, "1"), worker(AppInst, "1")]},
+        "faults": faults,
+        "workers": 1,
+        "lag": lag,
+        **changes,
+    }
+    return World(**given)
+
+
+def app_and_update(faults: Faults | None = None, *, lag: int = 1) -> World:
+    """An app is created in a cluster that is being updated."""
+    return _of_both(
+        faults,
+        lag,
+        name="an app, and its cluster is updated",
+        objects=[cloudlet(), ready_cluster(), app()],
+        users=[Edit(ClusterInst, ONE, spec=[{"nodes": 2}])],
         externals={Driver: with_cluster(DriverModel())},
-        workers=1,
-        lag=lag,
+        properties=[*OWED, *OWED_TO_APPS, _reaches(AppInst, SHOP, T.READY), _reaches(ClusterInst, ONE, T.UPDATING)],
+    )
+
+
+def app_and_deletion(faults: Faults | None = None, *, lag: int = 1) -> World:
+    """A cluster is deleted, and first the app in it."""
+    return _of_both(
+        faults,
+        lag,
+        name="an app goes with its cluster",
+        objects=[cloudlet(), ready_cluster("shop"), ready_app()],
+        users=[Delete(ClusterInst, ONE)],
+        externals={Driver: with_app(DriverModel())},
+        properties=[*OWED, *OWED_TO_APPS, _reaches(AppInst, SHOP, T.DELETING), _reaches(ClusterInst, ONE, T.DELETING)],
+    )
+
+
+def app_and_cluster(faults: Faults | None = None, *, lag: int = 1) -> World:
+    """An app is created in a cluster that is being deleted."""
+    return _of_both(
+        faults,
+        lag,
+        name="an app and its cluster",
+        objects=[cloudlet(), ready_cluster(), app()],
+        users=[Delete(ClusterInst, ONE)],
+        externals={Driver: with_cluster(DriverModel())},
         properties=[*OWED, *OWED_TO_APPS, _reaches(AppInst, SHOP, T.READY)],
     )
 
@@ -295,8 +330,23 @@ def two_coordinators(faults: Faults | None = None, *, lag: int = 1) -> World:
     )
 
 
+def _serves(version: str) -> Any:
+    def serves_now(world: Look) -> bool:
+        return serves(world.find(Cloudlet, HERE), version)
+
+    return sometimes(serves_now, name=f"agent {version} serves")
+
+
+OWED_IN_UPGRADES = (
+    eventually_stable(upgrading.upgrade_has_ended, name="the upgrade has ended"),
+    always_step_by(upgrading.upgrades_follow_the_tables),
+    always(upgrading.the_old_agent_stays_until_the_new_one_has_come),
+)
+"""What an upgrade owes."""
+
+
 def upgrade(faults: Faults | None = None, *, fragile: bool = True, lag: int = 2) -> World:
-    """A cloudlet's agent is replaced by the next version, which may fail to start; three processes."""
+    """A cloudlet's agent is replaced by the next version, which may fail to start; each is a process of its own."""
     return World(
         name="an upgrade",
         hosts={"coordinator": [CLOUDLETS], "agent-1": [takeover("1")], "agent-2": [takeover("2")]},
@@ -306,9 +356,31 @@ def upgrade(faults: Faults | None = None, *, fragile: bool = True, lag: int = 2)
         externals={Driver: DriverModel(), Launcher: FragileLauncher() if fragile else LauncherModel()},
         workers=1,
         lag=lag,
+        properties=[*OWED_IN_UPGRADES, _serves("2")],
+    )
+
+
+def upgrade_at_work(faults: Faults | None = None, *, fragile: bool = False, lag: int = 1) -> World:
+    """A cluster is updated while the agent is replaced."""
+    return World(
+        name="an upgrade at work",
+        hosts={
+            "coordinator": [CLOUDLETS, CLUSTERS],
+            **{f"agent-{each}": [takeover(each), worker(ClusterInst, each)] for each in ("1", "2")},
+        },
+        objects=[cloudlet(), ready_cluster()],
+        users=[Edit(Cloudlet, HERE, spec=[{"version": "2"}]), Edit(ClusterInst, ONE, spec=[{"nodes": 2}])],
+        faults=faults,
+        externals={
+            Driver: with_cluster(DriverModel()),
+            Launcher: FragileLauncher() if fragile else LauncherModel(),
+        },
+        workers=1,
+        lag=lag,
         properties=[
-            eventually_stable(upgrading.upgrade_has_ended),
-            always_step_by(upgrading.upgrades_follow_the_tables),
-            always(upgrading.the_old_agent_stays_until_the_new_one_has_come),
+            *OWED[:-2],
+            *OWED_IN_UPGRADES,
+            always_step_by(upgrading.only_the_agent_that_serves_works),
+            _serves("2"),
         ],
     )

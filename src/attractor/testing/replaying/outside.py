@@ -33,6 +33,10 @@ class PlayedExternal:
         if hasattr(self.model, "host_dies"):
             self.model.host_dies(host)
 
+    def runs(self, host: str) -> bool:
+        """Whether a host is up, as far as the outside decides."""
+        return bool(self.model.runs(host)) if hasattr(self.model, "runs") else True
+
     async def call(self, host: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Answer a call of a host, or what its trouble makes of it."""
         trouble, self.trouble = self.trouble, ""

@@ -45,9 +45,9 @@ async def withstand_async(world: World, claim: str, turns: Sequence[Turn], *, lo
     found = claim_of(world, claim)
     externals = played(world)
     async with directed(world, externals) as runtime:
-        for host in world.hosts:
-            await runtime.start(host)
-        trial = _Trial(world, runtime, Player(runtime, world, externals), Judge(found, world, runtime, externals))
+        player = Player(runtime, world, externals)
+        await player.begin()
+        trial = _Trial(world, runtime, player, Judge(found, world, runtime, externals))
         await trial.run(turns, loop)
 
 

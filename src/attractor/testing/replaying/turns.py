@@ -103,6 +103,15 @@ class Player:
         """The hosts whose workers may begin: all of them, or those that think they lead."""
         return [host for host in self._hosts if not self._elects or host in self._leaders[host]]
 
+    async def begin(self) -> None:
+        """Start and end hosts, so that those run which the outside wants."""
+        for host in self._hosts:
+            is_up = all(each.runs(host) for each in self._externals.values())
+            if is_up and host not in self.runtime.hosts:
+                await self.runtime.start(host)
+            elif not is_up and host in self.runtime.hosts:
+                await self.runtime.crash(host)
+
     async def take(self, turn: Turn) -> Sequence[Performed]:
         """Make a step happen; answers the requests of a worker that it took.
 
@@ -113,6 +122,7 @@ class Player:
         for watch in turn.closes:
             host, _, kind = watch.partition("/")
             await self.runtime.close_watch(host, self.kind(kind))
+        await self.begin()
         return performed
 
     async def _act(self, turn: Turn) -> Sequence[Performed]:
@@ -171,7 +181,6 @@ class Player:
                 if turn.action != "crash" and host in self._leaders[host]:
                     self._leaders[host].remove(host)
                 await self.runtime.crash(host)
-                await self.runtime.start(host)
             case "cut off":
                 self._cut_off.add(host)
             case "heal":
@@ -226,7 +235,6 @@ class Player:
         else:
             self._late[host].append(await self.runtime.send_only(host, controller, key))
         await self.runtime.crash(host)
-        await self.runtime.start(host)
 
     async def _arrive(self, host: str, given: Mapping[str, Any]) -> Performed:
         which, late = (given.get("chosen") or [0])[-1], self._late[host]
