@@ -112,3 +112,63 @@ async def speaker(ctx: Context, key: Key) -> None:
     owner = await ctx.find(Pair, key)
     if owner is not None and await ctx.external(Line).open():
         await ctx.external(Line).speak(owner.spec.text)
+
+
+class Machine(Protocol):
+    """Starts and ends processes."""
+
+    async def start(self, host: str) -> None: ...
+
+    async def leave(self) -> None: ...
+
+
+class MachineModel:
+    """Which processes run; the first one does at the start."""
+
+    def __init__(self) -> None:
+        self.running: frozenset[str] = frozenset({"first"})
+
+    def runs(self, host: str) -> bool:
+        return host in self.running
+
+    def seen_by(self, host: str) -> MachineOf:
+        return MachineOf(self, host)
+
+
+class MachineOf:
+    """The machine, as one process sees it."""
+
+    def __init__(self, model: MachineModel, host: str) -> None:
+        self._model, self._host = model, host
+
+    def start(self, host: str) -> None:
+        self._model.running |= {host}
+
+    def leave(self) -> None:
+        self._model.running -= {self._host}
+
+
+@controller(for_=Pair, externals=[Machine])
+async def starter(ctx: Context, key: Key) -> None:
+    """Starts the next process, and goes."""
+    await ctx.external(Machine).start("second")
+    await ctx.external(Machine).leave()
+
+
+@controller(for_=Pair)
+async def started(ctx: Context, key: Key) -> None:
+    """Answers, once it runs."""
+    await _made(ctx, ANSWER)
+
+
+def handed_over(faults: Faults) -> World:
+    """A process starts the next one, which answers, and ends itself."""
+    return World(
+        hosts={"first": [starter], "second": [started]},
+        objects=[pair()],
+        kinds=[ConfigMap],
+        faults=faults,
+        externals={Machine: MachineModel()},
+        properties=[eventually_stable(is_answered)],
+        workers=1,
+    )

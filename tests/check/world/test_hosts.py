@@ -10,7 +10,19 @@ from attractor.check.world.account import accounts
 from attractor.check.world.explaining import variations
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.testing.replaying import replay
-from tests.check.world.asking import ANSWER, QUESTION, Line, LineModel, answerer, asker, asking, speaker
+from tests.check.world.asking import (
+    ANSWER,
+    QUESTION,
+    Line,
+    LineModel,
+    Machine,
+    answerer,
+    asker,
+    asking,
+    handed_over,
+    is_answered,
+    speaker,
+)
 from tests.check.world.pairs import KEY, Pair, naive, pair, pairs
 
 
@@ -103,6 +115,20 @@ async def test_what_a_host_holds_of_an_outside_system_goes_with_it_and_the_rest_
     trace = check(world).assert_violated("spoke once")
     assert [step.arguments["host"] for step in trace.steps if step.action == "crash"] == ["one"]
     assert (await replay(world, trace)).is_confirmed
+
+
+def the_first_runs_when_it_is_answered(world: Look) -> bool:
+    return not is_answered(world) or world.external(Machine).runs("first")
+
+
+async def test_a_host_that_the_outside_ends_is_gone_and_one_that_it_starts_begins() -> None:
+    world = handed_over(Faults(crash=1))
+    check(world).assert_holds()
+    gone = world.but(properties=[always(the_first_runs_when_it_is_answered)])
+    trace = check(gone).assert_violated("the first runs when it is answered")
+    acting = [step.arguments["host"] for step in trace.steps if step.action == "go on"]
+    assert acting == ["first", "first", "second"]
+    assert (await replay(gone, trace)).is_confirmed
 
 
 def test_a_world_is_not_explained_by_leaving_out_a_host_that_runs_something_of_its_own() -> None:

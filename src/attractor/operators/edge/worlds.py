@@ -308,7 +308,7 @@ def app_and_cluster(faults: Faults | None = None, *, lag: int = 1) -> World:
 
 
 def two_coordinators(faults: Faults | None = None, *, lag: int = 1) -> World:
-    """Two coordinators at once: an app is asked for, and its cluster is deleted. No agent answers."""
+    """Two whole coordinators at once: an app is asked for, and its cluster is deleted. No agent answers."""
     return World(
         name="two coordinators",
         controllers=[CLUSTERS, APPS],
@@ -321,12 +321,38 @@ def two_coordinators(faults: Faults | None = None, *, lag: int = 1) -> World:
         quiet=False,
         properties=[
             always_step(owed.states_follow_the_tables),
+            always_step_by(owed.states_are_moved_by_their_owners),
             always_step(owed.no_two_operations_on_one_key),
             always(owed.no_app_work_during_its_clusters),
             always(owed.no_deletion_with_apps),
             _reaches(AppInst, SHOP, T.CREATE_REQUESTED),
             _reaches(ClusterInst, ONE, T.DELETE_REQUESTED),
         ],
+    )
+
+
+def coordinators_apart(faults: Faults | None = None, *, lag: int = 1) -> World:
+    """The same, where one coordinator looks after clusters and the other after apps, each with caches of its own."""
+    return two_coordinators(faults, lag=lag).but(
+        name="coordinators apart", controllers=(), hosts={"clusters": [CLUSTERS], "apps": [APPS]}
+    )
+
+
+def coordinators_of_apps(faults: Faults | None = None, *, lag: int = 1) -> World:
+    """Two coordinators look after the same app in a cluster that stays."""
+    whole = two_coordinators(faults, lag=lag)
+    return whole.but(name="two coordinators of an app", controllers=[APPS], users=(), properties=whole.claims[:-1])
+
+
+def coordinators_of_clusters(faults: Faults | None = None, *, lag: int = 1) -> World:
+    """Two coordinators look after the same cluster, which is deleted; nobody asks for an app."""
+    whole = two_coordinators(faults, lag=lag)
+    claims = [claim for claim in whole.claims if not claim.name.startswith("AppInst is")]
+    return whole.but(
+        name="two coordinators of a cluster",
+        controllers=[CLUSTERS],
+        objects=[cloudlet(), ready_cluster()],
+        properties=claims,
     )
 
 
