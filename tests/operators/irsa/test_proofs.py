@@ -47,7 +47,7 @@ def test_the_operator_keeps_its_promises(make: Callable[[], World], states: int)
         (Faults(lost_request=1), 33637),
         (Faults(late_request=1), 32724),
         (Faults(conflict=1), 149704),
-        (Faults(closed_watch=1), 56520),
+        (Faults(closed_watch=1), 54378),
         (Faults(repeated=1), 69869),
         (Faults(partition=1), 54597),
         pytest.param(Faults(stale_list=1), 7542998, marks=pytest.mark.nightly),
