@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attractor.cache import Cache, Scope, drop_managed_fields
-from attractor.client import NO_RETRY, AnswerLost, Client, ClientRequest, ClientResponse, MetadataOnly
+from attractor.client import NO_RETRY, AnswerLost, Client, ClientRequest, ClientResponse, Encoded, MetadataOnly
 from attractor.embedded import EmbeddedCluster
 from attractor.objects.builtin.core_v1 import ConfigMap, Secret
 from attractor.objects.errors import AlreadyExists, Conflict, NotFound
@@ -116,6 +116,47 @@ async def test_an_answer_that_there_is_none_is_not_believed_once_the_watch_has_t
 
         w.transport.send = delayed  # type: ignore[method-assign]
         assert await w.cache.get(ConfigMap, mine.key) == made[0]
+
+
+@on_virtual_time
+async def test_a_read_during_which_a_new_doubt_comes_up_asks_again_instead_of_saying_that_there_is_none() -> None:
+    async with world() as w:
+        mine = await w.client.create(config_map("a", x="1"))
+        informer = w.cache.informer(ConfigMap)
+        informer.core.unsure(mine.key)
+        send, doubts = w.transport.send, [mine.key]
+
+        async def doubtful(request: ClientRequest) -> ClientResponse:
+            response = await send(request)
+            if doubts and request.method == "GET":
+                informer.core.unsure(doubts.pop())
+            return response
+
+        w.transport.send = doubtful  # type: ignore[method-assign]
+        before = w.gets
+        assert await w.cache.get(ConfigMap, mine.key) == mine
+        assert w.gets == before + 2
+
+
+@on_virtual_time
+async def test_an_own_deletion_during_a_list_that_does_not_show_the_object_is_cleared_up_by_a_list_of_that_name() -> (
+    None
+):
+    async with world() as w:
+        informer = w.cache.informer(ConfigMap)
+        w.transport.hang()
+        begun = informer.core.begin()
+        listed = await w.rival.list(Encoded(ConfigMap))
+        mine = await w.client.create(config_map("a", x="1"))
+        told = await w.rival.get(Encoded(ConfigMap), mine.key)
+        await w.client.delete(mine)
+        informer.core.replace(listed.resource_version, begun, listed)
+        assert await w.cache.list(ConfigMap, "default") == []
+        asked = [dict(request.query).get("fieldSelector") for request in w.transport.requests]
+        assert asked.count("metadata.name=a") == 1
+        informer.core.observe("ADDED", told)
+        assert await w.cache.list(ConfigMap, "default") == [], "the watch tells of the past"
+        assert asked == [dict(request.query).get("fieldSelector") for request in w.transport.requests]
 
 
 def _uid_seen(w: World) -> str:

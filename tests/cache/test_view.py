@@ -6,7 +6,7 @@ import orjson
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from attractor.cache.core import UNSURE, Added, Deleted, Removed, Updated, ViewCore
+from attractor.cache.core import UNSURE, Added, Deleted, Question, Removed, Updated, ViewCore
 from attractor.client.kinds import EncodedObject
 from attractor.objects.gvk import Key
 
@@ -155,13 +155,98 @@ def test_what_is_unsure_is_resolved_by_asking() -> None:
     core.unsure(A)
     core.unsure(B)
     assert (core.get(A), core.unsure_keys()) == (UNSURE, [A, B])
-    core.resolve(A, obj(A, 5))
-    core.resolve(B, None)
+    core.resolve(core.asking(A), obj(A, 5))
+    core.resolve(core.asking(B), None)
     assert (core.get(A), core.get(B), core.unsure_keys()) == (obj(A, 5), None, [])
     core.unsure(A)
-    core.resolve(A, None)
+    core.resolve(core.asking(A), None)
     assert isinstance(core.pending[A], Removed)
     assert core.get(A) is None
+
+
+def test_an_own_write_is_not_taken_back_after_a_doubt_that_ended_with_there_is_none() -> None:
+    core = view(version=10)
+    core.wrote(obj(A, 11, "u"))
+    core.wrote(obj(A, 12, "u"))
+    core.unsure(A)
+    core.resolve(core.asking(A), None)
+    assert core.observe("ADDED", obj(A, 11, "u")) == Added(obj(A, 11, "u"))
+    assert core.get(A) is None
+    core.observe("MODIFIED", obj(A, 12, "u"))
+    core.observe("DELETED", obj(A, 13, "u"))
+    core.observe("ADDED", obj(A, 14, "v"))
+    assert (core.get(A), core.pending) == (obj(A, 14, "v"), {})
+
+
+def test_there_is_none_is_not_believed_of_an_object_that_came_or_went_while_the_answer_was_on_its_way() -> None:
+    core = view(obj(A, 1, "u"))
+    core.unsure(A)
+    asked = core.asking(A)
+    core.observe("DELETED", obj(A, 2, "u"))
+    core.observe("ADDED", obj(A, 3, "v"))
+    core.resolve(asked, None)
+    assert core.get(A) == UNSURE
+    core.resolve(core.asking(A), obj(A, 3, "v"))
+    assert (core.get(A), core.pending) == (obj(A, 3, "v"), {})
+
+
+def test_a_question_that_is_older_than_the_doubt_does_not_end_it() -> None:
+    core = view(obj(A, 1))
+    core.unsure(A)
+    asked = core.asking(A)
+    core.unsure(A)
+    core.resolve(asked, obj(A, 1))
+    assert core.get(A) == UNSURE
+
+
+def test_a_list_that_was_made_before_an_own_deletion_and_shows_nothing_leaves_it_open_what_the_watch_will_tell() -> (
+    None
+):
+    core = view(version=10)
+    begun = core.begin()
+    core.wrote(obj(A, 11, "u"))
+    core.deleted(A, "u")
+    core.replace("10", begun, [])
+    asked = core.asking(A)
+    assert (core.get(A), asked.wants_version) == (UNSURE, True)
+    core.resolve(asked, None)
+    assert core.get(A) == UNSURE, "without a version it is not known for how long to look away"
+    core.resolve(asked, None, version="12")
+    core.observe("ADDED", obj(A, 11, "u"))
+    assert core.get(A) is None
+    core.observe("DELETED", obj(A, 12, "u"))
+    core.observe("ADDED", obj(A, 13, "v"))
+    assert (core.get(A), core.pending) == (obj(A, 13, "v"), {})
+
+
+def test_a_list_that_was_made_after_an_own_deletion_hides_no_successor() -> None:
+    core = view(obj(A, 10, "u"), version=10)
+    begun = core.begin()
+    core.deleted(A, "u")
+    core.replace("11", begun, [])
+    core.resolve(core.asking(A), None, version="11")
+    core.observe("ADDED", obj(A, 12, "v"))
+    assert (core.get(A), core.pending) == (obj(A, 12, "v"), {})
+
+
+def test_a_deletion_of_nobody_knows_which_object_is_cleared_up_by_a_version() -> None:
+    core = view(obj(A, 1, "u"))
+    core.deleted(A, "")
+    assert core.asking(A).wants_version
+    core.resolve(core.asking(A), obj(A, 5, "v"))
+    assert core.get(A) == obj(A, 5, "v")
+
+
+def test_what_was_found_while_a_deletion_was_under_way_is_looked_at_again_when_the_deletion_is_answered() -> None:
+    core = view(obj(A, 1, "u"))
+    core.sending(A)
+    core.unsure(A)
+    core.resolve(core.asking(A), obj(A, 3, "v"))
+    core.deleted(A, "u")
+    core.settled(A)
+    assert core.get(A) == UNSURE, "was the one that was found made before or after?"
+    core.resolve(core.asking(A), obj(A, 3, "v"))
+    assert core.get(A) == obj(A, 3, "v")
 
 
 def test_versions_that_are_no_numbers_are_told_with_their_own_event() -> None:
@@ -197,7 +282,7 @@ def test_a_view_is_a_value_that_can_be_kept_and_restored() -> None:
     assert len({kept, core.state()}) == 1
 
 
-KEYS = st.sampled_from([A, B])
+KEYS = st.sampled_from([A, A, A, B])
 
 
 class Interleavings(RuleBasedStateMachine):
@@ -217,6 +302,8 @@ class Interleavings(RuleBasedStateMachine):
         """The newest own write of each key that was answered."""
         self.answers: list[tuple[str, Key, EncodedObject]] = []
         """Own writes that happened and are not answered yet."""
+        self.questions: list[tuple[Question, EncodedObject | None, str]] = []
+        """What the server was asked and has answered: what it found, and at which version if that was wanted."""
         self.listing: tuple[int, int, dict[Key, EncodedObject], int] | None = None
         self.is_other_server = False
         """The server lost its data, and no list has begun since."""
@@ -262,31 +349,38 @@ class Interleavings(RuleBasedStateMachine):
         if key in self.store:
             self._delete(key)
 
-    @rule(key=KEYS)
-    def own_write_happens(self, key: Key) -> None:
+    @rule(key=KEYS, is_answered=st.booleans())
+    def own_write_happens(self, key: Key, is_answered: bool) -> None:
         self.core.sending(key)
         self.answers.append(("wrote", key, self._put(key)))
+        if is_answered:
+            self._acknowledge(len(self.answers) - 1)
 
-    @rule(key=KEYS)
-    def own_delete_happens(self, key: Key) -> None:
+    @rule(key=KEYS, is_answered=st.booleans(), is_named=st.booleans())
+    def own_delete_happens(self, key: Key, is_answered: bool, is_named: bool) -> None:
         if key in self.store:
             self.core.sending(key)
-            self.answers.append(("deleted", key, self._delete(key)))
+            self.answers.append(("deleted" if is_named else "deleted somebody", key, self._delete(key)))
+            if is_answered:
+                self._acknowledge(len(self.answers) - 1)
 
     def _answer(self, what: str, key: Key, answered: EncodedObject) -> None:
         if what == "wrote":
             self.answered.append(answered)
             self.core.wrote(answered)
         else:
-            self.core.deleted(key, answered.uid)
+            self.core.deleted(key, answered.uid if what == "deleted" else "")
         self.core.settled(key)
+
+    def _acknowledge(self, number: int) -> None:
+        what, key, answered = self.answers.pop(number)
+        self._answer(what, key, answered)
+        self.acknowledged[key] = max(self.acknowledged.get(key, 0), int(answered.resource_version))
 
     @precondition(lambda self: self.answers)
     @rule(data=st.data())
     def an_answer_comes(self, data: st.DataObject) -> None:
-        what, key, answered = self.answers.pop(data.draw(st.integers(0, len(self.answers) - 1)))
-        self._answer(what, key, answered)
-        self.acknowledged[key] = max(self.acknowledged.get(key, 0), int(answered.resource_version))
+        self._acknowledge(data.draw(st.integers(0, len(self.answers) - 1)))
 
     @precondition(lambda self: self.answers)
     @rule(data=st.data())
@@ -295,11 +389,23 @@ class Interleavings(RuleBasedStateMachine):
         self.core.unsure(key)
         self.core.settled(key)
 
-    @rule()
-    def the_unsure_is_resolved(self) -> None:
+    @rule(is_answered=st.booleans())
+    def the_server_is_asked_about_the_unsure(self, is_answered: bool) -> None:
         for key in self.core.unsure_keys():
-            self.answered += [self.store[key]] if key in self.store else []
-            self.core.resolve(key, self.store.get(key))
+            asked, found = self.core.asking(key), self.store.get(key)
+            self.questions.append((asked, found, str(self.revision) if asked.wants_version else ""))
+            if is_answered:
+                self._resolve(len(self.questions) - 1)
+
+    def _resolve(self, number: int) -> None:
+        asked, found, version = self.questions.pop(number)
+        self.answered += [found] if found is not None else []
+        self.core.resolve(asked, found, version=version)
+
+    @precondition(lambda self: self.questions)
+    @rule(data=st.data())
+    def a_question_is_answered(self, data: st.DataObject) -> None:
+        self._resolve(data.draw(st.integers(0, len(self.questions) - 1)))
 
     @precondition(lambda self: self.listing is None and not self.is_other_server)
     @rule(count=st.integers(1, 4))
@@ -341,7 +447,7 @@ class Interleavings(RuleBasedStateMachine):
         for _, key, _ in self.answers:
             self.core.unsure(key)
             self.core.settled(key)
-        self.answers = []
+        self.answers, self.questions = [], []
         self.listing, self.is_other_server = None, True
 
     @invariant()
@@ -367,7 +473,8 @@ class Interleavings(RuleBasedStateMachine):
             self.the_list_ends()
         while self.answers:
             self._answer(*self.answers.pop(0))
-        self.the_unsure_is_resolved()
+        while self.core.unsure_keys():
+            self.the_server_is_asked_about_the_unsure(is_answered=True)
         self._put(Key("n", "last"))
         while self.told < self.revision:
             self.the_watch_tells(100)

@@ -33,6 +33,9 @@ class Box:
     def read(self, ref: Any) -> Any:
         return self.values[ref]
 
+    def is_written(self, ref: Any) -> bool:
+        return ref in self.values
+
     def write(self, ref: Any, value: Any) -> None:
         self.values[ref] = value
 

@@ -27,7 +27,6 @@ from attractor.check import (
     constraint,
     each,
     eventually,
-    fields,
     initial,
     leads_to,
     predicate,
@@ -179,31 +178,6 @@ def test_a_subclass_overrides_an_action_and_keeps_its_declaration() -> None:
     assert check(Base(), deadlock=False).verdict == "holds"
     assert check(Lazy(), deadlock=False)["arrives"].verdict == "violated"
     assert len(Lazy(keys=3).compile().actions) == 3
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_fields_of_a_record_are_read_and_written_one_by_one(engine: Any) -> None:
-    class Boxes(Spec):
-        box: Box = fields(Box())
-        other: Box = var(Box(lid="open"))
-
-        @action
-        def open(self) -> None:
-            require(self.box.lid == "closed")
-            self.box = self.box.but(lid="open")
-
-        @action
-        def fill(self) -> None:
-            require(self.box.lid == "open" and self.box.inside < 2)
-            self.box = self.box.but(inside=self.box.inside + 1)
-
-        @terminal
-        def full(self) -> bool:
-            return self.box == Box(lid="open", inside=2)
-
-    verdict = check(Boxes(), engine=engine).assert_holds()
-    assert verdict.distinct == 4
-    assert {c.name: c.widest for c in verdict.coverage} == {"open": 1, "fill": 2}
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ from tests.cli.conftest import Run
 
 OPERATOR = """
 from attractor import Context, Key, ObjectMeta, controller
-from attractor.check.world import Create, Edit, World, always
+from attractor.check.world import Create, Edit, Faults, World
 from attractor.objects.builtin.core_v1 import ConfigMap
 
 SOURCE, COPY = Key("default", "a"), Key("default", "a-copy")
@@ -45,16 +47,42 @@ def config_map(**data):
     return ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data=data)
 
 
-def world(value: str = "2") -> World:
+def world(value: str = "2", crash: int = 0) -> World:
     edit = Edit(ConfigMap, SOURCE, patch=[{"data": {"x": value}}])
-    return World([copies], [], [Create(config_map(x="1")), edit])
+    return World([copies], [], [Create(config_map(x="1")), edit], Faults(crash=crash))
 """
 
 
-async def record(folder: Path) -> None:
-    """Run the operator as a process, create and edit its source, and stop it."""
+class Process:
+    """The operator as a process, on a cluster that is kept in a file."""
+
+    def __init__(self, child: asyncio.subprocess.Process, kubeconfig: str) -> None:
+        self.child = child
+        self.client = Client(HttpTransport(load_kubeconfig(kubeconfig)))
+
+    async def create(self, value: str) -> None:
+        """Create the source."""
+        await self.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data={"x": value}))
+
+    async def edit(self, value: str) -> None:
+        """Change the source."""
+        await self.client.merge_patch(ConfigMap, Key("default", "a"), {"data": {"x": value}})
+
+    async def copied(self, value: str) -> None:
+        """Wait until the copy has a value."""
+
+        async def is_copied() -> bool:
+            return (await self.client.get(ConfigMap, Key("default", "a-copy"))).data == {"x": value}
+
+        await eventually(is_copied, within_s=30)
+
+
+@asynccontextmanager
+async def operator(folder: Path, ending: signal.Signals = signal.SIGTERM) -> AsyncIterator[Process]:
+    """Run the operator until the block ends, and end it then."""
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "attractor", "run", "operator_.py", "--record", "run.jsonl", "--namespace", "default"),
+        *("--store", "sqlite:cluster.db"),
         stdout=subprocess.PIPE,
         cwd=folder,
         env={**os.environ, "XDG_STATE_HOME": str(folder)},
@@ -65,17 +93,30 @@ async def record(folder: Path) -> None:
         while "running" not in told:
             name, _, value = (await child.stdout.readline()).decode().partition(":")
             told[name] = value.strip()
-    async with Client(HttpTransport(load_kubeconfig(told["kubeconfig"]))) as client:
-        await client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data={"x": "1"}))
+    process = Process(child, told["kubeconfig"])
+    async with process.client:
+        yield process
+    child.send_signal(ending)
+    assert await child.wait() == (0 if ending is signal.SIGTERM else -ending)
 
-        async def copied(value: str) -> bool:
-            return (await client.get(ConfigMap, Key("default", "a-copy"))).data == {"x": value}
 
-        await eventually(lambda: copied("1"), within_s=30)
-        await client.merge_patch(ConfigMap, Key("default", "a"), {"data": {"x": "2"}})
-        await eventually(lambda: copied("2"), within_s=30)
-    child.send_signal(signal.SIGTERM)
-    assert await child.wait() == 0
+async def record(folder: Path) -> None:
+    """Create and edit the source while the operator runs."""
+    async with operator(folder) as process:
+        await process.create("1")
+        await process.copied("1")
+        await process.edit("2")
+        await process.copied("2")
+
+
+async def record_a_kill(folder: Path) -> None:
+    """Kill the operator in the middle of its work, and start it again."""
+    async with operator(folder, signal.SIGKILL) as process:
+        await process.create("1")
+        await process.copied("1")
+        await process.edit("2")
+    async with operator(folder) as process:
+        await process.copied("2")
 
 
 @pytest.mark.slow
@@ -92,12 +133,30 @@ def test_a_real_run_is_admitted_by_its_world_and_not_by_another(run: Run, tmp_pa
     assert "the cache was told MODIFIED configmaps a" in departs.out
 
 
+@pytest.mark.slow
+def test_a_process_that_was_killed_and_started_again_is_admitted_where_the_world_may_crash(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "operator_.py").write_text(OPERATOR)
+    asyncio.run(record_a_kill(tmp_path))
+    admitted = run("check", "operator_.py:world", "--const", "crash=1", "--against", "run.jsonl")
+    assert admitted.code == 0, admitted.out
+    departs = run("check", "operator_.py:world", "--against", "run.jsonl")
+    assert departs.code == 1
+    assert "the process was started again" in departs.out
+    assert "is a user, a fault or a larger `lag` missing in it?" in departs.out
+
+
 @pytest.mark.parametrize(
     ("command", "error"),
     [
         (["check", "lift.py:Lift", "--against", "run.jsonl"], "is no world"),
         (["check", "operator_.py:world", "--against", "nowhere.jsonl"], "nowhere.jsonl cannot be read"),
         (["check", "operator_.py:world", "--against", "lift.py"], "lift.py: line 1 is not JSON"),
+        (
+            ["check", "operator_.py:world", "--against", "run.jsonl", "--against", "run.jsonl"],
+            "2 processes were recorded, and world of copies has 1",
+        ),
         (["run", "operator_.py", "--record", "no/such/folder/x"], "cannot be written"),
     ],
 )

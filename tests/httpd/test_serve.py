@@ -1,5 +1,6 @@
 """``attractor serve`` as a process: what it prints, writes, serves, and how it ends."""
 
+import json
 import logging
 import os
 import re
@@ -233,3 +234,33 @@ def test_a_store_that_another_server_uses_is_refused(tmp_path: Path) -> None:
         assert code == 2, errors
         assert errors.startswith("error: --store sqlite:")
     assert sqlite3.connect(store).execute("select 1").fetchone() == (1,)
+
+
+async def test_audit_lines_on_standard_output_stand_among_the_facts(tmp_path: Path) -> None:
+    with serving(tmp_path, "--no-tls", "--audit-log", "-") as server:
+        assert (await HttpApi(server.port).get(CONFIGMAPS)).code == 200
+        line = out(server.process).readline()
+        assert json.loads(line)["requestURI"] == CONFIGMAPS
+    assert "audit log:   -" in server.lines
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--audit-log", "{dir}/none/audit.log"], "cannot be written: No such file or directory"),
+        (["--audit-policy", "{dir}/policy.yaml"], "but there is no log"),
+        (["--audit-log", "-", "--audit-policy", "{dir}/none.yaml"], "cannot be read: No such file or directory"),
+        (["--audit-log", "-", "--audit-policy", "{dir}/policy.yaml"], "rules cannot apply to both"),
+    ],
+)
+def test_audit_options_that_cannot_work_are_refused_with_a_hint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], complaint: str
+) -> None:
+    rule = "{level: None, namespaces: [a], nonResourceURLs: [/x]}"
+    (tmp_path / "policy.yaml").write_text(f"{{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{rule}]}}")
+    given = [option.replace("{dir}", str(tmp_path)) for option in options]
+    assert main(["serve", "--listen", "127.0.0.1:0", "--no-tls", "--state-dir", str(tmp_path), *given]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: --audit-")
+    assert complaint in said
+    assert "\n\nhint: " in said

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from examples.configpair import ConfigPair, ConfigPairSpec, configpair
 
 from attractor.apiserver.operation import User
 from attractor.cli.main import main
@@ -19,13 +18,14 @@ from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.errors import Forbidden
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
+from attractor.operators.configpair.controller import configpair
+from attractor.operators.configpair.types import ConfigPair, ConfigPairSpec
 from attractor.runtime import Election, Manager, Permission, Watches, controller
 from attractor.runtime.manifests import rules
 from attractor.testing import ClusterUnderTest, eventually
 from tests.runtime.things import Thing
 
-ROOT = Path(__file__).parents[2]
-EXAMPLE = str(ROOT / "examples" / "configpair.py")
+OPERATOR = "attractor.operators.configpair.controller:configpair"
 ACCOUNT = User(
     "system:serviceaccount:default:configpair",
     groups=("system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"),
@@ -33,7 +33,7 @@ ACCOUNT = User(
 
 
 def test_crds_are_printed_for_the_modules_kinds(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["crd", EXAMPLE]) == 0
+    assert main(["crd", OPERATOR]) == 0
     (printed,) = yaml.safe_load_all(capsys.readouterr().out)
     assert printed == ConfigPair.crd()
 
@@ -41,7 +41,7 @@ def test_crds_are_printed_for_the_modules_kinds(capsys: pytest.CaptureFixture[st
 async def test_the_printed_manifests_are_accepted_and_grant_just_enough(
     cluster: ClusterUnderTest, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["manifests", EXAMPLE, "--image", "example.org/pairs:1"]) == 0
+    assert main(["manifests", OPERATOR, "--image", "example.org/pairs:1", "--name", "configpair"]) == 0
     documents = list(yaml.safe_load_all(capsys.readouterr().out))
     assert [one["kind"] for one in documents] == [
         "CustomResourceDefinition",
@@ -60,10 +60,10 @@ async def test_the_printed_manifests_are_accepted_and_grant_just_enough(
     election = Election("configpair-leader", "default", "one")
     async with Manager(client, [configpair], election=election).running():
         meta = ObjectMeta(name="web", namespace="default")
-        pair = await cluster.client.create(ConfigPair(metadata=meta, spec=ConfigPairSpec(data={"a": "b"})))
+        pair = await cluster.client.create(ConfigPair(metadata=meta, spec=ConfigPairSpec(value="red")))
 
         async def is_kept() -> bool:
-            return (await cluster.client.get(ConfigMap, Key("default", "web-2"))).data == {"a": "b"}
+            return (await cluster.client.get(ConfigMap, Key("default", "web-cm2"))).data == {"value": "red"}
 
         await eventually(is_kept)
         with pytest.raises(Forbidden):
@@ -140,7 +140,7 @@ async def test_run_serves_an_embedded_cluster_reconciles_and_ends_in_good_order(
     from attractor.client.kubeconfig import load_kubeconfig
 
     child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "attractor", "run", EXAMPLE, "--leader-elect", "--health", "127.0.0.1:0"),
+        *(sys.executable, "-m", "attractor", "run", OPERATOR, "--leader-elect", "--health", "127.0.0.1:0"),
         stdout=subprocess.PIPE,
         env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
     )
@@ -152,8 +152,8 @@ async def test_run_serves_an_embedded_cluster_reconciles_and_ends_in_good_order(
             told[name] = value.strip()
     async with Client(HttpTransport(load_kubeconfig(told["kubeconfig"]))) as client:
         meta = ObjectMeta(name="web", namespace="default")
-        await client.create(ConfigPair(metadata=meta, spec=ConfigPairSpec(data={"a": "b"})))
-        await eventually(lambda: client.get(ConfigMap, Key("default", "web-1")), within_s=30)
+        await client.create(ConfigPair(metadata=meta, spec=ConfigPairSpec(value="red")))
+        await eventually(lambda: client.get(ConfigMap, Key("default", "web-cm1")), within_s=30)
     child.send_signal(signal.SIGTERM)
     assert await child.wait() == 0
     assert not os.path.exists(told["kubeconfig"])  # noqa: ASYNC240

@@ -1,12 +1,9 @@
 """Two operators as processes, one Lease: one is killed, or put to sleep, in the middle of a reconcile."""
 
 import asyncio
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -18,13 +15,14 @@ from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.testing import eventually
 from tests.anycluster import PATIENCE_S, Leftovers, own_namespace
+from tests.runtime.operatorprocess import Times, operator
 from tests.runtime.steps_operator import STEPS
 from tests.runtime.things import passing
 from tests.serving import serving
 
 pytestmark = [pytest.mark.any_cluster, pytest.mark.slow]
 OPERATOR = Path(__file__).parent / "steps_operator.py"
-LEASE_S = 5.0
+TIMES = Times(lease_s=5.0, renew_s=4.0, retry_s=0.5)
 
 
 class Cluster:
@@ -33,25 +31,9 @@ class Cluster:
     def __init__(self, kubeconfig: Path, client: Client, namespace: str) -> None:
         self.kubeconfig, self.client, self.namespace = kubeconfig, client, namespace
 
-    @asynccontextmanager
-    async def operator(self, name: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    def operator(self, name: str) -> AbstractAsyncContextManager[asyncio.subprocess.Process]:
         """An operator that leads or stands by, its cache warm."""
-        options = {"lease-duration": LEASE_S, "renew-deadline": 4.0, "retry-period": 0.5, "namespace": self.namespace}
-        command = ["-m", "attractor", "run", str(OPERATOR), "--kubeconfig", str(self.kubeconfig), "--leader-elect"]
-        command += ["--namespace", self.namespace, *(f"--leader-elect-{key}={value}" for key, value in options.items())]
-        child = await asyncio.create_subprocess_exec(
-            sys.executable, *command, env={**os.environ, "OPERATOR": name}, stderr=subprocess.PIPE
-        )
-        assert child.stderr is not None
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                while b"standing by" not in (line := await child.stderr.readline()):
-                    assert line, f"operator {name} ended with exit code {await child.wait()}"
-            yield child
-        finally:
-            if child.returncode is None:
-                child.kill()
-            await child.wait()
+        return operator(OPERATOR, self.kubeconfig, self.namespace, TIMES, OPERATOR=name)
 
     async def steps(self) -> list[ConfigMap]:
         """The steps in the order in which the server stored them."""
@@ -115,7 +97,7 @@ async def test_a_leader_that_is_killed_is_followed_by_the_standby_which_finishes
     assert after.spec.acquire_time is not None
     assert before.spec.renew_time is not None
     waited_s = after.spec.acquire_time.timestamp() - before.spec.renew_time.timestamp()
-    assert waited_s >= LEASE_S, "a lease is taken only after its whole duration"
+    assert waited_s >= TIMES.lease_s, "a lease is taken only after its whole duration"
     writers = await cluster.writers()
     assert writers == sorted(writers), "one wrote, then two wrote; never one after two"
     assert [step.metadata.name for step in await cluster.steps()] == [f"task-{n:02d}" for n in range(STEPS)]

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from examples.configpair import ConfigPair, ConfigPairSpec, configpair
 
 from attractor.client import Client
 from attractor.client.config import ClientConfig
@@ -18,6 +17,8 @@ from attractor.httpd.tls import server_context
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
+from attractor.operators.configpair.controller import configpair
+from attractor.operators.configpair.types import ConfigPair, ConfigPairSpec
 from attractor.runtime import Election, Manager
 from attractor.testing import eventually
 from tests.anycluster import PATIENCE_S, Leftovers, given_config, installed, own_namespace, ways
@@ -63,7 +64,7 @@ async def namespace(client: Client, leftovers: Leftovers) -> str:
 
 
 def pair_in(namespace: str, value: str) -> ConfigPair:
-    return ConfigPair(metadata=ObjectMeta(name="web", namespace=namespace), spec=ConfigPairSpec(data={"a": value}))
+    return ConfigPair(metadata=ObjectMeta(name="web", namespace=namespace), spec=ConfigPairSpec(value=value))
 
 
 async def test_a_pair_is_created_edited_and_deleted(client: Client, namespace: str) -> None:
@@ -72,13 +73,11 @@ async def test_a_pair_is_created_edited_and_deleted(client: Client, namespace: s
         pair = await client.create(pair_in(namespace, "1"))
 
         async def are(value: str) -> bool:
-            found = [await client.get(ConfigMap, Key(namespace, f"web-{n}")) for n in (1, 2)]
-            return [one.data for one in found] == [{"a": value}] * 2
+            found = [await client.get(ConfigMap, Key(namespace, f"web-cm{n}")) for n in (1, 2)]
+            return [one.data for one in found] == [{"value": value}] * 2
 
         await eventually(lambda: are("1"), within_s=PATIENCE_S)
-        changed = pair.deep_copy()
-        changed.spec.data = {"a": "2"}
-        await client.patch(pair, changed)
+        await client.merge_patch(ConfigPair, pair.key, {"spec": {"value": "2"}})
         await eventually(lambda: are("2"), within_s=PATIENCE_S)
         await client.delete(ConfigPair, pair.key)
 
@@ -94,10 +93,10 @@ async def test_a_standby_takes_over_from_a_leader_that_stops(client: Client, nam
     one = Manager(Client(client.transport), [configpair], namespace=namespace, election=_election(namespace, "one"))
     two = Manager(Client(client.transport), [configpair], namespace=namespace, election=_election(namespace, "two"))
     async with one.running():
-        await eventually(lambda: client.get(ConfigMap, Key(namespace, "web-1")), within_s=PATIENCE_S)
+        await eventually(lambda: client.get(ConfigMap, Key(namespace, "web-cm1")), within_s=PATIENCE_S)
     async with two.running():
-        await client.delete(ConfigMap, Key(namespace, "web-1"))
-        await eventually(lambda: client.get(ConfigMap, Key(namespace, "web-1")), within_s=PATIENCE_S)
+        await client.delete(ConfigMap, Key(namespace, "web-cm1"))
+        await eventually(lambda: client.get(ConfigMap, Key(namespace, "web-cm1")), within_s=PATIENCE_S)
         assert not one.is_leader
         assert two.is_leader
 

@@ -96,9 +96,12 @@ class _Binding(msgspec.Struct, frozen=True, rename="camel"):
     role_ref: _RoleRef
     subjects: tuple[_Subject, ...] | None = ()
 
-    def names(self, user: User) -> bool:
-        """Whether the binding is for this user."""
-        return any(_is_subject(user, subject, self.metadata.namespace) for subject in self.subjects or ())
+    def subject_for(self, user: User) -> _Subject | None:
+        """The subject by which the binding is for this user, if it is."""
+        for subject in self.subjects or ():
+            if _is_subject(user, subject, self.metadata.namespace):
+                return subject
+        return None
 
 
 def _is_subject(user: User, subject: _Subject, namespace: str) -> bool:
@@ -117,23 +120,36 @@ _decode_binding = lru_cache(maxsize=4096)(msgspec.json.Decoder(_Binding).decode)
 
 
 class BoundRole(NamedTuple):
-    """A role that applies to a user, or the reason why it cannot be read."""
+    """A role that applies to a user by a binding, or the reason why it cannot be read."""
 
     rules: tuple[Rule, ...]
-    missing: str = ""
+    missing: str
+    binding: _Binding
+    subject: _Subject
+
+    @property
+    def because(self) -> str:
+        """Why the role applies, in Kubernetes' words."""
+        name, namespace = self.binding.metadata.name, self.binding.metadata.namespace
+        role, subject = self.binding.role_ref, self.subject
+        whom = subject.name
+        if subject.kind == "ServiceAccount":
+            whom = f"{whom}/{subject.namespace or namespace}"
+        what = f'RoleBinding "{name}/{namespace}"' if namespace else f'ClusterRoleBinding "{name}"'
+        return f'RBAC: allowed by {what} of {role.kind} "{role.name}" to {subject.kind} "{whom}"'
 
 
 class RbacAuthorizer:
     """Decides by the roles and bindings in the store."""
 
     def decide(self, user: User, attributes: Attributes, snapshot: Snapshot) -> Decision:
-        """Whether the user may do it; a refusal's reason names bindings to roles that do not exist."""
+        """Whether the user may do it, and by which binding; a refusal's reason names bindings to missing roles."""
         if MASTERS in user.groups:
             return Decision(allowed=True)
         missing: list[str] = []
         for role in roles_of(user, attributes.namespace, snapshot):
             if any(rule.covers(attributes) for rule in role.rules):
-                return Decision(allowed=True)
+                return Decision(allowed=True, reason=role.because)
             if role.missing and role.missing not in missing:
                 missing.append(role.missing)
         if not missing:
@@ -154,35 +170,43 @@ def roles_of(user: User, namespace: str, snapshot: Snapshot) -> Iterator[BoundRo
     """The roles bound to a user in the whole cluster and, if one is given, in a namespace."""
     for entry in snapshot.range(f"{_PREFIX}clusterrolebindings/"):
         binding = _decode_binding(entry.value)
-        if binding.names(user):
-            yield _cluster_role(binding.role_ref.name, snapshot)
+        subject = binding.subject_for(user)
+        if subject is not None:
+            rules, missing = _cluster_role(binding.role_ref.name, snapshot)
+            yield BoundRole(rules, missing, binding, subject)
     if not namespace:
         return
     for entry in snapshot.range(f"{_PREFIX}rolebindings/{namespace}/"):
         binding = _decode_binding(entry.value)
-        if not binding.names(user):
+        subject = binding.subject_for(user)
+        if subject is None:
             continue
         if binding.role_ref.kind == "ClusterRole":
-            yield _cluster_role(binding.role_ref.name, snapshot)
+            rules, missing = _cluster_role(binding.role_ref.name, snapshot)
         else:
-            yield _role(namespace, binding.role_ref.name, snapshot)
+            rules, missing = _role(namespace, binding.role_ref.name, snapshot)
+        yield BoundRole(rules, missing, binding, subject)
 
 
-def _role(namespace: str, name: str, snapshot: Snapshot) -> BoundRole:
+_Rules = tuple[tuple[Rule, ...], str]
+"""The rules of a role, or no rules and why."""
+
+
+def _role(namespace: str, name: str, snapshot: Snapshot) -> _Rules:
     entry = snapshot.get(f"{_PREFIX}roles/{namespace}/{name}")
     if entry is None:
-        return BoundRole((), f'role.{GROUP} "{name}" not found')
-    return BoundRole(_decode_role(entry.value).rules or ())
+        return (), f'role.{GROUP} "{name}" not found'
+    return _decode_role(entry.value).rules or (), ""
 
 
-def _cluster_role(name: str, snapshot: Snapshot) -> BoundRole:
+def _cluster_role(name: str, snapshot: Snapshot) -> _Rules:
     entry = snapshot.get(f"{_PREFIX}clusterroles/{name}")
     if entry is None:
-        return BoundRole((), f'clusterrole.{GROUP} "{name}" not found')
+        return (), f'clusterrole.{GROUP} "{name}" not found'
     role = _decode_role(entry.value)
     if role.aggregation_rule is None:
-        return BoundRole(role.rules or ())
-    return BoundRole((*(role.rules or ()), *_aggregated(role.aggregation_rule, name, snapshot)))
+        return role.rules or (), ""
+    return (*(role.rules or ()), *_aggregated(role.aggregation_rule, name, snapshot)), ""
 
 
 def _aggregated(aggregation: _Aggregation, own: str, snapshot: Snapshot) -> Iterator[Rule]:

@@ -2,7 +2,7 @@
 
 Guarantee (own writes): once a write is acknowledged, no read answers with an older state of that object. Until the
 watch has caught up, the written object itself is served. A write whose outcome is not known makes the object
-``UNSURE``: the reader must ask the server.
+``UNSURE``: the reader must ask the server (``asking``, then ``resolve``); what was acknowledged before still counts.
 
 Worked example. The watch told ``a`` at version 5. We update it, acknowledged at 9: reads answer version 9. The watch
 tells ``a`` at 7 (somebody else's earlier write): handlers hear of 7, reads still answer 9. The watch tells ``b`` at
@@ -73,10 +73,28 @@ class Removed(NamedTuple):
 class Unsure(NamedTuple):
     """A write of this process may or may not have happened."""
 
+    uid: str
+    """An object that was there, and of which the watch has told neither that nor its end; empty when there is none."""
+    is_contested: bool
+    """Whether it is open if the watch will still tell of the end of an object that is known to have gone. Then it takes
+    the version of an answer to know how long the watch tells of the past."""
     order: int
 
 
 Floor: TypeAlias = Wrote | Removed | Unsure
+
+
+class Question(NamedTuple):
+    """What was known of an object when the server was asked about it."""
+
+    key: Key
+    seen: EncodedObject | None
+    doubt: Floor | None
+
+    @property
+    def wants_version(self) -> bool:
+        """Whether "there is none" is of use only with the version at which there was none."""
+        return isinstance(self.doubt, Unsure) and self.doubt.is_contested
 
 
 class InFlight(NamedTuple):
@@ -84,7 +102,7 @@ class InFlight(NamedTuple):
 
     sent: int = 1
     overlapped: bool = False
-    """Whether there were two at once: then their answers do not tell which one came last."""
+    """Whether there were two at once, or a question: then their answers do not tell which one came last."""
     ended: frozenset[str] = frozenset()
     """The uids whose end was told."""
     was_listed: bool = False
@@ -193,16 +211,26 @@ class ViewCore:
         self.is_synced = True
         self._in_flight = {key: flight._replace(was_listed=True) for key, flight in self._in_flight.items()}
         # A list that was asked for after a write was acknowledged shows it, whatever the versions say.
-        settled = self._settle(lambda key, floor: floor.order <= begun or self._is_shown_by_list(key, floor))
+        settled = self._settle(lambda floor: floor.order <= begun or self._is_shown_by_list(floor))
+        self._contest()
         # Readers were shown own writes of which the watch never told: somebody may wait for the end of such an object.
         ends = [obj for obj in unseen if obj is not None and obj.key in settled and obj.key not in now]
         return changes + [Deleted(obj) for obj in ends]
 
-    def _is_shown_by_list(self, key: Key, floor: Floor) -> bool:
-        if isinstance(floor, Removed):
-            listed = self.seen.get(key)
-            return listed is None or listed.uid != floor.uid
+    def _is_shown_by_list(self, floor: Floor) -> bool:
         return isinstance(floor, Wrote) and self._reached(self.version, floor.version)
+
+    def _contest(self) -> None:
+        """A list that was asked for before a write was acknowledged does not show an object that is known to have gone.
+
+        Either it went before the list was made, and its end is not told again. Or the list was made before it came, and
+        the watch will tell of its beginning and its end. The list does not say which.
+        """
+        for key, floor in tuple(self._floors.items()):
+            listed = self.seen.get(key)
+            is_shown = listed is not None and listed.uid == floor.uid
+            if not isinstance(floor, Wrote) and floor.uid and not is_shown:
+                self._doubt(key, is_contested=True)
 
     def observe(self, event_type: EventType, obj: EncodedObject) -> Change | None:
         """One event of the watch; None when it says nothing new."""
@@ -215,6 +243,8 @@ class ViewCore:
         is_end = event_type == "DELETED" and isinstance(floor, Removed) and floor.uid == obj.uid
         if is_end or (isinstance(floor, Wrote) and floor.version == obj.resource_version):
             del self._floors[obj.key]
+        elif isinstance(floor, Unsure) and floor.uid == obj.uid:
+            self._floors[obj.key] = floor._replace(uid="")
         return change
 
     def _changed(self, event_type: EventType, obj: EncodedObject) -> Change | None:
@@ -237,7 +267,7 @@ class ViewCore:
         if version and version != self.version:
             self.version = version
             if self._floors:
-                self._settle(lambda _, floor: self._is_told(floor))
+                self._settle(self._is_told)
 
     def _is_told(self, floor: Floor) -> bool:
         """Whether the watch has passed a write; one version may have several objects, so equal is not enough."""
@@ -245,9 +275,9 @@ class ViewCore:
             return False
         return floor.version != self.version and self._reached(self.version, floor.version)
 
-    def _settle(self, is_settled: Callable[[Key, Floor], bool]) -> dict[Key, Floor]:
+    def _settle(self, is_settled: Callable[[Floor], bool]) -> dict[Key, Floor]:
         """Drop the floors that are no longer needed; answers them."""
-        settled = {key: floor for key, floor in self._floors.items() if is_settled(key, floor)}
+        settled = {key: floor for key, floor in self._floors.items() if is_settled(floor)}
         for key in settled:
             del self._floors[key]
         return settled
@@ -267,11 +297,8 @@ class ViewCore:
 
     def wrote(self, obj: EncodedObject, *, in_scope: bool = True) -> None:
         """A write was acknowledged; the answer is the object as stored, and may have left this view's scope with it."""
-        self._order += 1
-        made = Wrote(obj if in_scope else None, obj.uid, obj.resource_version, self._order)
-        floor, seen = self._floors.get(obj.key), self.seen.get(obj.key)
-        is_same = seen is not None and seen.uid == obj.uid
-        is_seen = is_same and seen is not None and self._reached(seen.resource_version, obj.resource_version)
+        floor = self._floors.get(obj.key)
+        made = Wrote(obj if in_scope else None, obj.uid, obj.resource_version, self._next())
         match floor:
             case Wrote() if self._reached(floor.version, obj.resource_version):
                 return
@@ -280,12 +307,19 @@ class ViewCore:
             case Wrote():
                 pass
             case _ if self._in_flight.get(obj.key, InFlight()).overlapped:
-                self.unsure(obj.key)
+                self._doubt(obj.key, "" if self._is_told(made) else obj.uid)
                 return
+        self._raise(obj.key, made)
+
+    def _raise(self, key: Key, made: Wrote) -> None:
+        """From now on serve nothing older, unless the watch has told it already."""
+        seen = self.seen.get(key)
+        is_same = seen is not None and seen.uid == made.uid
+        is_seen = is_same and seen is not None and self._reached(seen.resource_version, made.version)
         if is_seen or self._is_told(made):
-            self._floors.pop(obj.key, None)
+            self._floors.pop(key, None)
         else:
-            self._floors[obj.key] = made
+            self._floors[key] = made
 
     def deleted(self, key: Key, uid: str) -> None:
         """A delete was acknowledged and the object is gone; an empty uid where the answer did not say which one."""
@@ -296,31 +330,67 @@ class ViewCore:
         if uid in flight.ended:
             if is_same:
                 del self._floors[key]
-        elif not uid or is_missed or (flight.overlapped and not is_same):
-            self.unsure(key)
+        elif not uid or is_missed:
+            self._doubt(key, is_contested=True)
+        elif flight.overlapped and not is_same:
+            self._doubt(key, uid)
         else:
             self._remove(key, uid)
 
     def _remove(self, key: Key, uid: str) -> None:
-        self._order += 1
         seen = self.seen.get(key)
-        self._floors[key] = Removed(uid, seen.uid if seen is not None else "", self._order)
+        self._floors[key] = Removed(uid, seen.uid if seen is not None else "", self._next())
 
     def unsure(self, key: Key) -> None:
         """A write may have happened, or was refused because our view is old: the server must be asked."""
-        self._order += 1
-        self._floors[key] = Unsure(self._order)
+        self._doubt(key)
 
-    def resolve(self, key: Key, found: EncodedObject | None) -> None:
-        """The server was asked about an object that we were unsure of; this is what it has now."""
-        if not isinstance(self._floors.get(key), Unsure):
+    def _doubt(self, key: Key, uid: str = "", *, is_contested: bool = False) -> None:
+        """Only the server knows. ``uid`` is an object that was there by an answer, and of which the watch has not told.
+
+        It is kept: should there be nothing now, then that object has gone, and the watch will say so.
+        """
+        floor, seen = self._floors.get(key), self.seen.get(key)
+        match floor:
+            case Wrote(uid="") | Unsure(is_contested=True):
+                is_contested = True
+            case Wrote(uid=below) | Removed(uid=below) | Unsure(uid=below) if below:
+                is_contested = is_contested or bool(uid and uid != below)
+                uid = below
+        if is_contested or (seen is not None and seen.uid == uid):
+            uid = ""
+        self._floors[key] = Unsure(uid, is_contested, self._next())
+
+    def asking(self, key: Key) -> Question:
+        """The server is about to be asked about an object that we are unsure of; ``resolve`` wants the answer."""
+        return Question(key, self.seen.get(key), self._floors.get(key))
+
+    def resolve(
+        self, asked: Question, found: EncodedObject | None, *, in_scope: bool = True, version: str = ""
+    ) -> None:
+        """What the server has now: an object, or none (at a version, if the question wants one).
+
+        It is believed unless something happened since the question that it may not account for; then the doubt stays.
+        """
+        key, floor = asked.key, self._floors.get(asked.key)
+        if not isinstance(floor, Unsure) or floor != asked.doubt:
             return
-        del self._floors[key]
-        seen = self.seen.get(key)
         if found is not None:
-            self.wrote(found)
-        elif seen is not None:
-            self._remove(key, seen.uid)
+            self._raise(key, Wrote(found if in_scope else None, found.uid, found.resource_version, self._next()))
+        elif version:
+            self._raise(key, Wrote(None, "", version, self._next()))
+        elif floor.is_contested or self.seen.get(key) != asked.seen:
+            return
+        elif floor.uid or asked.seen is not None:
+            self._remove(key, floor.uid or (asked.seen.uid if asked.seen is not None else ""))
+        else:
+            del self._floors[key]
+        if key in self._in_flight:  # what is under way may have happened before or after
+            self._in_flight[key] = self._in_flight[key]._replace(overlapped=True)
+
+    def _next(self) -> int:
+        self._order += 1
+        return self._order
 
     # What readers get.
 

@@ -213,11 +213,9 @@ class Informer(Generic[T]):
             key = Key(*key)
         if not self.core.is_synced:
             await self.wait_synced()
-        found = self.core.get(key)
-        if found == UNSURE:
+        while (found := self.core.get(key)) == UNSURE:
             await self._resolve(key)
-            found = self.core.get(key)
-        return None if found is None or isinstance(found, str) else self.decode(found)
+        return None if found is None else self.decode(found)
 
     async def list(
         self, namespace: str = "", *, label_selector: object = None, index: tuple[str, str] | None = None
@@ -236,8 +234,8 @@ class Informer(Generic[T]):
     ) -> Sequence[EncodedObject]:
         """The same, undecoded."""
         await self.wait_synced()
-        for key in self.core.unsure_keys(namespace):
-            await self._resolve(key)
+        while unsure := self.core.unsure_keys(namespace):
+            await self._resolve(unsure[0])
         found = self.core.select(namespace, index)
         text = str(label_selector or "")
         if not text:
@@ -248,19 +246,33 @@ class Informer(Generic[T]):
     async def _resolve(self, key: Key) -> None:
         """Ask the server about an object that a write left in doubt; raises ``ApiError`` if it cannot be asked.
 
-        "There is none" has no version: it is asked again if the watch told of the object while it was on its way.
+        It may have to be asked again, when something happened meanwhile that the answer does not account for.
         """
-        while True:
-            before = self.core.seen.get(key)
-            try:
-                found: EncodedObject | None = await self.client.get(Encoded(self.kind), key)
-            except NotFound:
-                found = None
-            if found is not None or self.core.seen.get(key) == before:
-                break
-        is_here = found is not None and self.scope.covers(found)
-        self.core.resolve(key, self.prepared(found) if found is not None and is_here else None)
+        asked = self.core.asking(key)
+        try:
+            found: EncodedObject | None = await self.client.get(Encoded(self.kind), key)
+        except NotFound:
+            found = None
+        if found is None and asked.wants_version:
+            await self._resolve_by_list(key)
+        elif found is None:
+            self.core.resolve(asked, None)
+        else:
+            self.core.resolve(asked, self.prepared(found), in_scope=self.scope.covers(found))
         self.wake()
+
+    async def _resolve_by_list(self, key: Key) -> None:
+        """The same by a list of one name: a list has a version even if there is nothing in it."""
+        asked = self.core.asking(key)
+        named = f"metadata.name={key.name}"
+        listed = await self.client.list(
+            Encoded(self.kind),
+            key.namespace,
+            label_selector=self.scope.label_selector,
+            field_selector=f"{self.scope.field_selector},{named}" if self.scope.field_selector else named,
+        )
+        found = next(iter(listed), None)
+        self.core.resolve(asked, found and self.prepared(found), version=listed.resource_version)
 
     # Own writes; see ``cache`` for who calls these.
 

@@ -8,6 +8,7 @@ is what makes checking fast.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping, MutableSet
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
 
@@ -107,7 +108,7 @@ class FieldsVariable(Variable):
 
     def __set__(self, spec: Any, value: Any) -> None:
         refs = spec.layout[self.name][1]
-        changes = value.changes if isinstance(value, Changed) else {name: getattr(value, name) for name in refs}
+        changes = value.over(refs) if isinstance(value, Changed) else {name: getattr(value, name) for name in refs}
         for name, each in changes.items():
             spec.view.write(refs[name], each)
 
@@ -184,19 +185,25 @@ class Map(MutableMapping[K, V]):
 
 
 class Fields:
-    """A ``fields`` variable during a step: reading an attribute reads that field's slot only."""
+    """A ``fields`` variable as it was when it was asked for: reading an attribute reads that field's slot only.
 
-    __slots__ = ("_kind", "_refs", "_view")
+    It is a value, as every record is: what the step writes later does not show in it. Methods and properties of the
+    record's class work on it, and read what they read.
+    """
+
+    __slots__ = ("_held", "_kind", "_refs", "_view")
 
     def __init__(self, view: Execution, kind: type, refs: dict[str, int]) -> None:
-        object.__setattr__(self, "_view", view)
-        object.__setattr__(self, "_kind", kind)
-        object.__setattr__(self, "_refs", refs)
+        held = {name: view.read(ref) for name, ref in refs.items() if view.is_written(ref)}
+        for name, value in (("_view", view), ("_kind", kind), ("_refs", refs), ("_held", held)):
+            object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
-        if name not in self._refs:
-            raise AttributeError(f"{self._kind.__name__} has no field {name!r}")
-        return self._view.read(self._refs[name])
+        if name in self._held:
+            return self._held[name]
+        if name in self._refs:
+            return self._view.before(self._refs[name])
+        return self.bound(name, self)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise MutationError(
@@ -211,12 +218,30 @@ class Fields:
             raise AttributeError(f"{self._kind.__name__} has no field {', '.join(unknown)}")
         return Changed(self, changes)
 
-    def whole(self) -> Any:
-        """The record as one value: reads every field."""
-        return self._kind(**{name: self._view.read(ref) for name, ref in self._refs.items()})
+    def has(self, name: str) -> bool:
+        """Whether ``name`` is a field."""
+        return name in self._refs
+
+    def bound(self, name: str, record: Any) -> Any:
+        """A method, property or plain attribute of the record's class, working on ``record``."""
+        if name.startswith("__") or not hasattr(self._kind, name):
+            raise AttributeError(f"{self._kind.__name__} has no field {name!r}")
+        found = inspect.getattr_static(self._kind, name)
+        return found.__get__(record, self._kind) if hasattr(found, "__get__") else found
+
+    def is_at(self, refs: dict[str, int]) -> bool:
+        """Whether the slots ``refs`` hold this very record still."""
+        if refs is not self._refs:
+            return False
+        written = [name for name, ref in refs.items() if self._view.is_written(ref)]
+        return all(name in self._held and self._held[name] is self._view.read(refs[name]) for name in written)
+
+    def whole(self, **changes: Any) -> Any:
+        """The record as one value, except for ``changes``: reads every other field."""
+        return self._kind(**{name: getattr(self, name) for name in self._refs if name not in changes}, **changes)
 
     def __eq__(self, other: object) -> bool:
-        return bool(self.whole() == (other.whole() if isinstance(other, Fields) else other))
+        return bool(self.whole() == (other.whole() if isinstance(other, Fields | Changed) else other))
 
     def __hash__(self) -> int:
         return hash(self.whole())
@@ -238,8 +263,29 @@ class Changed:
         """Change further fields."""
         return Changed(self.record, {**self.changes, **self.record.but(**changes).changes})
 
+    def over(self, refs: dict[str, int]) -> dict[str, Any]:
+        """What must be written so that the variable with the slots ``refs`` becomes this record."""
+        if self.record.is_at(refs):
+            return self.changes
+        return {name: getattr(self, name) for name in refs}
+
     def __getattr__(self, name: str) -> Any:
-        return self.changes[name] if name in self.changes else getattr(self.record, name)
+        if name in self.changes:
+            return self.changes[name]
+        return getattr(self.record, name) if self.record.has(name) else self.record.bound(name, self)
+
+    def whole(self) -> Any:
+        """The record as one value: reads every field that is not changed."""
+        return self.record.whole(**self.changes)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.whole() == (other.whole() if isinstance(other, Fields | Changed) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.whole())
+
+    def __repr__(self) -> str:
+        return repr(self.whole())
 
 
 class Subset(MutableSet[K]):

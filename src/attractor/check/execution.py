@@ -96,10 +96,10 @@ class Execution:
     def read(self, ref: int) -> Any:
         """The value behind ``ref``: this step's own write if there was one, otherwise the state's."""
         if ref not in self._values:
-            self._values[ref] = self._before(self._copied.get(ref, ref))
+            self._values[ref] = self.before(self._copied.get(ref, ref))
         return self._values[ref]
 
-    def _before(self, ref: int) -> Any:
+    def before(self, ref: int) -> Any:
         """The value that the state before this step holds; the path notes it."""
         if ref in self._seen:
             return self._seen[ref]
@@ -154,6 +154,10 @@ class Execution:
         if real >= AFTER:
             raise SpecError(f"{author_line()}: {self._instance.name} may only look at the state, not change it")
         return self._model.slots[real]
+
+    def is_written(self, ref: int) -> bool:
+        """Whether this step wrote ``ref`` so far."""
+        return ref in self.writes
 
     def has_written(self) -> bool:
         """Whether this step wrote anything so far."""

@@ -56,6 +56,12 @@ class AfterView:
         """The value of ``ref`` after the step."""
         return self._view.read(ref | AFTER)
 
+    before = read
+
+    def is_written(self, _: int) -> bool:
+        """Never: nothing is written to the state after a step."""
+        return False
+
     def key_ref(self, family: int, key: Any) -> int:
         """The reference of a map's key."""
         return self._view.key_ref(family, key)

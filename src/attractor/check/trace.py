@@ -14,7 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import SpecError
-from attractor.check.execution import apply, steps
+from attractor.check.execution import apply, padded, steps
 from attractor.check.values import Bag
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Tracer:
     def to(self, finding: Finding, name: str) -> Trace:
         """The shortest run to a finding."""
         path = self.path(finding.state)
-        extra = [(finding.action, finding.after)] if finding.after is not None else []
+        extra = [(finding.action, padded(self._model, finding.after))] if finding.after is not None else []
         return self.build(name, [(None, self._exploration.state(index)) for index in path] + extra)
 
     def path(self, index: int) -> list[int]:

@@ -75,8 +75,10 @@ def register(subparsers: Any) -> None:
     parser.add_argument(
         "--against",
         type=Path,
+        action="append",
         metavar="FILE",
-        help="follow a run that `attractor run --record FILE` wrote: does this world admit it?",
+        help="follow a run that `attractor run --record FILE` wrote: does this world admit it? (again for each further "
+        "process, in the order of the world's hosts)",
     )
     bounds = parser.add_argument_group("bounds (reaching one makes the verdict inconclusive)")
     bounds.add_argument("--depth", type=_positive, metavar="N", help="levels of the search, the initial one included")

@@ -30,6 +30,8 @@ examples:
       what the agent of cloudlet berlin connects with
   attractor edge agent --namespace berlin --kubeconfig ./agent --state-dir ./berlin
       run that agent; it starts clusters and apps as processes of this machine
+  attractor edge status --kubeconfig ./admin --watch
+      what everything is, and how far the agents have come, as it changes
   attractor edge tables
       print the tables that all of them follow
 """
@@ -50,6 +52,7 @@ def register(commands: Any) -> None:
     _add_agent(parts)
     _add_credentials(parts)
     _add_repair(parts)
+    _add_status(parts)
     tables = parts.add_parser("tables", help="Print the tables of the lifecycles")
     tables.add_argument("--svg", type=Path, metavar="DIR", help="draw them into this directory too")
     tables.set_defaults(run=_run_tables)
@@ -98,6 +101,13 @@ def _add_agent(parts: Any) -> None:
     part.add_argument("--driver-kubeconfig", type=Path, metavar="PATH", help="with kubernetes: the cluster to work in")
     part.add_argument("--no-wait", action="store_true", help="with kubernetes: do not wait until apps are available")
     part.add_argument(
+        "--heartbeat",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="how often to give a sign of life; after four that are missing the cloudlet is Offline (default: 10)",
+    )
+    part.add_argument(
         "--upgrade-command", default="", metavar="COMMAND", help="how to start the next agent; {version} is replaced"
     )
     _log_level(part)
@@ -117,6 +127,14 @@ def _add_repair(parts: Any) -> None:
     part.add_argument("cloudlet", metavar="NAME")
     _kubeconfig(part)
     part.set_defaults(run=_run_repair)
+
+
+def _add_status(parts: Any) -> None:
+    part = parts.add_parser("status", help="Show what everything is, and how far the agents have come")
+    part.add_argument("cloudlet", metavar="NAME", nargs="?", default="", help="(default: all of them)")
+    _kubeconfig(part)
+    part.add_argument("--watch", action="store_true", help="go on with a line for each change")
+    part.set_defaults(run=_run_status)
 
 
 def _refuse(error: Exception, hint: str) -> int:
@@ -182,7 +200,7 @@ def _run_agent(args: argparse.Namespace) -> int:
     from attractor.operators.edge.program import AgentSettings, run_agent
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
-    options = ["--capacity", str(args.capacity), "--log-level", args.log_level]
+    options = ["--capacity", str(args.capacity), "--log-level", args.log_level, "--heartbeat", str(args.heartbeat)]
     if args.driver_kubeconfig is not None:
         options += ["--driver-kubeconfig", str(args.driver_kubeconfig)]
     if args.no_wait:
@@ -195,6 +213,7 @@ def _run_agent(args: argparse.Namespace) -> int:
         state_dir=args.state_dir.resolve(),
         driver=args.driver,
         driver_options=tuple(options),
+        heartbeat_s=args.heartbeat,
         driver_settings=DriverSettings(
             args.state_dir.resolve(), args.capacity, args.driver_kubeconfig, not args.no_wait
         ),
@@ -240,6 +259,25 @@ def _run_repair(args: argparse.Namespace) -> int:
         print(asyncio.run(run()))
     except (ConfigError, ApiError, NothingToRepair) as error:
         return _refuse(error, "see `kubectl get cloudlets --all-namespaces`")
+    return 0
+
+
+def _run_status(args: argparse.Namespace) -> int:
+    from attractor.cli import edgestatus
+    from attractor.client import ConfigError
+    from attractor.objects.errors import ApiError
+
+    async def run() -> None:
+        async with _client(args.kubeconfig) as client:
+            if args.watch:
+                await edgestatus.follow(client, args.cloudlet, _announce)
+            else:
+                _announce(await edgestatus.show(client, args.cloudlet))
+
+    try:
+        asyncio.run(run())
+    except (ConfigError, ApiError) as error:
+        return _refuse(error, "start `attractor edge coordinator` first: it installs the kinds")
     return 0
 
 

@@ -84,8 +84,8 @@ def register(commands: Any) -> None:
         "--record",
         type=Path,
         metavar="FILE",
-        help="write reconciles, requests and cache events to FILE, as JSON lines, up to 64 MiB; contents of Secrets, "
-        "arguments of outside calls and credentials are left out",
+        help="write reconciles, requests and cache events to FILE, as JSON lines, up to 64 MiB, behind what an earlier "
+        "start has written there; contents of Secrets, arguments of outside calls and credentials are left out",
     )
     parser.add_argument("--reload", action="store_true", help="start again whenever the code changes")
     parser.add_argument(
@@ -145,10 +145,14 @@ def _refuse(message: str, hint: str) -> int:
 async def _run(args: argparse.Namespace, loaded: OperatorModule) -> None:
     from attractor.runtime import Manager
 
-    async with _client(args, loaded) as client, opened(loaded.externals) as externals:
+    async with (
+        _client(args, loaded) as client,
+        opened(loaded.externals) as externals,
+        contextlib.AsyncExitStack() as held,
+    ):
         manager = Manager(
             client,
-            loaded.controllers if args.record is None else _recorded(args.record, client, loaded),
+            loaded.controllers if args.record is None else _recorded(args.record, client, loaded, held),
             namespace=args.namespace,
             externals=externals,
             election=_election(args, loaded),
@@ -165,12 +169,14 @@ async def _run(args: argparse.Namespace, loaded: OperatorModule) -> None:
             announcing.cancel()
 
 
-def _recorded(path: Path, client: Client, loaded: OperatorModule) -> Sequence[Controller]:
+def _recorded(
+    path: Path, client: Client, loaded: OperatorModule, held: contextlib.AsyncExitStack
+) -> Sequence[Controller]:
     """The controllers, recorded until the process ends; raises ``ServeError`` when the file cannot be written."""
     from attractor.testing.recording import Recorder
 
     try:
-        recorder = Recorder(path.open("wb"))
+        recorder = held.enter_context(Recorder.resumed(path))
     except OSError as problem:
         raise serve.ServeError(f"{path} cannot be written: {problem.strerror}", "choose another --record") from problem
     client.transport = recorder.listening(client.transport)

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from attractor.apiserver.admission import Plugin
+    from attractor.apiserver.audit.policy import Policy
     from attractor.apiserver.operation import User
     from attractor.embedded import Address, EmbeddedCluster
+    from attractor.httpd.audit import AuditSink
 
 DEFAULT_LISTEN = "127.0.0.1:6443"
 SWITCH_S = 0.0005
@@ -36,6 +38,8 @@ examples:
       one of several servers of one cluster
   attractor serve --token-file tokens.csv --crds ./crds --controllers garbage-collector,namespaces
       users of your own, custom kinds from the start, and only some controllers
+  attractor serve --audit-log audit.log --audit-policy policy.yaml
+      who did what, one JSON line a request, chosen by a Kubernetes audit policy
 """
 
 
@@ -89,6 +93,7 @@ def register(commands: Any) -> None:
         help="where webhooks behind a Service are reached, for cluster IPs are not routed; may be repeated",
     )
     _add_security(parser)
+    _add_audit(parser)
     parser.add_argument(
         "--crds", type=Path, metavar="DIR", help="create or update the CustomResourceDefinitions in DIR"
     )
@@ -134,6 +139,42 @@ def _add_security(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_audit(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("audit")
+    group.add_argument(
+        "--audit-log",
+        type=Path,
+        metavar="FILE",
+        help="append one JSON line (audit.k8s.io/v1 Event) for each request; - for standard output (default: no log)",
+    )
+    group.add_argument(
+        "--audit-policy",
+        type=Path,
+        metavar="FILE",
+        help="which requests, and how much of them: a Kubernetes audit Policy (default: all, at level Metadata)",
+    )
+    group.add_argument(
+        "--audit-log-maxsize",
+        type=_whole_number,
+        default=100,
+        metavar="MB",
+        help="set the file aside before it grows beyond this; 0 lets it grow (default: 100)",
+    )
+    group.add_argument(
+        "--audit-log-maxbackup",
+        type=_whole_number,
+        default=10,
+        metavar="N",
+        help="how many files that were set aside are kept; 0 keeps all (default: 10)",
+    )
+
+
+def _whole_number(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The command line, checked."""
@@ -153,6 +194,10 @@ class Settings:
     crds: Path | None
     controllers: tuple[str, ...]
     service_addresses: Mapping[tuple[str, str], tuple[str, int]]
+    audit_log: Path | None
+    audit_policy: Policy
+    audit_max_bytes: int
+    audit_backups: int
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Settings:
@@ -187,6 +232,10 @@ class Settings:
             crds=args.crds,
             controllers=controllers,
             service_addresses=dict(map(parse_service_address, args.service_address)),
+            audit_log=args.audit_log,
+            audit_policy=_audit_policy(args.audit_policy, args.audit_log),
+            audit_max_bytes=args.audit_log_maxsize * 1024 * 1024,
+            audit_backups=args.audit_log_maxbackup,
         )
 
 
@@ -240,6 +289,36 @@ def _tokens(path: Path | None) -> Mapping[str, User]:
         ) from error
 
 
+def _audit_policy(path: Path | None, audit_log: Path | None) -> Policy:
+    from attractor.apiserver.audit.policy import METADATA_ONLY, Policy, PolicyError
+
+    if path is None:
+        return METADATA_ONLY
+    if audit_log is None:
+        raise ServeError("--audit-policy chooses what is logged, but there is no log", "give --audit-log FILE as well")
+    try:
+        return Policy.parse(path.read_bytes())
+    except OSError as error:
+        raise ServeError(f"--audit-policy {path} cannot be read: {error.strerror}", "check the path") from error
+    except PolicyError as error:
+        hint = "write a Kubernetes audit Policy; see docs/how-to/audit-requests.md"
+        raise ServeError(f"--audit-policy {path}: {error}", hint) from error
+
+
+def _audit_sink(settings: Settings) -> AuditSink | None:
+    from attractor.httpd.auditfile import AuditFile
+
+    path = settings.audit_log
+    if path is None:
+        return None
+    try:
+        return AuditFile.at(path, max_bytes=settings.audit_max_bytes, backups=settings.audit_backups)
+    except OSError as error:
+        raise ServeError(
+            f"--audit-log {path} cannot be written: {error.strerror}", "choose a file in a directory that exists"
+        ) from error
+
+
 def run(args: argparse.Namespace) -> int:
     """Serve until told to stop; 0 after an orderly end, 2 when the server cannot start."""
     from attractor.embedded.fieldlog import log_to_stderr
@@ -283,6 +362,8 @@ async def serving(settings: Settings, admission: Sequence[Plugin] = ()) -> Async
         service_addresses=settings.service_addresses,
         root_ca=ca.decode("ascii") if ca else "",
         admission=admission,
+        audit=_audit_sink(settings),
+        audit_policy=settings.audit_policy,
     )
     async with contextlib.AsyncExitStack() as stack:
         try:
@@ -364,6 +445,8 @@ def _announce(settings: Settings, address: Address) -> None:
     print(f"store:       {settings.store.split('?', 1)[0]}")
     print(f"kubeconfig:  {settings.kubeconfig}")
     print(f"controllers: {', '.join(settings.controllers) or 'none'}")
+    if settings.audit_log is not None:
+        print(f"audit log:   {settings.audit_log}")
     if settings.anonymous_read:
         print("anonymous:   may read everything")
     if not address.is_tls:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from typing import TYPE_CHECKING, Any
@@ -38,18 +39,19 @@ def validate(spec: Any, args: argparse.Namespace) -> int:
     return 0 if found.is_admitted else 1
 
 
-def _read(path: Path) -> Recording:
+def _read(paths: list[Path]) -> Recording:
     from attractor.testing.recording import BadRecording, Recording
 
-    try:
-        with path.open("rb") as file:
-            return Recording.read(file)
-    except OSError as problem:
-        raise UsageError(
-            f"{path} cannot be read: {problem.strerror}", "`attractor run MODULE --record FILE` writes one"
-        ) from None
-    except BadRecording as problem:
-        raise UsageError(f"{path}: {problem}") from None
+    with contextlib.ExitStack() as files:
+        try:
+            return Recording.read(*(files.enter_context(path.open("rb")) for path in paths))
+        except OSError as problem:
+            raise UsageError(
+                f"{problem.filename} cannot be read: {problem.strerror}",
+                "`attractor run MODULE --record FILE` writes one",
+            ) from None
+        except BadRecording as problem:
+            raise UsageError(f"{', '.join(map(str, paths))}: {problem}") from None
 
 
 def _lines(world: World, recording: Recording, found: Followed, paint: Paint) -> Iterator[str]:

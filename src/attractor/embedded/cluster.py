@@ -14,6 +14,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
+from attractor.apiserver.audit.policy import METADATA_ONLY
 from attractor.apiserver.authorization import AnonymousRead
 from attractor.apiserver.chain import DEFAULT_CHAIN
 from attractor.apiserver.core import Core
@@ -29,6 +30,7 @@ from attractor.embedded.serviceaddresses import ServiceAddresses
 from attractor.embedded.source import SystemSource
 from attractor.embedded.tokens import ServiceAccountTokens, ensure_token_key
 from attractor.embedded.webhooks import Webhooks
+from attractor.httpd.audit import Auditor
 from attractor.httpd.authentication import ADMIN, Authenticator
 from attractor.httpd.limits import DEFAULT_LIMITS
 from attractor.httpd.listener import Listener
@@ -44,9 +46,11 @@ if TYPE_CHECKING:
     from typing import Self
 
     from attractor.apiserver.admission import Plugin
+    from attractor.apiserver.audit.policy import Policy
     from attractor.apiserver.authorization import Authorizer
     from attractor.apiserver.operation import User
     from attractor.apiserver.transaction import Source
+    from attractor.httpd.audit import AuditSink
     from attractor.httpd.limits import Limits
     from attractor.httpd.podlogs import PodLogs
     from attractor.objects.resource import Scheme
@@ -86,6 +90,8 @@ class EmbeddedCluster:
         pod_logs: PodLogs | None = None,
         root_ca: str = "",
         admission: Sequence[Plugin] = (),
+        audit: AuditSink | None = None,
+        audit_policy: Policy = METADATA_ONLY,
     ) -> None:
         self._given = store
         self._admission = tuple(admission)
@@ -99,6 +105,8 @@ class EmbeddedCluster:
         self._service_addresses = service_addresses
         self._pod_logs = pod_logs
         self._root_ca = root_ca
+        self._audit = audit
+        self._audit_policy = audit_policy
         self.metrics = Metrics()
         self._stack = AsyncExitStack()
         self._listeners: list[Listener] = []
@@ -134,9 +142,18 @@ class EmbeddedCluster:
 
         return Reviewer(self._authorizer, RbacAuthorizer().rules, verify)
 
+    def _auditor(self) -> Auditor | None:
+        audit = self._audit
+        if audit is None:
+            return None
+        self.metrics.gauge("attractor_audit_lost_lines", "Audit lines not kept.", lambda: float(audit.lost))
+        return Auditor(audit, self._audit_policy, self._source.now_micro)
+
     async def __aenter__(self) -> Self:
-        store = await open_store(self._given) if isinstance(self._given, str) else self._given
+        if self._audit is not None:
+            self._stack.push_async_callback(self._audit.aclose)
         try:
+            store = await open_store(self._given) if isinstance(self._given, str) else self._given
             self._stack.push_async_callback(store.aclose)
             webhooks = Webhooks(ServiceAddresses(store.snapshot_nowait, self._service_addresses))
             self._stack.callback(webhooks.close)
@@ -167,6 +184,7 @@ class EmbeddedCluster:
                 metrics=self.metrics,
                 limits=self._limits,
                 pod_logs=self._pod_logs,
+                auditor=self._auditor(),
             )
         except BaseException:
             await self._stack.aclose()

@@ -14,13 +14,13 @@ At any moment a connection is in one of these states:
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import secrets
 import socket
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
+from attractor.httpd.auditids import AuditIds
 from attractor.httpd.eager import first_step, rest_of
 from attractor.httpd.parser import RequestParser
 from attractor.httpd.reply import CONTINUE, LAST_CHUNK, Clock, Reply, compressed, encode_head, frame, status_reply
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("attractor.httpd")
 
-MAX_AUDIT_ID_BYTES = 64
 KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 60, 15, 4
 
 
@@ -75,17 +74,7 @@ class Shared:
         self.connections: set[Connection] = set()
         self.last_gone = asyncio.Event()
         """Set whenever the last connection has gone."""
-        self._audit_prefix = (
-            f"{secrets.token_hex(4)}-{secrets.token_hex(2)}-4{secrets.token_hex(2)[1:]}-8{secrets.token_hex(2)[1:]}"
-        )
-        self._audit_numbers = itertools.count(1)
-
-    def audit_id(self, request: HttpRequest) -> str:
-        """The request's own id if it brought one, else a fresh one."""
-        given = request.headers.get(b"audit-id")
-        if given and len(given) <= MAX_AUDIT_ID_BYTES and given.isascii() and given.decode().isprintable():
-            return given.decode()
-        return f"{self._audit_prefix}-{next(self._audit_numbers):012x}"
+        self.audit_ids = AuditIds()
 
 
 class Connection(asyncio.Protocol):
@@ -344,7 +333,7 @@ class Connection(asyncio.Protocol):
             keep_alive = False
         head = encode_head(
             reply,
-            audit_id=shared.audit_id(request),
+            audit_id=shared.audit_ids.of(request),
             date=shared.clock.line(time.time()),
             keep_alive=keep_alive,
             version=request.version,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, unquote_plus
 
-from attractor.apiserver.authorization import MASTERS, attributes_of, forbidden
+from attractor.apiserver.authorization import MASTERS, Decision, attributes_of, forbidden
 from attractor.apiserver.core import Request
 from attractor.apiserver.response import LogBody
 from attractor.apiserver.routing import method_not_allowed
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from attractor.apiserver.authorization import Attributes, Authorizer
     from attractor.apiserver.operation import User
     from attractor.apiserver.server import Server
+    from attractor.httpd.audit import Auditor, Trail
     from attractor.httpd.authentication import Authenticator
     from attractor.httpd.connection import Peer
     from attractor.httpd.limits import Limits
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     Query = Mapping[str, Sequence[str]]
 
 _NO_QUERY: Query = {}
+ALLOWED = Decision(allowed=True)
 MAX_DISCOVERY_SLASHES = 4
 """``/apis/GROUP/VERSION/`` has as many; a longer path is never discovery's."""
 _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
@@ -81,6 +83,7 @@ class Router:
         metrics: Metrics,
         limits: Limits,
         pod_logs: PodLogs | None = None,
+        auditor: Auditor | None = None,
     ) -> None:
         self._server = server
         self._hub = hub
@@ -89,6 +92,7 @@ class Router:
         self._metrics = metrics
         self._limits = limits
         self._pod_logs = pod_logs
+        self._auditor = auditor
         self.is_ready = True
         """Whether ``/readyz`` says ok; false while the server is stopping."""
 
@@ -96,33 +100,51 @@ class Router:
         """Answer one request; a refusal is an answer too."""
         try:
             user = self._authenticator.authenticate(request, peer)
-            if is_impersonating(request):
-                user = self._impersonate(user, request)
-            return await self.answer(request, user)
         except ApiError as error:
-            return status_reply(error)
+            reply = status_reply(error)
+            if self._auditor is not None:
+                self._auditor.refused(request, peer, parse_query(request.query), reply)
+            return reply
+        if self._auditor is None:
+            return await self._answer(request, user, None)
+        return await self.answer(request, user, peer)
 
-    async def answer(self, request: HttpRequest, user: User) -> Reply:
-        """Answer one request of a user who is known already."""
+    async def answer(self, request: HttpRequest, user: User, peer: Peer | None = None) -> Reply:
+        """Answer one request of a user who is known already; ``peer`` is None within this process."""
+        if self._auditor is not None:
+            trail = self._auditor.begin(request, peer, user, parse_query(request.query))
+            if trail is not None:
+                return await trail.follow(self._answer(request, user, trail))
+        return await self._answer(request, user, None)
+
+    async def _answer(self, request: HttpRequest, user: User, trail: Trail | None) -> Reply:
         try:
+            if is_impersonating(request):
+                user = self._impersonate(user, request, trail)
             query = parse_query(request.query)
             if MASTERS not in user.groups:
-                self._authorize(user, attributes_of(request.method, request.path, query))
+                self._authorize(user, attributes_of(request.method, request.path, query), trail)
+            elif trail is not None:
+                trail.decision = ALLOWED
             if request.path.startswith(("/api/", "/apis/")):
-                return await self._api(request, query, user)
+                return await self._api(request, query, user, trail)
             return self._page(request, query) or page_not_found()
         except ApiError as error:
             return status_reply(error)
 
-    def _impersonate(self, user: User, request: HttpRequest) -> User:
+    def _impersonate(self, user: User, request: HttpRequest, trail: Trail | None) -> User:
         other = impersonated(request)
         if MASTERS not in user.groups:
             for attributes in needed(request, other):
-                self._authorize(user, attributes)
+                self._authorize(user, attributes, trail)
+        if trail is not None:
+            trail.impersonated = other
         return other
 
-    def _authorize(self, user: User, attributes: Attributes) -> None:
+    def _authorize(self, user: User, attributes: Attributes, trail: Trail | None) -> None:
         decision = self._authorizer.decide(user, attributes, self._server.store.snapshot_nowait())
+        if trail is not None:
+            trail.decision = decision
         if not decision.allowed:
             raise forbidden(user, attributes, decision.reason)
 
@@ -149,7 +171,7 @@ class Router:
             return Reply(200, b"ok", TEXT, headers)
         return page_not_found()
 
-    async def _api(self, request: HttpRequest, query: Query, user: User) -> Reply:
+    async def _api(self, request: HttpRequest, query: Query, user: User, trail: Trail | None) -> Reply:
         if request.path.count("/") <= MAX_DISCOVERY_SLASHES:
             page = self._page(request, query)
             if page is not None:
@@ -158,6 +180,8 @@ class Router:
         if body:
             body, content_type = request_as_json(request.method, request.path, content_type, body)
             check_body(content_type, body, self._limits)
+            if trail is not None:
+                trail.read(body, content_type)
         shape = shape_of(request, query)
         asked = Request(
             method=request.method,

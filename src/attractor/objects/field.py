@@ -109,7 +109,14 @@ class FieldError(NamedTuple):
 
 
 def _shown(value: Any) -> str:
-    """A value as Go prints it in such an error: JSON for composites, quoted text, ``null`` for nothing."""
+    """A value as Go prints it in such an error: JSON for composites, quoted text, ``null`` for nothing.
+
+    Go sorts the keys of a map and keeps the order of a struct. Of the structs that errors show, only a LabelSelector
+    has its fields in another order than the alphabet's.
+    """
+    if isinstance(value, dict) and value.keys() == {"matchLabels", "matchExpressions"}:
+        labels, expressions = _shown(value["matchLabels"]), _shown(value["matchExpressions"])
+        return f'{{"matchLabels":{labels},"matchExpressions":{expressions}}}'
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except TypeError:  # an integer of more than 64 bits, which Go prints for floats below 1e21

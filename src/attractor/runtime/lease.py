@@ -126,6 +126,8 @@ class LeaderElector:
         self._log = FieldLogger("attractor.runtime.lease", {"lease": str(self._key), "identity": election.identity})
         self._led_until_s = 0.0
         """Until when this process may act, by its own clock; 0 while it does not lead."""
+        self.slow_renewals = 0
+        """How often the Lease had to be read before it could be renewed."""
 
     @property
     def is_leader(self) -> bool:
@@ -237,6 +239,7 @@ class LeaderElector:
             await asyncio.sleep(self.election.retry_period_s)
 
     async def _look_again(self) -> None:
+        self.slow_renewals += 1
         await self._look()
         if self._candidate.holder not in {"", self.election.identity}:
             raise LeadershipLost(f"{self._candidate.holder} took the lease")

@@ -107,6 +107,7 @@ class Manager:
         if self._elector is not None:
             elector = self._elector
             self.metrics.leader.compute(elector.election.name, by=lambda: float(elector.is_leader))
+            self.metrics.slow_renewals.compute(elector.election.name, by=lambda: float(elector.slow_renewals))
 
     def _attached(self, running: RunningController) -> RunningController:
         declared = running.declared

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
+from attractor.runtime import process
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -38,13 +40,14 @@ class Metric:
 
 
 class Counter(Metric):
-    """Only goes up."""
+    """Only goes up; a function may compute it when it is read."""
 
     type = "counter"
 
     def __init__(self, name: str, text: str, labels: Labels = ()) -> None:
         super().__init__(name, text, labels)
         self._values: dict[Labels, float] = {}
+        self._functions: dict[Labels, Callable[[], float]] = {}
 
     def add(self, *values: str, by: float = 1.0) -> None:
         """Count."""
@@ -54,34 +57,26 @@ class Counter(Metric):
         """The count so far."""
         return self._values.get(values, 0.0)
 
-    def samples(self) -> Iterator[tuple[str, str, float]]:
-        """One for each combination of labels."""
-        for values, number in self._values.items():
-            yield "", self.label_text(values), number
-
-
-class Gauge(Counter):
-    """Goes up and down; a function may compute it when it is read."""
-
-    type = "gauge"
-
-    def __init__(self, name: str, text: str, labels: Labels = ()) -> None:
-        super().__init__(name, text, labels)
-        self._functions: dict[Labels, Callable[[], float]] = {}
-
-    def set(self, *values: str, to: float) -> None:
-        """Set the value."""
-        self._values[values] = to
-
     def compute(self, *values: str, by: Callable[[], float]) -> None:
         """Ask a function whenever the value is read."""
         self._functions[values] = by
 
     def samples(self) -> Iterator[tuple[str, str, float]]:
         """One for each combination of labels."""
-        yield from super().samples()
+        for values, number in self._values.items():
+            yield "", self.label_text(values), number
         for values, function in self._functions.items():
             yield "", self.label_text(values), function()
+
+
+class Gauge(Counter):
+    """Goes up and down."""
+
+    type = "gauge"
+
+    def set(self, *values: str, to: float) -> None:
+        """Set the value."""
+        self._values[values] = to
 
 
 class Histogram(Metric):
@@ -118,6 +113,16 @@ class Histogram(Metric):
             yield "_count", self.label_text(values), total
 
 
+def process_metrics() -> list[Metric]:
+    """What Prometheus' own clients tell of a process, as far as this system knows."""
+    found: list[Metric] = []
+    for name, text, read in process.readings():
+        metric = Counter(name, text) if name.endswith("_total") else Gauge(name, text)
+        metric.compute(by=read)
+        found.append(metric)
+    return found
+
+
 class Metrics:
     """Every metric of one manager."""
 
@@ -130,6 +135,9 @@ class Metrics:
         self.errors = Counter("controller_runtime_reconcile_errors_total", "Reconciles that failed.", c)
         self.terminal_errors = Counter(
             "controller_runtime_terminal_reconcile_errors_total", "Reconciles that failed for good.", c
+        )
+        self.panics = Counter(
+            "controller_runtime_reconcile_panics_total", "Reconciles that failed by a mistake in their program.", c
         )
         self.timeouts = Counter("controller_runtime_reconcile_timeouts_total", "Reconciles that took too long.", c)
         self.reconcile_time = Histogram(
@@ -150,10 +158,16 @@ class Metrics:
         )
         self.requests = Counter("rest_client_requests_total", "Requests by answer.", ("code", "host", "method"))
         self.leader = Gauge("leader_election_master_status", "1 while this process leads.", ("name",))
+        self.slow_renewals = Counter(
+            "leader_election_slowpath_total", "Renewals of the lease that had to read it first.", ("name",)
+        )
         self.events = Counter("attractor_events_total", "Kubernetes Events by what became of them.", ("outcome",))
 
+        self._of_process = process_metrics()
+
     def __iter__(self) -> Iterator[Metric]:
-        return iter(value for value in vars(self).values() if isinstance(value, Metric))
+        yield from (value for value in vars(self).values() if isinstance(value, Metric))
+        yield from self._of_process
 
     def text(self) -> str:
         """All metrics, in Prometheus' text format."""

@@ -32,3 +32,25 @@ def after_result(result: Result | None) -> Next:
 def after_error(error: BaseException) -> Next:
     """What follows a reconcile that raised; only a ``TerminalError`` is not tried again."""
     return Next("done" if isinstance(error, TerminalError) else "backoff")
+
+
+MISTAKES = (
+    AssertionError,
+    ArithmeticError,
+    AttributeError,
+    ImportError,
+    IndexError,
+    KeyError,
+    NameError,
+    NotImplementedError,
+    RecursionError,
+    TypeError,
+)
+"""What Python raises where Go would panic: the program is wrong, whatever the world does."""
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether a reconcile failed by a mistake in its program; in a group, whether one of the errors is such."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(is_panic, error.exceptions))
+    return isinstance(error, MISTAKES) and not isinstance(error, TerminalError)

@@ -15,7 +15,7 @@ from attractor.runtime.context import Context
 from attractor.runtime.driver import drive
 from attractor.runtime.fieldlogger import FieldLogger
 from attractor.runtime.meteredqueue import INITIAL_PRIORITY, MeteredQueue
-from attractor.runtime.outcome import Next, after_error, after_result
+from attractor.runtime.outcome import Next, after_error, after_result, is_panic
 from attractor.runtime.result import Result, TerminalError
 from attractor.runtime.routing import keys_for
 from attractor.runtime.toolkit.background import BackgroundWork
@@ -74,7 +74,8 @@ class RunningController:
         self._log = FieldLogger(f"attractor.controller.{declared.name}", {"controller": declared.name})
         for result in ("success", "error", "requeue", "requeue_after"):
             metrics.reconciles.add(declared.name, result, by=0)
-        metrics.errors.add(declared.name, by=0)
+        for counter in (metrics.errors, metrics.terminal_errors, metrics.panics, metrics.timeouts):
+            counter.add(declared.name, by=0)
         metrics.workers.set(declared.name, to=self._workers)
         metrics.active_workers.set(declared.name, to=0)
 
@@ -220,6 +221,8 @@ class RunningController:
         self._metrics.errors.add(self.declared.name)
         if isinstance(error, TerminalError):
             self._metrics.terminal_errors.add(self.declared.name)
+        if is_panic(error):
+            self._metrics.panics.add(self.declared.name)
         if isinstance(error, Conflict):
             self._log.info("reconcile lost against another writer, trying again", key=str(key), error=error.message)
         else:

@@ -31,7 +31,9 @@ def jar() -> Path:
 
 
 def run(module: Path, configuration: Path, *options: str) -> Answer:
-    command = ["java", "-XX:+UseParallelGC", "-Xmx1g", "-cp", str(jar()), "tlc2.TLC", "-workers", "1", *options]
+    # TLC unpacks its standard modules in the temporary directory: two at once would read each other's half-written files.
+    own = f"-Djava.io.tmpdir={module.parent}"
+    command = ["java", "-XX:+UseParallelGC", "-Xmx1g", own, "-cp", str(jar()), "tlc2.TLC", "-workers", "1", *options]
     done = subprocess.run(
         [*command, "-metadir", str(module.parent / "meta"), "-config", configuration.name, module.name],
         cwd=module.parent,

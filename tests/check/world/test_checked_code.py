@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
+import os
 import random
+import subprocess
+import sys
 import time
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from attractor import Context, Key, Reconciler, Result, controller
 from attractor.check import SpecError, check
-from attractor.check.world import Faults, World
+from attractor.check.world import Faults, World, endless
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
 from tests.check.world.pairs import Pair, pair
@@ -143,3 +148,177 @@ async def talks(ctx: Context, key: Key) -> None:
 def test_the_log_of_a_checked_reconcile_is_silent(caplog: pytest.LogCaptureFixture) -> None:
     check(World([talks], [pair()], faults=Faults(crash=1))).assert_holds()
     assert caplog.messages == []
+
+
+def _spin(step: int) -> int:
+    number = 1
+    while number:
+        number += step
+    return number
+
+
+@controller(for_=Pair)
+async def computes(ctx: Context, key: Key) -> None:
+    """Never comes back from a computation, and catches what it can."""
+    await ctx.find(Pair, key)
+    with contextlib.suppress(Exception):
+        _spin(1)
+
+
+def test_a_reconcile_that_computes_for_ever_is_refused_with_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endless, "LIMIT_S", 0.2)
+    text = refused(computes)
+    first = _spin.__code__.co_firstlineno
+    assert text.startswith(tuple(f"{__file__}:{first + line}:" for line in (2, 3)))
+    assert "computes for ever here, or at least for 0.2 s of processor time" in text
+
+
+def test_what_is_checked_after_a_loop_was_stopped_is_left_in_peace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endless, "LIMIT_S", 0.05)
+    refused(computes)
+    began = time.process_time()
+    while time.process_time() - began < 0.3:
+        check(World([talks], [pair()])).assert_holds()
+
+
+def names(owner: str) -> set[str]:
+    return {f"{owner}-{letter}" for letter in "abc"}
+
+
+def _joined(names: Any) -> str:
+    return ",".join(names)
+
+
+async def _note(ctx: Context, text: str) -> None:
+    await ctx.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data={"text": text}))
+
+
+@controller(for_=Pair)
+async def loops(ctx: Context, key: Key) -> None:
+    for name in names(key.name):
+        await _named(ctx, name)
+
+
+@controller(for_=Pair)
+async def asks_together(ctx: Context, key: Key) -> None:
+    await ctx.gather(*(ctx.find(ConfigMap, Key("default", name)) for name in names(key.name)))
+
+
+@controller(for_=Pair)
+async def takes_the_first(ctx: Context, key: Key) -> None:
+    await _note(ctx, next(iter(names(key.name))))
+
+
+@controller(for_=Pair)
+async def takes_any(ctx: Context, key: Key) -> None:
+    await _note(ctx, names(key.name).pop())
+
+
+@controller(for_=Pair)
+async def unpacks(ctx: Context, key: Key) -> None:
+    first, *_ = names(key.name)
+    await _note(ctx, first)
+
+
+@controller(for_=Pair)
+async def joins_elsewhere(ctx: Context, key: Key) -> None:
+    await _note(ctx, _joined(names(key.name)))
+
+
+@controller(for_=Pair)
+async def writes_it_down(ctx: Context, key: Key) -> None:
+    await _note(ctx, f"these: {names(key.name)}")
+
+
+@controller(for_=Pair)
+async def sorts_by_length(ctx: Context, key: Key) -> None:
+    await _note(ctx, ",".join(sorted(names(key.name), key=len)))
+
+
+@controller(for_=Pair)
+async def comes_again_by_chance(ctx: Context, key: Key) -> Result | None:
+    await ctx.find(Pair, key)
+    return Result(requeue_after_s=1) if min(names(key.name), key=len).endswith("a") else None
+
+
+class Looks(Reconciler[Pair]):
+    """Loops over the keys that one dict has and another has not."""
+
+    kind = Pair
+    finalizer = None
+
+    async def sync(self, ctx: Context, obj: Pair) -> Result | None:
+        for name in {"a": 1, "b": 2, "c": 3}.keys() - {"d"}:
+            await ctx.find(ConfigMap, Key("default", name))
+        return None
+
+
+async def _work(ctx: Context) -> None:
+    for name in names("a"):
+        await ctx.find(ConfigMap, Key("default", name))
+
+
+@controller(for_=Pair)
+async def in_the_background(ctx: Context, key: Key) -> None:
+    await ctx.start(_work)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        *(loops, asks_together, takes_the_first, takes_any, unpacks, joins_elsewhere, writes_it_down, sorts_by_length),
+        *(comes_again_by_chance, controller(Looks(), for_=Pair), in_the_background),
+    ],
+    ids=lambda one: one.name,
+)
+def test_what_depends_on_the_order_of_a_set_is_refused_with_the_line_and_the_way_out(one: Any) -> None:
+    text = refused(one)
+    line = int(text.removeprefix(f"{__file__}:").partition(":")[0])
+    source = Path(__file__).read_text().splitlines()[line - 1]
+    assert "names(" in source or "join(names)" in source or "keys()" in source
+    assert "depends on the order of a set, which is another one in each process" in text
+    assert "as in `sorted(...)`" in text
+
+
+@controller(for_=Pair)
+async def in_order(ctx: Context, key: Key) -> None:
+    """Uses sets in all the ways that do not matter."""
+    wanted = names(key.name)
+    found = {number: str(number) for number in {3, 1, 2}}
+    count = sum(len(name) for name in wanted) + len({*wanted, *found.values()})
+    for name in sorted(wanted):
+        if name in wanted and await ctx.find(ConfigMap, Key("default", name)) is None:
+            await _named(ctx, name)
+    if await ctx.find(ConfigMap, Key("default", "sum")) is None:
+        await _named(ctx, "sum" if count and not wanted - set(names(key.name)) else "none")
+    wanted.pop()
+
+
+def test_sets_whose_order_does_not_matter_are_fine() -> None:
+    check(World([in_order], [pair()])).assert_holds()
+
+
+def test_a_set_is_refused_in_every_process_alike() -> None:
+    """Whatever the order of a set is here, another one is tried, so the answer does not depend on luck."""
+    code = (
+        "from attractor.check import SpecError, check\n"
+        "from attractor.check.world import World\n"
+        "from tests.check.world.pairs import pair\n"
+        "from tests.check.world.test_checked_code import loops\n"
+        "try:\n    check(World([loops], [pair()]))\n"
+        "except SpecError as refused:\n    print(str(refused).partition(' (here')[0])\n"
+    )
+    root = Path(__file__).parents[3]
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=root,
+            text=True,
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(said) == 1
+    assert "depends on the order of a set" in said.pop()

@@ -135,3 +135,11 @@ def test_steps_and_states_can_be_claimed_in_own_words() -> None:
     verdict = check(World([pairs], [pair()], properties=claims))
     assert [each.verdict for each in verdict.properties] == ["holds", "holds", "holds"]
     assert check(World([pairs], [pair()], [DELETE], properties=claims, lag=1))["grows"].verdict == "violated"
+
+
+@pytest.mark.parametrize("engine", ["native", "python"])
+def test_a_step_that_breaks_a_claim_is_traced_though_the_world_turns_out_larger_afterwards(engine: Any) -> None:
+    """The slots of the children are found long after the first step, which is the broken one."""
+    claim = always_step(lambda before, after: len(after.list(Pair)) >= len(before.list(Pair)), name="pairs stay")
+    trace = check(World([pairs], [pair()], [DELETE], properties=[claim]), engine=engine).assert_violated("pairs stay")
+    assert trace.actions == ("delete(pair default/a)",)

@@ -35,6 +35,10 @@ class GatedDriver(ProcessDriver):
         await super().remove(ref)
         await self._wait("after")
 
+    async def drain(self) -> bool:
+        self._fail()
+        return await super().drain()
+
     def _fail(self) -> None:
         if self._fail_file.exists():
             self._fail_file.unlink()

@@ -17,10 +17,14 @@ import yaml
 
 from attractor.client import Client, load_kubeconfig
 from attractor.client.http.transport import HttpTransport
+from attractor.embedded import EmbeddedCluster
+from attractor.embedded.kubeconfig import kubeconfig
+from attractor.httpd.authentication import ADMIN, Authenticator
 from attractor.objects.builtin.core_v1 import Namespace
 from attractor.objects.errors import NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
+from attractor.operators.edge.admission import PLUGINS
 from attractor.operators.edge.credentials import agent_kubeconfig
 from attractor.operators.edge.driver import Ref
 from attractor.operators.edge.drivers.processes import PROC
@@ -32,7 +36,11 @@ from attractor.testing import eventually
 if TYPE_CHECKING:
     from typing import Self
 
+    from attractor.operators.edge.drivers.processes import Process
+    from tests.operators.edge.holds import Holds
+
 WITHIN_S = 60.0
+TOKEN = "programs"
 ROOT = Path(__file__).parents[3]
 GATED = ("--driver", "tests.operators.edge.gated:make")
 
@@ -71,12 +79,17 @@ class Program:
 
 
 class Programs:
-    """A server, and whatever is started beside it, all in one directory; nothing of it runs on after ``close``."""
+    """A server, and whatever is started beside it, all in one directory; nothing of it runs on afterwards.
 
-    def __init__(self, directory: Path) -> None:
+    The server is a process of its own, or in this one where a test gives it ``holds`` to stop things by.
+    """
+
+    def __init__(self, directory: Path, holds: Holds | None = None) -> None:
         self.directory = directory
         self.admin_config = directory / "admin"
+        self.holds = holds
         self._stack = ExitStack()
+        self._embedded: EmbeddedCluster | None = None
         self._client: Client | None = None
 
     @property
@@ -85,6 +98,17 @@ class Programs:
         return self._client
 
     async def __aenter__(self) -> Self:
+        if self.holds is None:
+            await self._start_server()
+        else:
+            tokens = Authenticator({TOKEN: ADMIN})
+            self._embedded = EmbeddedCluster(authenticator=tokens, admission=(*PLUGINS, self.holds))
+            await self._embedded.__aenter__()
+            self.admin_config.write_bytes(kubeconfig((await self._embedded.listen()).url, TOKEN, None))
+        self._client = Client(HttpTransport(load_kubeconfig(self.admin_config)))
+        return self
+
+    async def _start_server(self) -> None:
         options = ["--listen", "127.0.0.1:0", "--kubeconfig", str(self.admin_config), "--log-level", "error"]
         options += ["--state-dir", str(self.directory / "server")]
         server = self.program("server", "edge", "serve", *options)
@@ -94,13 +118,13 @@ class Programs:
         except BaseException:
             self._stack.close()
             raise
-        self._client = Client(HttpTransport(load_kubeconfig(self.admin_config)))
-        return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.admin.transport.aclose()
         self._stack.close()
         self._end_leftovers()
+        await self.admin.transport.aclose()
+        if self._embedded is not None:
+            await self._embedded.__aexit__(None, None, None)
 
     def program(self, name: str, *arguments: str) -> Program:
         """A process that runs until it is killed, or the test is over."""
@@ -114,10 +138,21 @@ class Programs:
             for record in Records(state_dir / "instances").all():
                 if record.process.is_alive:
                     os.kill(record.pid, signal.SIGKILL)
-            for lock in state_dir.glob("agent-*.lock"):
-                holder = AgentLock(state_dir, lock.stem.removeprefix("agent-")).holder()
-                if holder is not None:
-                    os.kill(holder.pid, signal.SIGKILL)
+            self.end_cloudlet(state_dir.name.removeprefix("cloudlet-"))
+
+    def _holders(self, cloudlet: str) -> dict[str, Process]:
+        state_dir = self.state_dir(cloudlet)
+        locks = {path.stem.removeprefix("agent-") for path in state_dir.glob("agent-*.lock")}
+        return {version: holder for version in locks if (holder := AgentLock(state_dir, version).holder()) is not None}
+
+    def agents(self, cloudlet: str = "berlin") -> set[str]:
+        """The versions of the agents that run on a cloudlet."""
+        return set(self._holders(cloudlet))
+
+    def end_cloudlet(self, cloudlet: str) -> None:
+        """Kill every agent of a cloudlet, whoever started it."""
+        for holder in self._holders(cloudlet).values():
+            os.kill(holder.pid, signal.SIGKILL)
 
     async def coordinator(self, name: str = "coordinator", config: Path | None = None) -> Program:
         path = str(config or self.admin_config)
@@ -138,11 +173,11 @@ class Programs:
     def state_dir(self, cloudlet: str = "berlin") -> Path:
         return self.directory / f"cloudlet-{cloudlet}"
 
-    async def credentials(self, cloudlet: str = "berlin", server: str = "") -> Path:
+    async def credentials(self, cloudlet: str = "berlin", server: str = "", **options: Any) -> Path:
         """The agent's kubeconfig; ``server`` names another way to the API server, such as a proxy."""
         path = self.state_dir(cloudlet) / "first.kubeconfig"
         path.parent.mkdir(exist_ok=True)
-        text = await agent_kubeconfig(self.admin, self.admin_config, cloudlet)
+        text = await agent_kubeconfig(self.admin, self.admin_config, cloudlet, **options)
         if server:
             document = yaml.safe_load(text)
             document["clusters"][0]["cluster"]["server"] = server
@@ -236,8 +271,12 @@ class Programs:
         (self.state_dir(cloudlet) / "fail").touch()
 
     @property
+    def url(self) -> str:
+        return load_kubeconfig(self.admin_config).server
+
+    @property
     def server_port(self) -> int:
-        return int(load_kubeconfig(self.admin_config).server.rpartition(":")[2])
+        return int(self.url.rpartition(":")[2])
 
     async def ask(self, endpoint: str) -> Any:
         """What an app answers."""

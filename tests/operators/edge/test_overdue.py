@@ -6,7 +6,7 @@ from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.operators.edge.overdue import Since, tell
 from attractor.operators.edge.states import TrackedState
-from attractor.operators.edge.types import ClusterInst, ClusterInstStatus
+from attractor.operators.edge.types import Cloudlet, CloudletStatus, ClusterInst, ClusterInstStatus
 from attractor.runtime import Context, Result
 from attractor.runtime.effects import Patch, Remember
 from attractor.runtime.steps import Steps
@@ -46,6 +46,17 @@ def test_an_overdue_state_is_told_and_stays_what_it_is() -> None:
     assert isinstance(steps.effect.body, dict)
     assert set(steps.effect.body["status"]) == {"message"}
     assert steps.effect.body["status"]["message"].startswith("still Creating after 30 min: the CRM is at work or away")
+
+
+def test_an_upgrade_that_lasts_too_long_is_told_too() -> None:
+    status = CloudletStatus(state=TrackedState.UPDATING, version="1", upgrading_to="2")
+    meta = ObjectMeta(name="berlin", namespace="berlin", resource_version="7")
+    steps = Steps(tell(Context("overdue", ONE), Cloudlet(metadata=meta, status=status)))
+    steps.answer(NOON + timedelta(minutes=20))
+    steps.answer(Since("Updating", 0, NOON))
+    assert isinstance(steps.effect, Patch)
+    assert isinstance(steps.effect.body, dict)
+    assert steps.effect.body["status"]["message"].startswith("still Updating after 20 min: the Controller is at work")
 
 
 def test_the_count_begins_anew_with_the_next_operation() -> None:

@@ -23,7 +23,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "edge-proofs.md"
 
 def marked(proof: Proof) -> Any:
     """A proof as a parameter."""
-    marks = {"ci": (), "slow": pytest.mark.slow, "nightly": pytest.mark.nightly}[proof.when]
+    marks = [] if proof.when == "ci" else [getattr(pytest.mark, proof.when)]
     return pytest.param(proof, id=proof.key, marks=marks)
 
 
@@ -41,7 +41,7 @@ def test_every_proof_has_a_count_and_every_count_a_proof() -> None:
 def test_the_page_tells_the_counts() -> None:
     told = {
         (world, trouble): count
-        for world, trouble, count in re.findall(r"^\| `(\w+)` \| (.*?) \| ([\d,]+) \|", PAGE.read_text(), re.M)
+        for world, trouble, count in re.findall(r"^\| `(\w+)` \| (.*?) \| ([\d,]+) \|", PAGE.read_text(), re.MULTILINE)
     }
     for proof in PROOFS:
         if (proof.world, proof.trouble) in told:
@@ -53,7 +53,7 @@ def test_the_page_tells_the_counts() -> None:
 def test_a_cluster_is_created_updated_and_deleted_although_all_crash_once() -> None:
     verdict = check(worlds.cluster_life(Faults(crash=1)))
     verdict.assert_holds()
-    assert verdict.distinct == 0
+    assert verdict.distinct == 576369
 
 
 def hasty_wish(obj: Instance) -> str:

@@ -3,15 +3,19 @@
 import asyncio
 import io
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
 from attractor import Context, Key, ObjectMeta, controller
+from attractor.check import SpecError
 from attractor.check.world import Delete, Edit, Faults, World
 from attractor.objects.builtin.core_v1 import ConfigMap, Secret
-from attractor.runtime import Controller
+from attractor.runtime import Controller, Election, Manager
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
 from attractor.testing.recording import BadRecording, Recorder, Recording
 from attractor.testing.recording.following import follow
@@ -25,18 +29,28 @@ CHILDREN = [Key("default", "a-1"), Key("default", "a-2")]
 Script = Callable[[ClusterUnderTest], Awaitable[None]]
 
 
+async def begin(cluster: ClusterUnderTest) -> None:
+    """What the world begins with, and something that concerns nobody."""
+    await cluster.install(Pair)
+    await cluster.client.create(pair())
+    await cluster.client.create(ConfigMap(metadata=ObjectMeta(name="stranger", namespace="default")))
+
+
+def manager(cluster: ClusterUnderTest, recorder: Recorder, controller: Controller, **options: Any) -> Manager:
+    """A process that is recorded."""
+    client = cluster.controller_client()
+    client.transport = recorder.listening(client.transport)
+    return cluster.manager(recorder.watching(controller), client=client, **options)
+
+
 async def recorded(
     cluster: ClusterUnderTest, controller: Controller, script: Script, limit_bytes: int = LIMIT_BYTES
 ) -> bytes:
     """What is recorded while a controller runs and a script is carried out."""
     file = io.BytesIO()
     recorder = Recorder(file, limit_bytes=limit_bytes)
-    await cluster.install(Pair)
-    await cluster.client.create(pair())
-    await cluster.client.create(ConfigMap(metadata=ObjectMeta(name="stranger", namespace="default")))
-    client = cluster.controller_client()
-    client.transport = recorder.listening(client.transport)
-    async with cluster.manager(recorder.watching(controller), client=client).running():
+    await begin(cluster)
+    async with manager(cluster, recorder, controller).running():
         await script(cluster)
     return file.getvalue()
 
@@ -186,3 +200,103 @@ async def test_a_run_that_was_killed_while_it_wrote_is_read_up_to_there(
 ) -> None:
     data = await recorded(cluster, pairs, convergence)
     assert follow(World([pairs], [pair()]), read(data[:-20])).is_admitted
+
+
+async def started_twice(cluster: ClusterUnderTest, path: Path) -> None:
+    """A process that converges, is gone while its object is edited, and is started again."""
+    await begin(cluster)
+    with Recorder.resumed(path) as recorder:
+        async with manager(cluster, recorder, pairs).running():
+            await convergence(cluster)
+    await cluster.client.merge_patch(Pair, KEY, {"spec": {"text": "y"}})
+    with path.open("ab") as file:
+        file.write(b'{"what": "ask", "question": 1')  # the last line of a process that was killed
+    with Recorder.resumed(path) as recorder:
+        async with manager(cluster, recorder, pairs).running():
+            await eventually(lambda: _all(cluster, "y"))
+
+
+async def _all(cluster: ClusterUnderTest, text: str) -> bool:
+    return await texts(cluster) == [text, text]
+
+
+async def test_a_process_that_is_started_again_goes_on_with_its_recording(
+    cluster: ClusterUnderTest, virtual_time: VirtualTime, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.jsonl"
+    await started_twice(cluster, path)
+    recording = read(path.read_bytes())
+    assert [each.what for each in recording.happenings].count("restart") == 1
+    assert all(asked.is_answered for asked in recording.questions.values())
+    found = follow(World([pairs], [pair()], [EDIT], Faults(crash=1)), recording)
+    assert found.is_admitted, found
+
+
+async def test_a_restart_departs_where_the_world_has_no_crash(
+    cluster: ClusterUnderTest, virtual_time: VirtualTime, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.jsonl"
+    await started_twice(cluster, path)
+    found = follow(World([pairs], [pair()], [EDIT]), read(path.read_bytes()))
+    assert found.departure is not None
+    assert found.departure.endswith("the process was started again")
+
+
+async def two_leaders(cluster: ClusterUnderTest, paths: list[Path]) -> None:
+    """The first process leads and stops; the second, which has waited, takes over and sees to an edit."""
+    await begin(cluster)
+    with ExitStack() as held:
+        first, second = (
+            manager(
+                cluster,
+                held.enter_context(Recorder.resumed(path)),
+                pairs,
+                election=Election("pairs", "default", path.stem),
+            )
+            for path in paths
+        )
+        async with first.running():
+            await convergence(cluster)
+            waiting = asyncio.create_task(second.run())
+        await cluster.client.merge_patch(Pair, KEY, {"spec": {"text": "y"}})
+        await eventually(lambda: _all(cluster, "y"))
+        second.stop()
+        await waiting
+
+
+async def test_two_processes_that_change_the_lead_are_followed_together(
+    cluster: ClusterUnderTest, virtual_time: VirtualTime, tmp_path: Path
+) -> None:
+    paths = [tmp_path / "first.jsonl", tmp_path / "second.jsonl"]
+    await two_leaders(cluster, paths)
+    files = [path.read_bytes().splitlines(keepends=True) for path in paths]
+    recording = Recording.read(*files)
+    assert {each.process for each in recording.happenings if each.what == "begin"} == {0, 1}
+    world = World([pairs], [pair()], [EDIT], Faults(leader_change=1), hosts=("first", "second"), election=True)
+    found = follow(world, recording)
+    assert found.is_admitted, found
+    unchanged = follow(world.but(faults=None), recording)
+    assert unchanged.departure is not None
+    assert "pairs began with default/a" in unchanged.departure, "the second process never leads in such a world"
+    with pytest.raises(SpecError, match="2 processes were recorded, and world of pairs has 1"):
+        follow(World([pairs], [pair()]), recording)
+
+
+def test_recordings_without_times_cannot_be_put_together() -> None:
+    old = b'{"format":"attractor/recording","version":1}\n{"what":"begin","controller":"x","key":"a"}\n'
+    with pytest.raises(BadRecording, match="has no times"):
+        Recording.read(old.splitlines(keepends=True), old.splitlines(keepends=True))
+
+
+def test_what_happens_after_one_of_several_recordings_was_cut_is_left_out() -> None:
+    def file(*entries: dict[str, Any]) -> list[bytes]:
+        start = {"format": "attractor/recording", "version": 1}
+        return [orjson.dumps(each) + b"\n" for each in (start, *entries)]
+
+    def begin(at: int) -> dict[str, Any]:
+        return {"what": "begin", "controller": "x", "key": f"{at}", "at": at}
+
+    cut = file(begin(2), {"what": "limit reached", "at": 3})
+    recording = Recording.read(file(begin(1), begin(4)), cut)
+    assert recording.is_cut
+    assert [each.data["at"] for each in recording.happenings] == [1, 2]

@@ -679,11 +679,25 @@ bool kernel_add_initial(Kernel *kernel, const uint32_t *values, bool *added) {
     return inserted >= 0;
 }
 
+/* What was found one step after a state gets the defaults of slots that came later. */
+static bool widen_found(Found *found, uint32_t findings, uint32_t before, uint32_t slots, const uint32_t *defaults) {
+    for (uint32_t f = 0; found && f < findings; f++) {
+        if (found[f].after == NULL) continue;
+        uint32_t *wider = realloc(found[f].after, (slots + 1) * sizeof *wider);
+        if (wider == NULL) return false;
+        for (uint32_t slot = before; slot < slots; slot++) wider[slot] = defaults[slot];
+        found[f].after = wider;
+    }
+    return true;
+}
+
 /* Change the layout: wider fields, further slots. No state changes its shard or its number. */
 bool kernel_repack(Kernel *kernel, const uint8_t *bits, uint32_t slots, const uint32_t *defaults) {
     Layout old = kernel->layout;
     if (!layout_make(&kernel->layout, bits, defaults, slots)) return false;
-    bool done = workers_make(kernel);
+    bool done = workers_make(kernel) && widen_found(kernel->found, kernel->findings, old.slots, slots, defaults);
+    for (uint32_t t = 0; done && t < kernel->threads; t++)
+        done = widen_found(kernel->workers[t].found, kernel->findings, old.slots, slots, defaults);
     uint32_t *values = malloc((slots + 1) * sizeof *values);
     uint32_t words = kernel->layout.words;
     done = done && values != NULL;

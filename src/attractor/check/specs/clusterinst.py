@@ -6,8 +6,8 @@ other. ``TRANSITIONS`` is the table of the state machine: who may move a state, 
 
 When the connection breaks (``disconnects``; a crash of the controller looks the same, since what it has committed
 survives), all messages on their way are lost; the CRM reconnects, both sides say what they have, and work goes on. When
-the CRM crashes (``crm_crashes``), it forgets what it was doing, and reads from the platform what is there. A report that
-work goes on may get lost by itself (``lost_progress``).
+the CRM crashes (``crm_crashes``), it forgets what it was doing, and reads from the platform what is there. A report
+that work goes on may get lost by itself (``lost_progress``).
 
 What makes it work, and what each of the mistakes in ``mistakes.clusterinst`` leaves out: a state has one owner; a
 message carries the number of its operation, so that a late one is not taken for an answer to a newer question; a CRM

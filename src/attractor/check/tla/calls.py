@@ -101,7 +101,7 @@ class Calls(Quantifiers):
         sequence = self.written(generator.iter, scope)
         if sequence.shape.kind != "seq" or len(argument.generators) > 1 or not isinstance(generator.target, ast.Name):
             raise self.outside(node, "`tuple(...)` is translated for tuples: `tuple(x for x in queue if ...)`")
-        name = self.context.fresh(generator.target.id, scope.bound)
+        name = self.context.fresh(generator.target.id, scope.used)
         inner = scope.binding(name).with_name(generator.target.id, Term(name, sequence.shape.inside()))
         with self.lazily():
             if self.written(argument.elt, inner).text != name:
@@ -146,7 +146,7 @@ class Calls(Quantifiers):
                 node, "`choose` is translated as a statement of its own in an action: `x = self.choose(...)`"
             )
         options = self.members(node.args[0], scope)
-        name = self.context.fresh(self.choice_name, scope.bound | {each for each, _ in self.choices})
+        name = self.context.fresh(self.choice_name, scope.used | {each for each, _ in self.choices})
         self.choices.append((name, options.text))
         return Term(name, options.shape.inside())
 

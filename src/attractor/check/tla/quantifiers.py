@@ -33,11 +33,13 @@ class Quantifiers(Translator):
             case "fun":
                 return Term(f"DOMAIN {term.inner}", Shape("set", term.shape.key), atomic=False)
             case "seq":
-                name = self.context.operator(
-                    "Range", "RangeOf", lambda name: [f"{name}(s) == {{s[i] : i \\in DOMAIN s}}"]
-                )
+                name = self.context.operator("Range", "RangeOf", self._range_of)
                 return Term(f"{name}({term.text})", Shape("set", term.shape.inside()))
         raise self.outside(node, f"`{term.text}` is not known to be a collection; annotate it")
+
+    def _range_of(self, name: str) -> list[str]:
+        sequence, place = self.context.fresh("s"), self.context.fresh("i")
+        return [f"{name}({sequence}) == {{{sequence}[{place}] : {place} \\in DOMAIN {sequence}}}"]
 
     def members(self, node: ast.expr, scope: Scope) -> Term:
         """The set that ``in`` looks into, or that ``for`` goes through."""
@@ -55,7 +57,7 @@ class Quantifiers(Translator):
                 keys = self.as_set(node, owner)
                 if node.func.attr == "keys":
                     return keys
-                key = self.context.fresh("k", scope.bound)
+                key = self.context.fresh("k", scope.used)
                 return Term(f"{{{owner.inner}[{key}] : {key} \\in {keys.text}}}", Shape("set", owner.shape.inside()))
         return self.as_set(node, self.term(node, scope))
 
@@ -88,7 +90,7 @@ class Quantifiers(Translator):
         return replace(bound, conditions=conditions)
 
     def _bound(self, wanted: str, options: Term, scope: Scope) -> Bound:
-        name = self.context.fresh(wanted, scope.bound)
+        name = self.context.fresh(wanted, scope.used)
         shape = options.shape.inside()
         return Bound(name, options.text, shape, scope.binding(name).with_name(wanted, Term(name, shape)))
 
@@ -145,7 +147,7 @@ class Quantifiers(Translator):
             options = f"{{{bound.name} \\in {options} : {AND.join(bound.conditions)}}}"
             if value.text == bound.name:
                 return Term(options, Shape("set", value.shape))
-            inner = self.context.fresh(f"{bound.name}_", scope.bound | {bound.name})
+            inner = self.context.fresh(f"{bound.name}_", scope.used | {bound.name})
             options = f"{{{inner} \\in {bound.options} : {_renamed(bound, inner)}}}"
         elif value.text == bound.name:
             return Term(bound.options, Shape("set", value.shape), atomic=False)

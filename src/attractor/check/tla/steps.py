@@ -297,7 +297,7 @@ class Steps(Expressions):
         uses = sum(1 for each in rest for node in ast.walk(each) if isinstance(node, ast.Name) and node.id in named)
         let: tuple[str, str] | None = None
         if named and uses > 1 and term.text and not _is_plain(term):
-            name = self.context.fresh(named[0], scope.bound)
+            name = self.context.fresh(named[0], scope.used)
             let = (name, term.text)
             term, scope = Term(name, term.shape), scope.binding(name)
         for target in targets:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 _OPPOSITE = {"=": "#", "#": "=", "\\in": "\\notin", "\\notin": "\\in", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 UNKNOWN: Any = object()
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,15 @@ class Scope:
     def binding(self, identifier: str) -> Scope:
         """The scope in which ``identifier`` is taken."""
         return replace(self, bound=self.bound | {identifier})
+
+    @property
+    def used(self) -> frozenset[str]:
+        """What a new identifier here must not be called: those in use, and those inside the terms that may be used.
+
+        TLA+ forbids to bind a name twice, one inside the other.
+        """
+        inside = (term.text for terms in (self.state, self.names) for term in terms.values())
+        return self.bound.union(*(_IDENTIFIER.findall(text) for text in inside))
 
     @property
     def has_written(self) -> bool:

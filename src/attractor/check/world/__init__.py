@@ -34,7 +34,7 @@ from attractor.check.world.properties import (
     goes_quiet,
     sometimes,
 )
-from attractor.check.world.users import Create, Delete, Edit
+from attractor.check.world.users import Create, Delete, Edit, Script
 from attractor.check.world.world import World
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "Faults",
     "Look",
     "NoAnswer",
+    "Script",
     "StepClaim",
     "World",
     "always",

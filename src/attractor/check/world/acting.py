@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import Disabled, SpecError
 from attractor.check.world.host import WorldTransport, at_once
-from attractor.check.world.users import Create, Delete, Edit, User, described
+from attractor.check.world.looking import Look
+from attractor.check.world.users import Create, Delete, Edit, Script, act_name, described, steps_of
 from attractor.client import Client
 from attractor.client.retry import NO_RETRY
 from attractor.objects.errors import ApiError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from attractor.check.world.externals import WorldExternal
     from attractor.check.world.stage import Cell
     from attractor.check.world.universe import Universe
+    from attractor.check.world.users import Act, User
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.resource import Resource
 
@@ -54,64 +56,62 @@ def spend(budget: Cell) -> None:
 
 def add_users(universe: Universe, users: Iterable[User]) -> None:
     """Add the steps that users may take."""
+    acts = client(universe, "user")
     for user in users:
-        budget = universe.stage.slot("user", user.label, user.times)
-        acts = client(universe, "user")
-        match user:
-            case Create(obj):
-                what = (("object", described(type(obj), obj.key)),)
-                _add_act(universe, "create", what, budget, lambda acts=acts, obj=obj: acts.create(obj))  # type: ignore[misc]
-            case Edit(kind, key):
-                for patch in user.patches:
-                    where = (("object", described(kind, Key(*key))), ("set", _said(patch)))
-                    send = _patching(acts, user, patch)
-                    _add_act(universe, "edit", where, budget, send)
-            case Delete(kind, key):
-                which = (("object", described(kind, Key(*key))),)
-                _add_act(universe, "delete", which, budget, _deleting(acts, user))
+        total = len(user.steps) if isinstance(user, Script) else user.times
+        left = universe.stage.slot("user", user.label, total)
+        for place, act, arguments, patch in steps_of(user):
+            send = _sending(acts, act, patch)
+            if isinstance(user, Script):
+                step = _following(universe, act, left, total - place, send)
+            else:
+                step = _acting(universe, act, left, send)
+            universe.add(act_name(act), arguments, step, fair=False)
 
 
-def _patching(acts: Client, user: Edit, patch: JsonObject) -> Callable[[], Awaitable[Any]]:
-    return lambda: acts.merge_patch(user.kind, user.key, patch, subresource=user.subresource)
+def _sending(acts: Client, act: Act, patch: JsonObject | None) -> Callable[[], Awaitable[Any]]:
+    match act:
+        case Create(obj):
+            return lambda: acts.create(obj)
+        case Edit(kind, key):
+            return lambda: acts.merge_patch(kind, key, patch or {}, subresource=act.subresource)
+        case Delete(kind, key):
+            return lambda: acts.delete(kind, key, uid=act.uid, propagation=act.propagation)
 
 
-def _deleting(acts: Client, user: Delete) -> Callable[[], Awaitable[Any]]:
-    return lambda: acts.delete(user.kind, user.key, uid=user.uid, propagation=user.propagation)
-
-
-def _add_act(
-    universe: Universe,
-    name: str,
-    arguments: tuple[tuple[str, Any], ...],
-    budget: Cell,
-    send: Callable[[], Awaitable[Any]],
-) -> None:
-    def act() -> None:
+def _acting(universe: Universe, act: Act, budget: Cell, send: Callable[[], Awaitable[Any]]) -> Callable[[], None]:
+    def step() -> None:
         spend(budget)
         changes = universe.changes
-        try:
-            at_once(send())
-        except ApiError:
-            raise Disabled from None  # the user sees the refusal and leaves it at that
+        _send(universe, act, send)
         if universe.changes == changes:
             raise Disabled
 
-    universe.add(name, arguments, act, fair=False)
+    return step
 
 
-def _said(patch: JsonObject) -> str:
-    """A patch in few words: ``spec.size=2``."""
-    found: list[str] = []
+def _following(
+    universe: Universe, act: Act, left: Cell, turn: int, send: Callable[[], Awaitable[Any]]
+) -> Callable[[], None]:
+    """A step of a script, taken when ``turn`` steps are left."""
 
-    def walk(path: str, value: Any) -> None:
-        if isinstance(value, dict) and value:
-            for name, each in value.items():
-                walk(f"{path}.{name}" if path else name, each)
-        else:
-            found.append(f"{path}={value}")
+    def step() -> None:
+        if left.get() != turn:
+            raise Disabled
+        left.set(turn - 1)
+        _send(universe, act, send)
 
-    walk("", patch)
-    return ", ".join(found)
+    return step
+
+
+def _send(universe: Universe, act: Act, send: Callable[[], Awaitable[Any]]) -> None:
+    """Send a user's request; there is no step when it is not the time for it, or when it is refused."""
+    if act.when is not None and not act.when(Look(universe, universe.stage.view)):
+        raise Disabled
+    try:
+        at_once(send())
+    except ApiError:
+        raise Disabled from None  # the user sees the refusal and leaves it at that
 
 
 def add_happenings(universe: Universe) -> None:

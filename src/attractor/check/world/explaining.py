@@ -13,6 +13,7 @@ from attractor.check.checking import recompiled
 from attractor.check.engines import explore
 from attractor.check.errors import Grown
 from attractor.check.exploration import Settings
+from attractor.check.world.users import Script
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,7 +111,10 @@ def variations(world: World) -> Iterator[tuple[str, World]]:
     for name in world.faults.budgets():
         yield f"fault {name}", world.but(faults=_without(world.faults, name))
     for place, user in enumerate(world.users):
-        yield f"user: {user.label}", world.but(users=world.users[:place] + world.users[place + 1 :])
+        before, after = world.users[:place], world.users[place + 1 :]
+        yield f"user: {user.label}", world.but(users=before + after)
+        if isinstance(user, Script) and user.shorter is not None:
+            yield f"the last step of {user.label}", world.but(users=(*before, user.shorter, *after))
     if world.lag > 1:
         yield f"lag {world.lag - 1} instead of {world.lag}", world.but(lag=world.lag - 1)
     if world.workers > 1:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.check.errors import SpecError
+from attractor.check.world import endless
 from attractor.check.world.frames import frame_of
 from attractor.check.world.freezing import Unfreezable, freeze
 from attractor.check.world.telling import described
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from attractor.runtime.effects import Effect
     from attractor.runtime.result import Result
 
-_LIBRARY = str(Path(asyncio.__file__).parent)
+_LIBRARY = str(Path(asyncio.__file__).parents[1])
+_PACKAGES = "site-packages"
 MAX_EFFECTS = 500
 """A reconcile that asks for more than so many things is taken for one that does not end."""
 
@@ -59,6 +61,8 @@ class Run:
 
     def __init__(self, make: Callable[[], Coroutine[Any, Any, Any]], history: tuple[Answer, ...] = ()) -> None:
         self.history: list[Answer] = []
+        self.origin: Suspended | None = None
+        """Where it last stood before this step."""
         self.error: Exception | None = None
         self._steps: Steps[Any] | None = None
         self._advance(lambda: self._begin(make()))
@@ -80,7 +84,12 @@ class Run:
 
     def _advance(self, move: Callable[[], None]) -> None:
         try:
-            move()
+            endless.with_watch(move)
+        except endless.Endless as stopped:
+            raise CheckedCodeError(
+                f"{_raising_line(stopped)}: the reconcile computes for ever here, or at least for {endless.LIMIT_S:g} "
+                "s of processor time, without asking for anything; make the loop end"
+            ) from None
         except ForeignAwait as problem:
             raise CheckedCodeError(str(problem)) from None
         except Exception as error:  # whatever a reconcile raises is an outcome of it
@@ -162,6 +171,7 @@ class Suspensions:
         """Go on from a suspended coroutine with an answer."""
         self.resumed += 1
         run = suspended.resume()
+        run.origin = suspended
         run.go_on(answer)
         return run
 
@@ -223,7 +233,7 @@ def _raising_line(error: BaseException) -> str:
     line, trace = "", error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
-        if not code.co_filename.startswith(_LIBRARY):
+        if not code.co_filename.startswith(_LIBRARY) or _PACKAGES in code.co_filename:
             line = f"{code.co_filename}:{trace.tb_lineno}"
         trace = trace.tb_next
     return line

@@ -1,6 +1,12 @@
 """Users of a world: what people may do, how often, at any time. Their steps are never owed: a user may stop anywhere.
 
-users = [Edit(ConfigPair, key, spec=[{"size": 1}, {"size": 2}], times=2), Delete(ConfigPair, key)]
+users = [
+    Edit(ConfigPair, key, spec=[{"size": 1}, {"size": 2}], times=2),
+    Script(Delete(ConfigPair, key), Create(pair, when=lambda world: not world.list(ConfigMap))),
+]
+
+The first edits twice, whenever it likes. The second deletes and then creates again: a script's steps happen in its
+order. ``when`` keeps any step back until its author would take it.
 """
 
 from __future__ import annotations
@@ -10,11 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
+from attractor.check.errors import SpecError
 from attractor.objects.gvk import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from attractor.check.world.looking import Look
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.resource import Resource
 
@@ -25,6 +33,7 @@ class Create:
 
     object: Resource
     times: int = 1
+    when: Callable[[Look], bool] | None = None
 
     @property
     def label(self) -> str:
@@ -45,6 +54,7 @@ class Edit:
     patch: Sequence[JsonObject] = ()
     subresource: str = ""
     times: int = 1
+    when: Callable[[Look], bool] | None = None
 
     @property
     def label(self) -> str:
@@ -67,6 +77,7 @@ class Delete:
     times: int = 1
     propagation: Literal["Background", "Foreground", "Orphan"] | None = None
     uid: str = ""
+    when: Callable[[Look], bool] | None = None
 
     @property
     def label(self) -> str:
@@ -74,7 +85,85 @@ class Delete:
         return f"delete {described(self.kind, Key(*self.key))}"
 
 
-User: TypeAlias = Create | Edit | Delete
+Act: TypeAlias = Create | Edit | Delete
+Arguments: TypeAlias = tuple[tuple[str, str], ...]
+"""A step in words, by name: ``object``, what is ``set``, and ``as`` which step of which script."""
+
+
+class Script:
+    """What one user does, in this order: each step once, at any moment after the one before it.
+
+    A step that the server refuses (the object is not there yet, or still there) waits until it is accepted; one that
+    is accepted and changes nothing is done. Several scripts are several users, and their steps mix in every way.
+    """
+
+    def __init__(self, *steps: Act, name: str = "script") -> None:
+        """``name`` tells the scripts of a world apart, in traces and for ``look.budget``."""
+        if not steps:
+            raise SpecError("a script needs steps, as in Script(Create(app), Delete(App, key))")
+        for step in steps:
+            if not isinstance(step, Create | Edit | Delete):
+                raise SpecError(f"a step of a script is Create, Edit or Delete, not {step!r}")
+            if step.times != 1:
+                raise SpecError(f"`{step.label}` is one step of a script; instead of times={step.times} write it again")
+        self.steps, self.name = steps, name
+
+    def __repr__(self) -> str:
+        return f"Script({', '.join(step.label for step in self.steps)}, name={self.name!r})"
+
+    @property
+    def label(self) -> str:
+        """Whose steps these are."""
+        return self.name
+
+    @property
+    def shorter(self) -> Script | None:
+        """The script without its last step."""
+        return Script(*self.steps[:-1], name=self.name) if len(self.steps) > 1 else None
+
+
+User: TypeAlias = Act | Script
+
+
+def all_acts(users: Iterable[User]) -> Iterator[Act]:
+    """Everything that these users may do, in whatever order."""
+    for user in users:
+        yield from user.steps if isinstance(user, Script) else (user,)
+
+
+def steps_of(user: User) -> Iterator[tuple[int, Act, Arguments, JsonObject | None]]:
+    """What a user may do: how many steps come before, the act, its words, and the patch that an edit merges."""
+    for place, act in enumerate(all_acts([user])):
+        numbered = (("as", f"step {place + 1} of {user.name}"),) if isinstance(user, Script) else ()
+        match act:
+            case Create(obj):
+                yield place, act, (("object", described(type(obj), obj.key)), *numbered), None
+            case Edit(kind, key):
+                for patch in act.patches:
+                    words = ("object", described(kind, Key(*key))), ("set", said(patch))
+                    yield place, act, (*words, *numbered), patch
+            case Delete(kind, key):
+                yield place, act, (("object", described(kind, Key(*key))), *numbered), None
+
+
+def act_name(act: Act) -> str:
+    """What an act is called among the steps of a world."""
+    return type(act).__name__.lower()
+
+
+def said(patch: JsonObject) -> str:
+    """A patch in few words: ``spec.size=2``."""
+    found: list[str] = []
+
+    def walk(path: str, value: Any) -> None:
+        if isinstance(value, dict) and value:
+            for name, each in value.items():
+                walk(f"{path}.{name}" if path else name, each)
+        else:
+            found.append(f"{path}={value}")
+
+    walk("", patch)
+    return ", ".join(found)
 
 
 def described(kind: type[Resource], key: Key) -> str:

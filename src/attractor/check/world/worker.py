@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.check.errors import Disabled, SpecError
+from attractor.check.world.auditing import OrderAudit
 from attractor.check.world.guarding import guarded_state
 from attractor.check.world.notes import Ended, Performed, Recorded, Started
 from attractor.check.world.queueing import WorldQueue
@@ -80,6 +81,7 @@ class Worker:
         self.queue = WorldQueue(stage, self.name, declared.name, keys)
         self.memory: Cell = stage.slot("memory", self.name, ())
         self.background = Background(stage, self)
+        self.audit = OrderAudit()
         self.suspensions = Suspensions(lambda: guarded_state(declared), merges=host.merges_reconciles)
         with stage.on(Sketch(stage.model)):
             self.views = Views(declared, host.cache)
@@ -182,6 +184,7 @@ class Worker:
         if not run.is_done:
             self.running(key).set(Pending(self.suspensions.suspend(run, key, self._maker(key)), priority))
             return
+        self.audit.finished(run, key, self._maker(key), self.declared.reconcile)
         follows = after_error(run.error) if run.error is not None else after_result(run.result)
         self._stage.note(Ended(self.name, key, run.error, follows))
         self.queue.finish(key, follows, priority)

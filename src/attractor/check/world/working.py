@@ -71,6 +71,7 @@ class Background:
     def _settle(self, cell: Cell, work: Work, run: Run) -> None:
         self._worker.run_local(work.key, run)
         if run.is_done:
+            self._worker.audit.finished(run, work.key, self._maker(work), work.function)
             cell.set(None)
             self._stage.note(Ended(self._worker.name, work.key, run.error, Next("done")))
         else:

@@ -23,7 +23,7 @@ from attractor.check.world.properties import goes_quiet
 from attractor.check.world.server import EPOCH
 from attractor.check.world.storage import INCARNATIONS
 from attractor.check.world.universe import Universe
-from attractor.check.world.users import Create, Delete, Edit
+from attractor.check.world.users import Create, Script, all_acts
 from attractor.objects.gvk import Key
 
 if TYPE_CHECKING:
@@ -96,6 +96,9 @@ class World:
         self.closes_lagging_watches = closes_lagging_watches
         self.hosts, self.election = tuple(hosts), election
         self._check_faults()
+        names = [user.name for user in self.users if isinstance(user, Script)]
+        if len(set(names)) < len(names):
+            raise SpecError('several scripts need names to tell them apart, as in Script(..., name="admin")')
         self.externals = dict(externals or {})
         self.external_failure = external_failure
         self.clock = tuple(clock)
@@ -147,14 +150,14 @@ class World:
     def _all_kinds(self, more: Iterable[type[Resource]]) -> tuple[type[Resource], ...]:
         named = [kind for one in self.controllers for kind in one.kinds]
         named += [type(obj) for obj in self.objects]
-        named += [type(user.object) if isinstance(user, Create) else user.kind for user in self.users]
+        named += [type(act.object) if isinstance(act, Create) else act.kind for act in all_acts(self.users)]
         return tuple(dict.fromkeys([*named, *more]))
 
     @property
     def namespaces(self) -> tuple[str, ...]:
         """The namespaces that must exist."""
         found = [obj.key.namespace for obj in self.objects]
-        found += [user.object.key.namespace for user in self.users if isinstance(user, Create)]
+        found += [act.object.key.namespace for act in all_acts(self.users) if isinstance(act, Create)]
         return tuple(dict.fromkeys(name for name in found if name))
 
     def known_keys(self, parts: Parts) -> dict[str, tuple[Key, ...]]:
@@ -162,11 +165,11 @@ class World:
         found: dict[str, tuple[Key, ...]] = {}
         for one in self.controllers:
             keys = [obj.key for obj in self.objects if isinstance(obj, one.for_.kind)]
-            for user in self.users:
-                if isinstance(user, Create) and isinstance(user.object, one.for_.kind):
-                    keys.append(user.object.key)
-                elif isinstance(user, Edit | Delete) and user.kind is one.for_.kind:
-                    keys.append(Key(*user.key))
+            for act in all_acts(self.users):
+                if isinstance(act, Create):
+                    keys += [act.object.key] if isinstance(act.object, one.for_.kind) else []
+                elif act.kind is one.for_.kind:
+                    keys.append(Key(*act.key))
             keys += [key for name, key in parts.keys if name == one.name]
             found[one.name] = tuple(sorted({*keys, *found.get(one.name, ())}))
         return found

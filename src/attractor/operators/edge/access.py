@@ -1,6 +1,7 @@
 """Who may do what: a service account for each version of a cloudlet's agent, with rights in its namespace only.
 
-An agent reads the kinds of its namespace and writes nothing but their status. The account of the old version is
+An agent reads the kinds of its namespace and writes nothing but their status, the Lease that is its sign of life, and
+its own next token. The account of the old version is
 deleted once the new one serves, which ends its credentials: an old agent that was cut off cannot come back and write.
 """
 
@@ -8,23 +9,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor.objects.builtin.coordination_v1 import Lease
 from attractor.objects.builtin.core_v1 import ServiceAccount
 from attractor.objects.builtin.rbac_v1 import Role, RoleBinding
 from attractor.objects.errors import AlreadyExists, Conflict, NotFound
 from attractor.objects.resource import ObjectMeta
 from attractor.operators.edge.types import GROUP, Cloudlet
 from attractor.operators.edge.upgrades import cloudlet_status
-from attractor.runtime import Permission, controller
+from attractor.runtime import Owns, Permission, controller
+from attractor.runtime.predicates import Predicate
 
 if TYPE_CHECKING:
     from attractor.objects.gvk import Key
     from attractor.objects.resource import Resource
     from attractor.runtime import Context, Controller, Result
+    from attractor.runtime.predicates import Change
 
 PREFIX = "agent-"
 LABEL = f"{GROUP}/agent"
 _RBAC = "rbac.authorization.k8s.io"
 _RESOURCES = ["cloudlets", "clusterinsts", "appinsts"]
+_SIGN = ["get", "patch"]
 
 
 def account_of(version: str) -> str:
@@ -51,13 +56,15 @@ def _rules(version: str, upgrading_to: str) -> list[dict[str, list[str]]]:
     rules = [
         {"apiGroups": [GROUP], "resources": _RESOURCES, "verbs": ["get", "list", "watch"]},
         {"apiGroups": [GROUP], "resources": [f"{name}/status" for name in _RESOURCES], "verbs": ["patch"]},
+        {"apiGroups": [GROUP], "resources": ["progresses"], "verbs": ["get", "create", "patch"]},
         {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
     ]
-    if upgrading_to and upgrading_to != version:
-        accounts = [account_of(upgrading_to)]
-        rules.append(
-            {"apiGroups": [""], "resources": ["serviceaccounts/token"], "resourceNames": accounts, "verbs": ["create"]}
-        )
+    own = account_of(version)
+    accounts = [own, account_of(upgrading_to)] if upgrading_to and upgrading_to != version else [own]
+    rules += [
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": [own], "verbs": _SIGN},
+        {"apiGroups": [""], "resources": ["serviceaccounts/token"], "resourceNames": accounts, "verbs": ["create"]},
+    ]
     return rules
 
 
@@ -71,6 +78,7 @@ def manifests(cloudlet: Cloudlet, version: str) -> list[Resource]:
         (ServiceAccount, {"apiVersion": "v1", "kind": "ServiceAccount"}),
         (Role, {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "rules": _rules(version, upgrading_to)}),
         (RoleBinding, {"apiVersion": f"{_RBAC}/v1", "kind": "RoleBinding", "subjects": [subject], "roleRef": role}),
+        (Lease, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}),
     ]
     made: list[Resource] = []
     for kind, document in documents:
@@ -109,11 +117,16 @@ async def _ensure(ctx: Context, wanted: Resource) -> None:
 
 
 async def _remove(ctx: Context, key: Key) -> None:
-    for kind in (ServiceAccount, RoleBinding, Role):
+    for kind in (ServiceAccount, RoleBinding, Role, Lease):
         try:
             await ctx.delete_key(kind, key)
         except (NotFound, Conflict):
             continue
+
+
+def _comes_or_goes(change: Change) -> bool:
+    """A sign of life is no reason to look at an agent's rights again."""
+    return change.old is None or change.new is None
 
 
 def _labelled(kind: type[Resource]) -> Permission:
@@ -124,7 +137,7 @@ ACCESS: Controller = controller(
     reconcile,
     name="cloudlet-access",
     for_=Cloudlet,
-    owns=[ServiceAccount, Role, RoleBinding],
-    permissions=[_labelled(kind) for kind in (ServiceAccount, Role, RoleBinding)],
+    owns=[ServiceAccount, Role, RoleBinding, Owns(Lease, when=Predicate(_comes_or_goes))],
+    permissions=[_labelled(kind) for kind in (ServiceAccount, Role, RoleBinding, Lease)],
 )
 """The controller that lets agents in."""

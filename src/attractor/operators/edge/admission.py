@@ -65,7 +65,10 @@ TABLES = LifecycleAdmission(
         ),
         AppInst.gvk.group_kind: Guard(APP_INST, TrackedState, actors_of, owned=_OWNED),
         Cloudlet.gvk.group_kind: Guard(
-            CLOUDLET, TrackedState, actors_of, owned={"version": _COORDINATOR, "upgradingTo": _COORDINATOR}
+            CLOUDLET,
+            TrackedState,
+            actors_of,
+            owned={"version": _COORDINATOR, "upgradingTo": _COORDINATOR, "cloudletState": _COORDINATOR},
         ),
     }
 )
@@ -154,7 +157,7 @@ class WishAdmission(Plugin):
         if state is T.NOT_PRESENT:
             return "no agent has come up yet, so there is nothing to upgrade"
         is_repair = state is T.UPDATE_ERROR and MASTERS in attributes.op.user.groups
-        return "" if state is T.READY or is_repair else cloudlet_refusal(before, namespace)
+        return "" if is_repair else cloudlet_refusal(before, namespace)
 
     def _instance(self, attributes: Attributes, who: Requester) -> str:
         cls: Any = ClusterInst if attributes.kind.gvk.kind == ClusterInst.gvk.kind else AppInst
@@ -163,11 +166,10 @@ class WishAdmission(Plugin):
         if new is not None and MASTERS not in who.groups and _annotation(old) != _annotation(new):
             return f"only administrators may set the annotation {OVERRIDE}"
         if new is None or old is None:
-            return self._deletion(attributes, old) if old is not None else self._creation(attributes)
+            return self._deletion(attributes, old) if old is not None else self._cloudlet_refusal(attributes, new)
         if wanted(old).settings == wanted(new).settings:
             return ""
-        cloudlet = stored(attributes, Cloudlet, attributes.op.namespace)
-        if why := cloudlet_refusal(cloudlet, attributes.op.namespace):
+        if why := self._cloudlet_refusal(attributes, new):
             return why
         if old.metadata.is_deleting:
             return f"{_named(old)} is already under deletion"
@@ -175,8 +177,10 @@ class WishAdmission(Plugin):
             return f"{_named(old)} is busy, cannot be updated: it is {status_of(old).state}"
         return ""
 
-    def _creation(self, attributes: Attributes) -> str:
-        return cloudlet_refusal(stored(attributes, Cloudlet, attributes.op.namespace), attributes.op.namespace)
+    def _cloudlet_refusal(self, attributes: Attributes, wish: Instance | None) -> str:
+        namespace = attributes.op.namespace
+        allowed = None if wish is None else override_of(wish)
+        return cloudlet_refusal(stored(attributes, Cloudlet, namespace), namespace, allowed)
 
     def _deletion(self, attributes: Attributes, obj: Instance) -> str:
         state, allowed = status_of(obj).state, override_of(obj)

@@ -1,9 +1,10 @@
 """The agent's controllers for instances: they do what is requested, and report what is there.
 
-Of every instance the agent reports what the platform shows, first of all at its start. In the states that belong to it,
-it works: it says that it has begun (that message may be lost), lets the driver do it, and says how it ended. An agent
-that crashed in between finds the state as it left it, looks at the platform, and either reports the end or does it
-again; it needs no memory. Before it does something again it says so, which makes reports of its former life too late.
+Of every instance the agent reports what the platform shows, first of all at its start and whenever it has been cut off
+(``sessions``). In the states that belong to it, it works: it says that it has begun (that message may be lost), lets
+the driver do it, and says how it ended. An agent that crashed in between finds the state as it left it, looks at the
+platform, and either reports the end or does it again; it needs no memory. Before it does something again it says so,
+which makes reports of its former life too late.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from attractor.operators.edge.upgrades import agent_state, cloudlet_status
 from attractor.runtime import Index, Result, Watches, controller
 
 if TYPE_CHECKING:
+    from attractor.operators.edge.sessions import Reports
     from attractor.operators.edge.types import Instance, InstanceStatus
     from attractor.runtime import Context, Controller
 
@@ -54,27 +56,43 @@ def as_installed(found: Found | None) -> Installed | None:
 class Worker:
     """Reconciles the instances of one kind, for the agent of one version."""
 
-    def __init__(self, kind: type[ClusterInst | AppInst], version: str) -> None:
+    def __init__(self, kind: type[ClusterInst | AppInst], version: str, reports: Reports | None = None) -> None:
         self.kind = kind
         self.version = version
+        self._reports = reports
         self._name = CLUSTER if kind is ClusterInst else APP
+
+    @property
+    def _session(self) -> str:
+        return "" if self._reports is None else self._reports.session
+
+    def _told(self, ref: Ref, session: str) -> None:
+        if self._reports is not None:
+            self._reports.told(ref, session)
 
     async def reconcile(self, ctx: Context, key: Key) -> Result | None:
         """Do what one instance asks for, and report what is there."""
         cloudlet = await ctx.find(Cloudlet, Key(key.namespace, key.namespace))
+        ref, session = Ref(self._name, *key), self._session
         if not serves(cloudlet, self.version):
+            self._told(ref, session)
             return None
         obj = await ctx.find(self.kind, key)
-        ref = Ref(self._name, *key)
         try:
             if obj is None:
                 await self._clear(ctx, ref)
             elif lifecycle_of(obj).owner(status_of(obj).state) is Actor.CRM:
+                self._told(ref, session)  # its state says that this agent is at it, however long that takes
                 await self._work(ctx, obj, ref)
             else:
-                await self._report(ctx, obj, ref)
+                await self._report(ctx, obj, ref, session)
         except Drained:
+            self._told(ref, session)
             return Result(requeue_after_s=LATER_S)  # whoever serves next takes it up
+        except DriverError:
+            self._told(ref, session)  # of what the platform does not tell, nothing can be said
+            raise
+        self._told(ref, session)
         return None
 
     async def _clear(self, ctx: Context, ref: Ref) -> None:
@@ -89,17 +107,15 @@ class Worker:
         obj = await ctx.find(self.kind, Key(ref.namespace, ref.name), cached=False)
         return obj is None or status_of(obj).state is T.NOT_PRESENT
 
-    async def _report(self, ctx: Context, obj: Instance, ref: Ref) -> None:
-        """Say what is there, if that is news; where nothing should be, see to it."""
+    async def _report(self, ctx: Context, obj: Instance, ref: Ref, session: str) -> None:
+        """Say what is there, if that is news or was not said in this session; where nothing should be, see to it."""
         found = await ctx.external(Driver).find(ref)
-        if found is not None and status_of(obj).state is T.NOT_PRESENT:
-            if not await self._should_not_be(ctx, ref):
-                return  # the cache is behind: what has changed since comes
+        if found is not None and status_of(obj).state is T.NOT_PRESENT and await self._should_not_be(ctx, ref):
             await ctx.external(Driver).remove(ref)
             found = None
-        if as_installed(found) != status_of(obj).current:
-            status = status_of(obj.deep_copy())
-            status.current = as_installed(found)
+        status = status_of(obj.deep_copy())
+        status.current, status.reported = as_installed(found), session or status.reported
+        if status != status_of(obj):
             await self._write(ctx, obj, status)
 
     async def _work(self, ctx: Context, obj: Instance, ref: Ref) -> None:
@@ -149,8 +165,14 @@ class Worker:
         ends = T.NOT_PRESENT if status.state in DELETIONS else T.READY
         to = ends if event == "response" else None
         status.state = lifecycle_of(obj).follow(status.state, Actor.CRM, event, to=to)
-        found = await ctx.external(Driver).find(ref)
-        status.current, status.error = as_installed(found), why
+        status.reported = self._session or status.reported
+        try:
+            status.current = found = as_installed(await ctx.external(Driver).find(ref))
+        except DriverError:
+            if not why:
+                raise  # it is not known to be there, so it is not said to be; doing it again is harmless
+            found = status.current  # it is looked at again when the platform can be asked
+        status.error = why
         status.message = why or (f"at {found.endpoint}" if found is not None and found.endpoint else str(status.state))
         try:
             await self._write(ctx, obj, status)
@@ -167,11 +189,15 @@ def _all_of_cloudlet(obj: ClusterInst | AppInst) -> list[str]:
 
 
 def worker(
-    kind: type[ClusterInst | AppInst], version: str, sources: tuple[Any, ...] = (), workers: int = 8
+    kind: type[ClusterInst | AppInst],
+    version: str,
+    sources: tuple[Any, ...] = (),
+    workers: int = 8,
+    reports: Reports | None = None,
 ) -> Controller:
     """The controller of one kind, for the agent of a version; ``sources`` tell what changes on the platform."""
     return controller(
-        Worker(kind, version).reconcile,
+        Worker(kind, version, reports).reconcile,
         name=f"agent-{kind.__name__.lower()}s",
         for_=kind,
         watches=[Watches(Cloudlet, index="cloudlet")],

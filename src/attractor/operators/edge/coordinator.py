@@ -103,7 +103,7 @@ async def _resolve(ctx: Context, obj: Instance) -> bool:
 async def _may_change(ctx: Context, obj: Instance) -> bool:
     """Whether the cloudlet takes changes now; if not, the object says why."""
     name = obj.metadata.namespace
-    refusal = intents.cloudlet_refusal(await ctx.find(Cloudlet, Key(name, name)), name)
+    refusal = intents.cloudlet_refusal(await ctx.find(Cloudlet, Key(name, name)), name, override_of(obj))
     if refusal:
         await _say(ctx, obj, refusal)
     return not refusal

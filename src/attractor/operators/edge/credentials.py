@@ -9,7 +9,7 @@ from attractor.objects.builtin.core_v1 import ServiceAccount
 from attractor.objects.errors import Conflict, NotFound
 from attractor.objects.gvk import Key
 from attractor.operators.edge.access import account_of
-from attractor.operators.edge.launching import TOKEN_S, with_token
+from attractor.operators.edge.launching import TOKEN_S, token_request, with_token
 from attractor.operators.edge.states import AGENT, CLOUDLET, Actor, CloudletState, TrackedState
 from attractor.operators.edge.types import AgentInfo, Cloudlet
 from attractor.operators.edge.upgrades import cloudlet_status
@@ -26,17 +26,18 @@ class NothingToRepair(Exception):
     """The cloudlet's upgrade has not failed."""
 
 
-async def agent_kubeconfig(client: Client, admin: Path, cloudlet: str, version: str = "") -> bytes:
+async def agent_kubeconfig(
+    client: Client, admin: Path, cloudlet: str, version: str = "", lasts_s: int = TOKEN_S
+) -> bytes:
     """A kubeconfig with which an agent connects where the administrator's does; raises ``ApiError``."""
     if not version:
         found = await client.get(Cloudlet, Key(cloudlet, cloudlet))
         version = cloudlet_status(found).version or found.spec.version
     key = Key(cloudlet, account_of(version))
-    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": TOKEN_S}}
     deadline = asyncio.get_running_loop().time() + ACCOUNT_S
     while True:
         try:
-            answer = await client.create_subresource(ServiceAccount, key, "token", body)
+            answer = await client.create_subresource(ServiceAccount, key, "token", token_request(lasts_s))
             break
         except NotFound:
             if asyncio.get_running_loop().time() > deadline:

@@ -8,10 +8,10 @@ truth of the platform, not its memory, so that it says the same after a crash. O
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
 CLUSTER, APP = "ClusterInst", "AppInst"
 
@@ -41,6 +41,22 @@ class Ref:
 
 
 @dataclass(frozen=True)
+class Step:
+    """One of the steps of an operation, as people are told when it begins."""
+
+    number: int
+    of: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of} {self.text}"
+
+
+Tell: TypeAlias = "Callable[[Ref, Step], None]"
+"""How a driver says what it is doing; never blocks, never fails."""
+
+
+@dataclass(frozen=True)
 class Found:
     """What is on the platform for an instance."""
 
@@ -65,7 +81,7 @@ class Driver(Protocol):
         ...
 
     async def drain(self) -> bool:
-        """Begin nothing more; True once nothing is in progress either."""
+        """Begin nothing more; True once nothing is in progress either; raises ``DriverError`` where it cannot stop."""
         ...
 
     async def resume(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from attractor.operators.edge.states import APP_INST, CLUSTER_INST, Actor, TrackedState
+from attractor.operators.edge.states import APP_INST, CLUSTER_INST, Actor, CloudletState, TrackedState
 from attractor.operators.edge.types import (
     OVERRIDE,
     AppInst,
@@ -179,8 +179,8 @@ def _overridden_state(obj: Instance, status: InstanceStatus, allowed: Override) 
     return None
 
 
-def cloudlet_refusal(cloudlet: Cloudlet | None, name: str) -> str:
-    """Why nothing on a cloudlet may be changed now; empty when it may."""
+def cloudlet_refusal(cloudlet: Cloudlet | None, name: str, allowed: Override | None = None) -> str:
+    """Why nothing on a cloudlet may be changed now; empty when it may. What goes past the agent needs none there."""
     if cloudlet is None:
         return f"Cloudlet {name} is not there"
     status = cloudlet.status
@@ -190,6 +190,8 @@ def cloudlet_refusal(cloudlet: Cloudlet | None, name: str) -> str:
         return f"Cloudlet {name} is in failed upgrade state, please upgrade it manually"
     if status.state is not T.READY:
         return f"Cloudlet {name} is upgrading"
+    if status.cloudlet_state is CloudletState.OFFLINE and not (allowed is not None and allowed.is_past_agent):
+        return f"Cloudlet {name} not ready, state is Offline"
     return ""
 
 

@@ -26,10 +26,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor.client import Client
+    from attractor.objects.jsontypes import JsonObject
     from attractor.operators.edge.drivers.processes import Process
 
-TOKEN_S = 365 * 24 * 3600
+TOKEN_S = 30 * 24 * 3600
+"""How long an agent's first token is good; it renews it itself (``renewal``)."""
 END_S = 10.0
+NOT_WANTED = 3
+"""How an agent ends when its cloudlet does not want its version."""
 
 
 class AlreadyRunning(Exception):
@@ -56,14 +60,18 @@ class AgentLock:
         os.write(opened, f"{os.getpid()} {processes.started_at(os.getpid())}".encode())
         self._file = opened
 
-    def holder(self) -> Process | None:
-        """The process that holds it; None when nobody does."""
+    def last(self) -> Process | None:
+        """The process that holds it or held it last; None when nobody ever did."""
         try:
             pid, _, started = self.path.read_text().partition(" ")
         except FileNotFoundError:
             return None
-        process = processes.Process(int(pid or 0), int(started or 0))
-        return process if process.is_alive else None
+        return processes.Process(int(pid or 0), int(started or 0))
+
+    def holder(self) -> Process | None:
+        """The process that holds it; None when nobody does."""
+        process = self.last()
+        return process if process is not None and process.is_alive else None
 
 
 class ProcessLauncher:
@@ -95,17 +103,15 @@ class ProcessLauncher:
             return
         known = self._started.get(version)
         if known is not None:
-            if (code := processes.exit_code(known)) is not None or not known.is_alive:
-                del self._started[version]
+            if known.is_alive:
+                return
+            del self._started[version]
+            code = processes.exit_code(known)
+            is_of_before = code == NOT_WANTED and AgentLock(self._state_dir, version).last() == known
+            if not is_of_before:  # one that served, and left when the upgrade it was for was given up, did not fail
                 raise LaunchError(f"agent {version} ended with {code}: {_last_line(self._log(version))}")
-            return
-        body = {
-            "apiVersion": "authentication.k8s.io/v1",
-            "kind": "TokenRequest",
-            "spec": {"expirationSeconds": TOKEN_S},
-        }
         key = Key(self._namespace, account_of(version))
-        answer = await self._client.create_subresource(ServiceAccount, key, "token", body)
+        answer = await self._client.create_subresource(ServiceAccount, key, "token", token_request(TOKEN_S))
         path = kubeconfig_of(self._state_dir, version)
         write_secret(path, self._credentials(answer["status"]["token"]))
         try:
@@ -115,7 +121,10 @@ class ProcessLauncher:
 
     async def end(self, version: str) -> None:
         """See to it that no agent of a version runs, and that it is this one's version that the machine starts."""
-        (self._state_dir / "version").write_text(self._version)
+        try:
+            (self._state_dir / "version").write_text(self._version)
+        except OSError as error:
+            raise LaunchError(f"agent {self._version} cannot take over in {self._state_dir}: {error}") from error
         holder = AgentLock(self._state_dir, version).holder()
         if holder is None:
             return
@@ -130,6 +139,15 @@ class ProcessLauncher:
 
     def _log(self, version: str) -> Path:
         return self._state_dir / f"agent-{version}.log"
+
+
+def token_request(lasts_s: int) -> JsonObject:
+    """The body that asks for a token."""
+    return {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": lasts_s},
+    }
 
 
 def kubeconfig_of(state_dir: Path, version: str) -> Path:

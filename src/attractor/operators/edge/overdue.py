@@ -6,11 +6,12 @@ How long a state has lasted is remembered in this process only; a coordinator th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attractor.objects.errors import NotFound
 from attractor.operators.edge.intents import lifecycle_of, status_of
-from attractor.operators.edge.types import AppInst, ClusterInst
+from attractor.operators.edge.states import CLOUDLET
+from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst
 from attractor.runtime import Result, controller
 
 if TYPE_CHECKING:
@@ -23,29 +24,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Since:
-    """Since when an instance is in a state, for an operation."""
+    """Since when an instance is in a state, for an operation; a cloudlet's are not counted."""
 
     state: str
     operation: int
     at: datetime
 
 
-async def tell(ctx: Context, obj: Instance) -> Result | None:
+async def tell(ctx: Context, obj: Instance | Cloudlet) -> Result | None:
     """Say in the object's message that it is overdue; come again when it will be."""
-    table, status = lifecycle_of(obj), status_of(obj)
-    limit_s = table.timeouts_s.get(status.state)
-    if limit_s is None:
+    changed: Any = obj.deep_copy()
+    table, operation = CLOUDLET, 0
+    if not isinstance(obj, Cloudlet):
+        table, operation = lifecycle_of(obj), status_of(obj).operation
+    if changed.status is None or (limit_s := table.timeouts_s.get(changed.status.state)) is None:
         return None
+    state = changed.status.state
     now, known = await ctx.now(), await ctx.recall(Since)
-    if known is None or (known.state, known.operation) != (status.state, status.operation):
-        await ctx.remember(Since(str(status.state), status.operation, now))
+    if known is None or (known.state, known.operation) != (state, operation):
+        await ctx.remember(Since(str(state), operation, now))
         return Result(requeue_after_s=limit_s)
     waited_s = (now - known.at).total_seconds()
-    message = table.overdue(status.state, waited_s)
-    if not message:
+    changed.status.message = table.overdue(state, waited_s)
+    if not changed.status.message:
         return Result(requeue_after_s=limit_s - waited_s)
-    changed = obj.deep_copy()
-    status_of(changed).message = message
     if changed != obj:
         try:
             await ctx.merge(obj, changed, subresource="status")
@@ -59,6 +61,11 @@ async def _clusters(ctx: Context, key: Key) -> Result | None:
     return None if cluster is None else await tell(ctx, cluster)
 
 
+async def _cloudlets(ctx: Context, key: Key) -> Result | None:
+    cloudlet = await ctx.find(Cloudlet, key)
+    return None if cloudlet is None else await tell(ctx, cloudlet)
+
+
 async def _apps(ctx: Context, key: Key) -> Result | None:
     app = await ctx.find(AppInst, key)
     return None if app is None else await tell(ctx, app)
@@ -67,5 +74,6 @@ async def _apps(ctx: Context, key: Key) -> Result | None:
 OVERDUE: tuple[Controller, ...] = (
     controller(_clusters, name="overdue-clusterinsts", for_=ClusterInst),
     controller(_apps, name="overdue-appinsts", for_=AppInst),
+    controller(_cloudlets, name="overdue-cloudlets", for_=Cloudlet),
 )
 """The controllers that tell people."""

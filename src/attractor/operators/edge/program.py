@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from attractor.cache import Scope
 from attractor.client import Client, load_kubeconfig
 from attractor.client.http.transport import HttpTransport
 from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
+from attractor.objects.builtin.coordination_v1 import Lease
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
+from attractor.operators.edge.access import LABEL
 from attractor.operators.edge.agent import worker
 from attractor.operators.edge.driver import APP, CLUSTER, Driver, Launcher
 from attractor.operators.edge.drivers import DriverSettings, make_driver
-from attractor.operators.edge.launching import AgentLock, ProcessLauncher, agent_command, kubeconfig_of, with_token
+from attractor.operators.edge.launching import (
+    NOT_WANTED,
+    AgentLock,
+    ProcessLauncher,
+    agent_command,
+    kubeconfig_of,
+    with_token,
+)
+from attractor.operators.edge.progress import ProgressTeller
+from attractor.operators.edge.renewal import Renewal, renewable
+from attractor.operators.edge.reporting import Agent, Reporter
+from attractor.operators.edge.sessions import Reports, Sessions, SessionTransport
 from attractor.operators.edge.takeover import takeover
 from attractor.operators.edge.types import KINDS, AppInst, ClusterInst
 from attractor.operators.edge.watching import CONTROLLERS
 from attractor.runtime import Manager
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
     from pathlib import Path
 
+    from attractor.objects.resource import Resource
     from attractor.runtime import Election
 
 INSTALL_S = 30.0
@@ -42,6 +58,8 @@ class AgentSettings:
     driver_options: tuple[str, ...] = ()
     """The arguments about the driver, to be given to the next agent as they are."""
     driver_settings: DriverSettings | None = None
+    heartbeat_s: float = 10.0
+    """How often it gives a sign of life."""
     upgrade_command: tuple[str, ...] = ()
     """How to start the next agent; ``{version}`` in it is replaced. Empty means: as this one was."""
 
@@ -63,12 +81,26 @@ async def run_agent(settings: AgentSettings, announce: Callable[[str], None]) ->
     lock = AgentLock(settings.state_dir, settings.version)
     lock.acquire()
     told: list[str] = []
-    driver = make_driver(settings.driver, settings.driver_settings or DriverSettings(settings.state_dir))
-    async with Client(HttpTransport(load_kubeconfig(settings.kubeconfig))) as client:
+    config, token = renewable(load_kubeconfig(settings.kubeconfig), settings.kubeconfig)
+    sessions = Sessions(f"{settings.version}-{secrets.token_hex(4)}")
+    reports = Reports(sessions.wake)
+    async with Client(SessionTransport(HttpTransport(config), sessions)) as client:
+        progress = ProgressTeller(client)
+        made_from = settings.driver_settings or DriverSettings(settings.state_dir)
+        driver = make_driver(settings.driver, replace(made_from, tell=progress.tell))
+        agent = Agent(settings.namespace, settings.version, settings.heartbeat_s)
+        reporter = Reporter(client, agent, driver, sessions, reports)
+        beside: list[Coroutine[Any, Any, None]] = [reporter.run(), progress.run()]
+        if token is not None:
+            beside.append(Renewal(client, agent.lease, token).run())
+
+        def source(kind: str) -> tuple[Any, ...]:
+            return (*_keys(driver, kind), reporter.keys[kind])
+
         controllers = [
             takeover(settings.version),
-            worker(ClusterInst, settings.version, _keys(driver, CLUSTER)),
-            worker(AppInst, settings.version, _keys(driver, APP)),
+            worker(ClusterInst, settings.version, source(CLUSTER), reports=reports),
+            worker(AppInst, settings.version, source(APP), reports=reports),
         ]
 
         def leave(why: str) -> None:
@@ -88,10 +120,10 @@ async def run_agent(settings: AgentSettings, announce: Callable[[str], None]) ->
             client, controllers, namespace=settings.namespace, externals={Driver: driver, Launcher: launcher}
         )
         announce(f"agent {settings.version} of {settings.namespace}: {settings.driver} driver")
-        await run_until_stopped(manager)
+        await run_until_stopped(manager, beside)
     for why in told:
         announce(why)
-    return 3 if told else 0
+    return NOT_WANTED if told else 0
 
 
 def _keys(driver: Any, kind: str) -> tuple[Any, ...]:
@@ -122,7 +154,8 @@ async def run_coordinator(
     """Run the coordinator until told to stop; raises ``ApiError`` when the kinds cannot be installed."""
     if install:
         await install_kinds(client)
-    manager = Manager(client, CONTROLLERS, election=election, health=health)
+    scopes: dict[type[Resource], Scope] = {Lease: Scope(label_selector=LABEL)}
+    manager = Manager(client, CONTROLLERS, scopes=scopes, election=election, health=health)
     announce("coordinator: " + ", ".join(one.name for one in CONTROLLERS))
     await run_until_stopped(manager)
 
@@ -144,9 +177,13 @@ async def install_kinds(client: Client) -> None:
             await asyncio.sleep(0.05)
 
 
-async def run_until_stopped(manager: Manager) -> None:
-    """Run a manager until SIGTERM, SIGINT or its own end."""
+async def run_until_stopped(manager: Manager, beside: Iterable[Coroutine[Any, Any, None]] = ()) -> None:
+    """Run a manager, and what belongs beside it, until SIGTERM, SIGINT or its own end."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, manager.stop)
-    await manager.run()
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(each) for each in beside]
+        await manager.run()
+        for task in tasks:
+            task.cancel()

@@ -31,8 +31,15 @@ class TrackedState(StrEnum):
 
 
 class CloudletState(StrEnum):
-    """What an agent says about itself."""
+    """What an agent says about itself, and what the coordinator says where the agent says nothing.
 
+    The first three are the coordinator's alone, and never an agent's own: nobody has heard of an agent (NotPresent),
+    one has reported but never given a sign of life (Unknown), or gave none for too long (Offline).
+    """
+
+    NOT_PRESENT = "NotPresent"
+    UNKNOWN = "Unknown"
+    OFFLINE = "Offline"
     INIT = "Init"
     READY = "Ready"
     UPGRADE_INIT = "UpgradeInit"

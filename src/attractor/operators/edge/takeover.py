@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.objects.errors import Forbidden, Unauthorized
-from attractor.operators.edge.driver import Driver, Launcher, LaunchError
+from attractor.operators.edge.driver import Driver, DriverError, Launcher, LaunchError
 from attractor.operators.edge.states import AGENT, Actor, CloudletState, TrackedState
 from attractor.operators.edge.types import AgentInfo, Cloudlet
 from attractor.operators.edge.upgrades import agent_state, cloudlet_status
@@ -86,8 +86,12 @@ class Takeover:
                 await self._follow(ctx, cloudlet, Actor.CRM_V2, "take over", f"has taken over from {status.version}")
 
     async def _prepare(self, ctx: Context, cloudlet: Cloudlet) -> Result | None:
-        if not await ctx.external(Driver).drain():
-            return Result(requeue_after_s=LOOK_S)
+        try:
+            if not await ctx.external(Driver).drain():
+                return Result(requeue_after_s=LOOK_S)
+        except DriverError as error:
+            await self._follow(ctx, cloudlet, Actor.CRM_V1, "error", str(error))
+            return None
         await self._follow(ctx, cloudlet, Actor.CRM_V1, "prepare", "works no more, waits to start the next agent")
         return None
 

@@ -53,6 +53,8 @@ class InstanceStatus(Struct):
     """What goes on, for people."""
     error: str = ""
     """Why the last operation failed; empty when it did not."""
+    reported: str = ""
+    """The session in which the agent last said what is there; it says so of everything in each session anew."""
 
 
 class ClusterInstSpec(Struct):
@@ -140,6 +142,8 @@ class CloudletStatus(Struct):
     """The version that an upgrade in progress, or a failed one, leads to."""
     agents: dict[str, AgentInfo] = field(default_factory=dict)
     """The agents that have reported, by version."""
+    cloudlet_state: CloudletState = CloudletState.UNKNOWN
+    """What the agent that serves is, or Offline while nothing is heard of it; the coordinator's."""
     message: str = ""
 
 
@@ -148,7 +152,13 @@ class Cloudlet(
     group=GROUP,
     version=VERSION,
     short_names=("cl",),
-    printer_columns=(_STATE, PrinterColumn("Version", ".status.version"), _MESSAGE, _AGE),
+    printer_columns=(
+        _STATE,
+        PrinterColumn("Agent", ".status.cloudletState"),
+        PrinterColumn("Version", ".status.version"),
+        _MESSAGE,
+        _AGE,
+    ),
 ):
     """A place far away; its name is that of its namespace."""
 
@@ -156,5 +166,30 @@ class Cloudlet(
     status: CloudletStatus | None = None
 
 
+class Progress(
+    Resource,
+    group=GROUP,
+    version=VERSION,
+    plural="progresses",
+    printer_columns=(
+        PrinterColumn("Step", ".step", "integer"),
+        PrinterColumn("Steps", ".steps", "integer"),
+        PrinterColumn("Message", ".message"),
+        _AGE,
+    ),
+):
+    """How far an agent has come with an operation; for people, and it may be behind or missing."""
+
+    operation: int = 0
+    """Which operation of the instance this is about."""
+    step: int = 0
+    steps: int = 0
+    """How many there are."""
+    message: str = ""
+    """What the agent is doing in this step."""
+    messages: list[str] = field(default_factory=list)
+    """All that was said of the operation, oldest first."""
+
+
 Instance = ClusterInst | AppInst
-KINDS: tuple[type[Resource], ...] = (Cloudlet, ClusterInst, AppInst)
+KINDS: tuple[type[Resource], ...] = (Cloudlet, ClusterInst, AppInst, Progress)

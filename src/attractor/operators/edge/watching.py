@@ -8,6 +8,7 @@ from attractor.objects.gvk import Key
 from attractor.operators.edge import coordinator, upgrades
 from attractor.operators.edge.access import ACCESS
 from attractor.operators.edge.overdue import OVERDUE
+from attractor.operators.edge.presence import PRESENCE
 from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst
 from attractor.runtime import Index, Watches, controller
 
@@ -56,5 +57,5 @@ CLOUDLETS: Controller = controller(
     watches=[Watches(ClusterInst, to_keys=_cloudlet_key), Watches(AppInst, to_keys=_cloudlet_key)],
     workers=4,
 )
-CONTROLLERS: tuple[Controller, ...] = (CLOUDLETS, CLUSTERS, APPS, ACCESS, *OVERDUE)
+CONTROLLERS: tuple[Controller, ...] = (CLOUDLETS, CLUSTERS, APPS, ACCESS, PRESENCE, *OVERDUE)
 """The coordinator, as ``Manager`` runs it."""

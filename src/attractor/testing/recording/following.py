@@ -1,8 +1,9 @@
 """Following a recorded run in a world: every world state that fits what was recorded so far, line by line.
 
-What the recording shows (lists, events, begins, answers) must be steps of the world with the same content. What it does
-not show (users, rivals, garbage collection, timers) may happen at any time, within the world's budgets. A request takes
-effect at some moment between question and answer: the recording cannot know which, so each is tried.
+What the recording shows (lists, events, begins, answers, restarts) must be steps of the world with the same content.
+What it does not show (users, rivals, garbage collection, timers, changes of leader, watches that close) may happen at
+any time, within the world's budgets. A request takes effect at some moment between question and answer, or before its
+process died: the recording cannot know which, so each is tried. The first file is the world's first host, and so on.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from attractor.check.errors import Grown
+from attractor.check.errors import Grown, SpecError
 from attractor.check.world.notes import Delivered, Performed, Requested
 from attractor.check.world.telling import as_json, described, request_json, summary
 from attractor.objects.gvk import GroupResource
@@ -29,7 +30,12 @@ if TYPE_CHECKING:
     from attractor.testing.recording.recording import Happening, Question, Recording
     from attractor.testing.recording.stepping import Taken
 
-SILENT = (*OUTSIDERS, "collect garbage", "timer", "resync", "background", "outside", "tick")
+SILENT = (
+    *(*OUTSIDERS, "collect garbage", "timer", "resync", "background", "outside", "tick", "late request"),
+    *("close watch", "cut off", "heal", "new leader"),
+)
+LISTS = ("list", "stale list")
+RESTARTS = ("crash", "crash while sending", "leadership lost")
 LOST = ("request lost", "answer lost")
 MAX_STATES = 20_000
 CLUSTERS_OWN = frozenset({("configmaps", "kube-root-ca.crt"), ("serviceaccounts", "default")})
@@ -62,13 +68,22 @@ class Place(NamedTuple):
     state: State
     performed: frozenset[int]
 
+    def without(self, questions: set[int]) -> Place:
+        """The same, with these questions settled."""
+        return self._replace(performed=self.performed - questions)
+
 
 class TooManyStates(RuntimeError):
     """So many states of the world fit what was recorded that following was given up."""
 
 
 def follow(world: World, recording: Recording) -> Followed:
-    """Whether a world admits a recorded run, and where it departs; raises ``TooManyStates``."""
+    """Whether a world admits a recorded run, and where it departs; raises ``TooManyStates``, ``SpecError``."""
+    if recording.processes > len(world.hosts):
+        raise SpecError(
+            f"{recording.processes} processes were recorded, and {world!r} has {len(world.hosts)}; name as many, as in "
+            f"World(..., hosts={tuple(f'host{number + 1}' for number in range(recording.processes))})"
+        )
     while True:
         try:
             return _Follower(world, recording).follow()
@@ -80,7 +95,7 @@ class _Follower:
     def __init__(self, world: World, recording: Recording) -> None:
         self._recording = recording
         self._stepper = Stepper(world.compose())
-        self._host = world.hosts[0]
+        self._hosts = tuple(world.hosts)
         self._kinds = {kind.resource_info.group_resource: kind.gvk.kind for kind in world.kinds}
         self._touched = touched(world, recording)
         self._ignored: set[tuple[str, str, str]] = set()
@@ -105,7 +120,7 @@ class _Follower:
         """Whether a line is about the reconcile of something that every namespace has."""
         about: Any = happening.data
         if happening.what == "answer":
-            asked = self._recording.questions[happening.data["question"]]
+            asked = self._recording.questions[happening.question]
             about = {"controller": asked.controller, "key": asked.key}
         if "controller" not in about:
             return False
@@ -138,54 +153,65 @@ class _Follower:
     # What is seen.
 
     def _after(self, places: set[Place], happening: Happening) -> Iterator[Place]:
-        data = happening.data
+        number = happening.question
         match happening.what:
             case "list":
-                yield from self._listed(places, data)
+                yield from self._listed(places, happening)
             case "deliver":
-                yield from self._delivered(places, data)
+                yield from self._delivered(places, happening)
             case "begin":
+                at = {name: happening.data[name] for name in ("controller", "key")}
                 for place in places:
-                    for taken in self._stepper.take(place.state, "start", **self._at(data)):
+                    for taken in self._stepper.take(place.state, "start", host=self._host(happening), **at):
                         yield place._replace(state=taken.after)
             case "ask":
-                self._asked.add(data["question"])
+                self._asked.add(number)
                 yield from places
             case "answer":
-                number = data["question"]
                 self._asked.discard(number)
-                yield from (
-                    place._replace(performed=place.performed - {number})
-                    for place in places
-                    if number in place.performed
-                )
+                yield from (place.without({number}) for place in places if number in place.performed)
+            case "restart":
+                yield from self._restarted(places, happening)
             case _:
                 yield from places  # a reconcile's end is a part of its last answer
 
-    def _at(self, data: dict[str, Any]) -> dict[str, str]:
-        return {"host": self._host, "controller": data["controller"], "key": data["key"]}
+    def _host(self, about: Happening | Question) -> str:
+        return self._hosts[about.process]
+
+    def _restarted(self, places: set[Place], happening: Happening) -> Iterator[Place]:
+        """The process died, and whatever it had asked is asked no more; what took effect has."""
+        gone = {one for one in self._asked if self._recording.questions[one].process == happening.process}
+        self._asked -= gone
+        for place in places:
+            for action in RESTARTS:
+                for taken in self._stepper.take(place.state, action, host=self._host(happening)):
+                    yield place.without(gone)._replace(state=taken.after)
 
     def _kind(self, data: dict[str, Any]) -> str | None:
         return self._kinds.get(GroupResource(data["group"], data["resource"]))
 
-    def _listed(self, places: set[Place], data: dict[str, Any]) -> Iterator[Place]:
+    def _listed(self, places: set[Place], happening: Happening) -> Iterator[Place]:
+        data = happening.data
         kind = self._kind(data)
         items = [each for each in data["answer"].get("items") or () if self._is_touched(data["resource"], each)]
-        for place in places if kind else ():
-            for taken in self._stepper.take(place.state, "list", host=self._host, kind=str(kind)):
+        if kind is None:
+            yield from places
+            return
+        at = {"host": self._host(happening), "kind": kind}
+        for place in places:
+            for taken in (each for name in LISTS for each in self._stepper.take(place.state, name, **at)):
                 (answer,) = (note.response for note in taken.notes if isinstance(note, Requested))
                 if answer is not None and alike(_named(items), _named(_items(answer.body))):
                     yield place._replace(state=taken.after)
-        if kind is None:
-            yield from places
 
-    def _delivered(self, places: set[Place], data: dict[str, Any]) -> Iterator[Place]:
+    def _delivered(self, places: set[Place], happening: Happening) -> Iterator[Place]:
+        data = happening.data
         kind = self._kind(data)
         if kind is None or not self._is_touched(data["resource"], data["object"]):
             yield from places
             return
         for place in places:
-            for taken in self._stepper.take(place.state, "deliver", host=self._host, kind=kind):
+            for taken in self._stepper.take(place.state, "deliver", host=self._host(happening), kind=kind):
                 (note,) = (note for note in taken.notes if isinstance(note, Delivered))
                 told = note.told.__plain__()
                 if told["type"] == data["type"] and alike(data["object"], told["object"]):
@@ -201,7 +227,7 @@ class _Follower:
 
     def _performing(self, state: State, asked: Question) -> Iterator[Taken]:
         """The steps in which a question is answered as it was recorded; one without an answer may have any."""
-        at = {"host": self._host, "controller": asked.controller, "key": asked.key}
+        at = {"host": self._host(asked), "controller": asked.controller, "key": asked.key}
         actions = ("go on", *LOST) if asked.error == "AnswerLost" or not asked.is_answered else ("go on",)
         for action in actions:
             for taken in self._stepper.take(state, action, **at):
@@ -247,7 +273,7 @@ class _Follower:
 
     def _said(self, happening: Happening) -> str:
         if happening.what == "answer":
-            asked = self._recording.questions[happening.data["question"]]
+            asked = self._recording.questions[happening.question]
             told = asked.error or ("nothing" if asked.value is None else "an object" if asked.value else "ok")
             return f" of {asked.controller} {asked.key} to `{asked.text}`: {told}"
         return ""
@@ -257,7 +283,7 @@ class _Follower:
         wanted = {"list": "list", "deliver": "deliver", "begin": "start", "answer": "go on"}.get(happening.what, "")
         found: dict[str, None] = {}
         for place in places:
-            for taken in self._stepper.take(place.state, wanted, host=self._host):
+            for taken in self._stepper.take(place.state, wanted, host=self._host(happening)):
                 found[f"{taken.arguments.get('kind', '')} {summary(wanted, taken.arguments, taken.notes)}".strip()] = (
                     None
                 )

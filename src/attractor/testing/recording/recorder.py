@@ -4,13 +4,16 @@
     client.transport = recorder.listening(client.transport)
     manager = Manager(client, [recorder.watching(one) for one in controllers])
 
-Guarantees: what happens is written in the order in which it happens; recording never fails a reconcile or changes what
-it sees; a recording that has reached its limit says so and ends, and the run goes on.
+Guarantees: what happens is written in the order in which it happens, with the time; recording never fails a reconcile
+or changes what it sees; a recording that has reached its limit says so and ends, and the run goes on. A process that is
+started again goes on with its file (``Recorder.resumed``), so that the restart is a part of the recording.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
@@ -26,6 +29,9 @@ from attractor.testing.recording.redaction import is_about_secrets, redacted
 from attractor.testing.requestlog import describe
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from attractor.client import ByteStream, ClientRequest, ClientResponse, Transport
     from attractor.objects.gvk import Key
     from attractor.runtime import Context, Controller, Result
@@ -43,15 +49,28 @@ class Recorder:
     """One recording."""
 
     def __init__(self, file: IO[bytes], *, limit_bytes: int = LIMIT_BYTES) -> None:
+        """``limit_bytes`` is for the whole file, with what is in it already."""
         self._file = file
-        self._left = limit_bytes
+        self._left = limit_bytes - file.tell()
         self._questions = 0
         self.is_full = False
         self._write({"what": "recording", "format": FORMAT, "version": VERSION})
 
+    @classmethod
+    @contextmanager
+    def resumed(cls, path: Path) -> Iterator[Recorder]:
+        """Begin a file, or go on with it behind its last whole line, and close it in the end; raises ``OSError``."""
+        path.touch()
+        with path.open("r+b") as file:
+            whole = sum(len(line) for line in file if line.endswith(b"\n"))
+            file.seek(whole)
+            file.truncate()
+            yield cls(file)
+
     def _write(self, entry: dict[str, Any]) -> None:
         if self.is_full:
             return
+        entry["at"] = time.time_ns()
         line = orjson.dumps(entry, option=orjson.OPT_NON_STR_KEYS, default=repr) + b"\n"
         self._left -= len(line)
         if self._left < 0:

@@ -1,8 +1,13 @@
-"""``Recording``: a recorded run, read back; each question knows its answer, and what concerns nobody is left out."""
+"""``Recording``: recorded processes, read back; each question knows its answer, and what concerns nobody is left out.
+
+A file is one place of a process: started again, it goes on with the same file, and the new start is a happening. Files
+of several processes are put together by the times at which their lines were written.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -10,7 +15,7 @@ import orjson
 from attractor.testing.recording.recorder import FORMAT, VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 class BadRecording(ValueError):
@@ -22,6 +27,8 @@ class Question:
     """What a reconcile asked, and what came of it; ``is_answered`` unless the recording ends before."""
 
     number: int
+    """Among all questions of all processes."""
+    process: int
     controller: str
     key: str
     effect: str
@@ -34,11 +41,14 @@ class Question:
 
 @dataclass(frozen=True)
 class Happening:
-    """One line: ``list``, ``deliver``, ``begin``, ``end``, ``ask``, ``answer``."""
+    """One line: ``list``, ``deliver``, ``begin``, ``end``, ``ask``, ``answer``, ``restart``."""
 
     line: int
     what: str
     data: dict[str, Any] = field(repr=False)
+    process: int = 0
+    question: int = 0
+    """The number of the question that is asked or answered, among all questions of all processes."""
 
     def __str__(self) -> str:
         given = self.data
@@ -55,34 +65,51 @@ class Happening:
             case "end":
                 how = f"with {given['error']}" if given["error"] else "in good order"
                 return f"{given['controller']} ended with {given['key']}, {how}"
+            case "restart":
+                return "the process was started again"
             case _:
                 return self.what
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A run: what happened, in order, and the questions by number."""
+    """A run: what happened in all its processes, in order, and the questions by number."""
 
     happenings: tuple[Happening, ...]
     questions: dict[int, Question]
     is_cut: bool
     """Whether the recording stops before the run did."""
 
+    processes: int = 1
+
     @classmethod
-    def read(cls, lines: Iterable[bytes]) -> Recording:
-        """A recording from the lines of its file; raises ``BadRecording``."""
-        entries = _entries(lines)
-        if not entries or entries[0].get("format") != FORMAT:
-            raise BadRecording("this is no recording; `attractor run MODULE --record FILE` writes one")
-        if entries[0].get("version") != VERSION:
-            raise BadRecording(
-                f"this recording has version {entries[0].get('version')!r}, and only version {VERSION} can be read "
-                "here; record again with this version of attractor"
-            )
+    def read(cls, *files: Iterable[bytes]) -> Recording:
+        """A recording from the lines of its files, one for each process; raises ``BadRecording``."""
+        numbers = count(1)
         try:
-            return _read(entries[1:])
+            parts = [_Reading(process, numbers).read(_entries(lines)) for process, lines in enumerate(files)]
         except (KeyError, TypeError, AttributeError) as problem:
             raise BadRecording(f"this recording is damaged: {problem!r}; record again") from None
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            tuple(_in_order(parts)),
+            {number: asked for part in parts for number, asked in part.questions.items()},
+            any(part.is_cut for part in parts),
+            len(parts),
+        )
+
+
+def _in_order(parts: list[Recording]) -> Iterator[Happening]:
+    """What happened in all processes, by time, up to the end of the first recording that was cut."""
+    found = [each for part in parts for each in part.happenings]
+    if any("at" not in each.data for each in found):
+        raise BadRecording("one of these recordings has no times, so they cannot be put together; record again")
+    cut = [part.happenings[-1].data["at"] for part in parts if part.is_cut and part.happenings]
+    for each in sorted(found, key=lambda each: each.data["at"]):
+        if cut and each.data["at"] > min(cut):
+            return
+        yield each
 
 
 def _entries(lines: Iterable[bytes]) -> list[dict[str, Any]]:
@@ -100,34 +127,62 @@ def _entries(lines: Iterable[bytes]) -> list[dict[str, Any]]:
     return found
 
 
-def _read(entries: list[dict[str, Any]]) -> Recording:
-    questions: dict[int, Question] = {}
-    happenings: list[Happening] = []
-    requests: dict[int, list[dict[str, Any]]] = {}
-    is_cut = False
-    for line, entry in enumerate(entries, 2):
-        match entry["what"]:
-            case "ask":
-                number = entry["question"]
-                questions[number] = Question(number, entry["controller"], entry["key"], entry["effect"], entry["text"])
-            case "request":
-                requests.setdefault(entry["question"], []).append(entry)
-                continue
-            case "answer":
-                asked = questions[entry["question"]]
-                questions[asked.number] = Question(
-                    asked.number,
-                    asked.controller,
-                    asked.key,
-                    asked.effect,
-                    asked.text,
-                    tuple(requests.get(asked.number, ())),
-                    entry["value"],
-                    entry["error"],
-                    True,
-                )
-            case "limit reached":
-                is_cut = True
-                break
-        happenings.append(Happening(line, entry["what"], entry))
-    return Recording(tuple(happenings), questions, is_cut)
+class _Reading:
+    """The lines of one file as happenings and questions."""
+
+    def __init__(self, process: int, numbers: count[int]) -> None:
+        self._process, self._numbers = process, numbers
+        self._questions: dict[int, Question] = {}
+        self._asked: dict[int, int] = {}
+        """The numbers of the questions since the last start, by the number that is written in the file."""
+
+    def read(self, entries: list[dict[str, Any]]) -> Recording:
+        """All of it, up to the limit."""
+        if not entries or not _is_start(entries[0]):
+            raise BadRecording("this is no recording; `attractor run MODULE --record FILE` writes one")
+        happenings: list[Happening] = []
+        for line, entry in enumerate(entries, 1):
+            if _is_start(entry):
+                _check_version(entry)
+                self._asked.clear()
+                if line > 1:
+                    happenings.append(Happening(line, "restart", entry, self._process))
+            elif entry["what"] == "limit reached":
+                return Recording(tuple(happenings), self._questions, is_cut=True)
+            elif entry["what"] == "request":
+                self._request(entry)
+            else:
+                happenings.append(Happening(line, entry["what"], entry, self._process, self._question(entry)))
+        return Recording(tuple(happenings), self._questions, is_cut=False)
+
+    def _question(self, entry: dict[str, Any]) -> int:
+        """The number of the question that a line asks or answers; 0 for others."""
+        if entry["what"] == "ask":
+            number = self._asked[entry["question"]] = next(self._numbers)
+            self._questions[number] = Question(
+                number, self._process, entry["controller"], entry["key"], entry["effect"], entry["text"]
+            )
+            return number
+        if entry["what"] == "answer":
+            number = self._asked[entry["question"]]
+            asked = self._questions[number]
+            self._questions[number] = replace(asked, value=entry["value"], error=entry["error"], is_answered=True)
+            return number
+        return 0
+
+    def _request(self, entry: dict[str, Any]) -> None:
+        number = self._asked[entry["question"]]
+        asked = self._questions[number]
+        self._questions[number] = replace(asked, requests=(*asked.requests, entry))
+
+
+def _is_start(entry: dict[str, Any]) -> bool:
+    return entry.get("format") == FORMAT
+
+
+def _check_version(entry: dict[str, Any]) -> None:
+    if entry.get("version") != VERSION:
+        raise BadRecording(
+            f"this recording has version {entry.get('version')!r}, and only version {VERSION} can be read here; record "
+            "again with this version of attractor"
+        )

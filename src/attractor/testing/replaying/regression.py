@@ -3,8 +3,9 @@
     withstand(world, "eventually stable", TURNS)
 
 Each turn is taken on the production runtime where it still can be; a repaired controller goes other ways, so turns that
-make no sense any more are left out. What must be true at every moment is asked after each of them. Then everything runs
-on fairly, without any fault, and what must come true in the end has to. Time is virtual; nothing is left behind.
+make no sense any more are left out, as are those of users who would still wait. What must be true at every moment is
+asked after each of them. Then everything runs on fairly, without any fault, and what must come true in the end has to.
+Time is virtual; nothing is left behind.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from attractor.testing.replaying.looking import Judge, claim_of
 from attractor.testing.replaying.outside import played
 from attractor.testing.replaying.replay import directed
 from attractor.testing.replaying.turns import Player, Turn
+from attractor.testing.replaying.users import Users
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +56,7 @@ async def withstand_async(world: World, claim: str, turns: Sequence[Turn], *, lo
 class _Trial:
     def __init__(self, world: World, runtime: DirectedRuntime, player: Player, judge: Judge) -> None:
         self._world, self._runtime, self._player, self._claim = world, runtime, player, judge
+        self._users = Users(world)
         self._revision = 0
         self._left_out = 0
 
@@ -71,6 +74,8 @@ class _Trial:
     async def _take(self, number: int, turn: Turn) -> None:
         before = await self._claim.look()
         try:
+            if not self._users.would_act(turn, before):
+                raise Departed(f"the user of `{turn}` waits for something else")
             await self._player.take(turn)
         except Departed:
             self._left_out += 1

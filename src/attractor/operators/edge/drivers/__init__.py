@@ -13,6 +13,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from attractor.operators.edge.driver import Ref, Step, Tell
+
+
+def tell_nobody(ref: Ref, step: Step) -> None:
+    """Say nothing to anybody."""
+
 
 class UnknownDriver(ValueError):
     """There is no such driver; the text names those there are."""
@@ -30,6 +36,8 @@ class DriverSettings:
     """With ``kubernetes``: the cluster to work in."""
     wait_available: bool = True
     """With ``kubernetes``: whether an app is Ready only once its Deployment is available."""
+    tell: Tell = tell_nobody
+    """To whom it says what it is doing."""
 
 
 def make_driver(name: str, settings: DriverSettings) -> Any:

@@ -16,13 +16,15 @@ from attractor.objects.builtin.apps_v1 import Deployment
 from attractor.objects.builtin.core_v1 import Namespace
 from attractor.objects.errors import ApiError, NotFound
 from attractor.objects.gvk import Key
-from attractor.operators.edge.driver import APP, CLUSTER, DriverError, Found, Ref
+from attractor.operators.edge.driver import APP, CLUSTER, DriverError, Found, Ref, Step
+from attractor.operators.edge.drivers import tell_nobody
 from attractor.operators.edge.drivers.gate import Gate, changes
 from attractor.operators.edge.types import GROUP
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from attractor.operators.edge.driver import Tell
     from attractor.operators.edge.drivers import DriverSettings
 
 GENERATION, SETTINGS, INSTANCE = f"{GROUP}/generation", f"{GROUP}/settings", f"{GROUP}/instance"
@@ -41,9 +43,10 @@ def place(cluster: Ref) -> str:
 class KubernetesDriver:
     """Keeps the instances of one cloudlet in another cluster."""
 
-    def __init__(self, client: Client, *, wait_available: bool = True) -> None:
+    def __init__(self, client: Client, *, wait_available: bool = True, tell: Tell = tell_nobody) -> None:
         self._client = client
         self._wait_available = wait_available
+        self._tell = tell
         self._gate = Gate()
         self._homes: dict[Ref, str] = {}
         """The namespaces in which apps were last seen."""
@@ -55,7 +58,7 @@ class KubernetesDriver:
         if settings.kubeconfig is None:
             raise ConfigError("the kubernetes driver needs a cluster to work in; give --driver-kubeconfig PATH")
         client = Client(HttpTransport(load_kubeconfig(settings.kubeconfig)))
-        return cls(client, wait_available=settings.wait_available)
+        return cls(client, wait_available=settings.wait_available, tell=settings.tell)
 
     async def drain(self) -> bool:
         """Begin nothing more."""
@@ -99,7 +102,9 @@ class KubernetesDriver:
         with self._gate.working():
             before = await self.find(ref)
             try:
+                self._tell(ref, Step(1, 2, "asks the cluster for it"))
                 await self._client.apply(self._wanted(ref, generation, settings), field_manager=MANAGER, force=True)
+                self._tell(ref, Step(2, 2, "waits until it is there"))
                 return await self._settled(ref, settings)
             except (ApiError, TimeoutError) as error:
                 await self._take_back(ref, before)
@@ -108,6 +113,7 @@ class KubernetesDriver:
     async def remove(self, ref: Ref) -> None:
         """Delete an instance, and wait until it is gone."""
         with self._gate.working():
+            self._tell(ref, Step(1, 1, "waits until it is gone"))
             try:
                 async with asyncio.timeout(WAIT_S):
                     while (obj := await self._object(ref)) is not None:

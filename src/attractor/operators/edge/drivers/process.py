@@ -18,7 +18,7 @@ from attractor.objects.builtin.core_v1 import ConfigMap, Node
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.edge.driver import APP, CLUSTER, DriverError, Ref
+from attractor.operators.edge.driver import APP, CLUSTER, DriverError, Ref, Step
 from attractor.operators.edge.drivers import processes
 from attractor.operators.edge.drivers.gate import Gate, changes
 from attractor.operators.edge.drivers.records import Record, Records
@@ -42,6 +42,7 @@ class ProcessDriver:
     def __init__(self, settings: DriverSettings) -> None:
         self._records = Records(settings.state_dir / "instances")
         self._capacity = settings.capacity
+        self._tell = settings.tell
         self._gate = Gate()
 
     async def find(self, ref: Ref) -> Found | None:
@@ -89,8 +90,10 @@ class ProcessDriver:
             await self._clear_up(ref)
             record = self._records.load(ref)
             if record is not None and ref.kind == APP:
+                self._tell(ref, Step(1, 2, "takes it out of its cluster's register"))
                 await self._deregister(ref, dict(record.settings)["cluster"])
             if record is not None:
+                self._tell(ref, Step(2, 2, "ends it") if ref.kind == APP else Step(1, 1, "ends its API server"))
                 await processes.end(record.process)
             shutil.rmtree(self._records.home(ref), ignore_errors=True)
 
@@ -116,6 +119,7 @@ class ProcessDriver:
         if record is not None and record.found is not None:
             process, endpoint = record.process, record.endpoint
         else:
+            self._tell(ref, Step(1, 2, "starts its API server"))
             process, endpoint = await self._serve(ref)
         try:
             await self._set_nodes(ref, nodes)
@@ -158,7 +162,8 @@ class ProcessDriver:
         async with self._client(ref) as client:
             wanted = {f"node-{number}" for number in range(1, nodes + 1)}
             there = {node.metadata.name for node in await client.list(Node)}
-            for name in sorted(wanted - there):
+            for number, name in enumerate(sorted(wanted - there), start=1):
+                self._tell(ref, Step(2, 2, f"adds node {number} of {len(wanted - there)}"))
                 await client.create(Node(metadata=ObjectMeta(name=name)))
             for name in sorted(there - wanted):
                 await client.delete(Node, Key("", name))
@@ -177,8 +182,10 @@ class ProcessDriver:
         ready.unlink(missing_ok=True)
         command = [sys.executable, "-m", "attractor.operators.edge.app", "--address-file", str(ready)]
         command += ["--name", ref.name, "--revision", said["revision"], "--cluster", cluster.name]
+        self._tell(ref, Step(1, 2, f"starts revision {said['revision']}"))
         process = await self._start(ref, command, ready)
         endpoint = ready.read_text()
+        self._tell(ref, Step(2, 2, "registers it in its cluster"))
         try:
             await self._register(ref, cluster, said["revision"], endpoint)
         except ApiError as error:

@@ -1,0 +1,117 @@
+"""Code under check that computes for ever without awaiting anything: it is stopped, and its line named.
+
+    with_watch(move)        runs ``move``; raises ``Endless`` when it uses more than ``LIMIT_S`` of processor time
+
+A thread looks once in a while whether the same call is still running, by a counter, and by the processor time of the
+calling thread, so that a busy machine is no reason. It then raises ``Endless`` there, which comes out at the line that
+loops. The thread ends by itself when nothing has run for a while.
+
+Not stopped: a loop inside one call of compiled code, such as ``sum(itertools.count())``, and code that swallows every
+``BaseException``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LIMIT_S = 10.0
+"""So much processor time between two effects is taken for a loop that does not end."""
+LOOKS = 8
+"""How often the thread looks within the limit."""
+IDLE = 3 * LOOKS
+"""After so many looks at nothing it ends."""
+
+
+class Endless(BaseException):
+    """A call was stopped; no ``except Exception`` of the code under check keeps it."""
+
+
+class _Watch:
+    """The calls of one thread, one after the other."""
+
+    def __init__(self) -> None:
+        self._caller = threading.get_ident()
+        self._lock = threading.Lock()
+        """Held to begin, to end and to look, so that nobody is stopped who has just ended."""
+        self._number = 0
+        self._is_running = False
+        self._is_stopped = False
+        self._is_looked_after = False
+
+    def run(self, move: Callable[[], None]) -> None:
+        try:
+            self._begin()
+            try:
+                move()
+            finally:
+                self._end()
+        except Endless:
+            self._end()
+            raise
+
+    def _begin(self) -> None:
+        with self._lock:
+            self._number += 1
+            self._is_running = True
+            if not self._is_looked_after:
+                self._is_looked_after = True
+                threading.Thread(target=self._look_after, name="attractor-endless", daemon=True).start()
+
+    def _end(self) -> None:
+        with self._lock:
+            self._is_running = False
+            stopped, self._is_stopped = self._is_stopped, False
+        if stopped:
+            _take_back(self._caller)
+
+    def _look_after(self) -> None:
+        number, since, idle = 0, 0.0, 0
+        pause = threading.Event()
+        while self._is_looked_after:
+            pause.wait(LIMIT_S / LOOKS)
+            with self._lock:
+                if not self._is_running:
+                    idle = idle + 1 if number == self._number else 0
+                    number = self._number
+                    self._is_looked_after = idle < IDLE
+                    continue
+                used = _used_s(self._caller)
+                if number != self._number:
+                    number, since = self._number, used
+                elif used - since >= LIMIT_S:
+                    since, self._is_stopped = used, True
+                    _raise_there(self._caller)
+
+
+def _used_s(thread: int) -> float:
+    """The processor time of a thread, or of the process where the system does not tell."""
+    clock = getattr(time, "pthread_getcpuclockid", None)
+    return time.process_time() if clock is None else time.clock_gettime(clock(thread))
+
+
+def _raise_there(thread: int) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Endless))
+
+
+def _take_back(thread: int) -> None:
+    """Nothing is raised any more that was not raised yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None)
+
+
+_watches = threading.local()
+os.register_at_fork(after_in_child=_watches.__dict__.clear)
+
+
+def with_watch(move: Callable[[], None]) -> None:
+    """Run something; raises ``Endless`` when it does not come to an end."""
+    watch: _Watch | None = getattr(_watches, "one", None)
+    if watch is None:
+        watch = _watches.one = _Watch()
+    watch.run(move)

@@ -1,0 +1,138 @@
+"""Coordinator and agent are killed in every state of their tables, and nothing is lost, and nothing runs that should not.
+
+An object is held in a state by the API server, so that a kill lands there for certain; which states there are, the
+tables say. Judged is what runs in the end, by the processes of this machine.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from attractor.objects.errors import Forbidden
+from attractor.objects.gvk import Key
+from attractor.operators.edge.credentials import repair
+from attractor.operators.edge.states import AGENT, APP_INST, CREATE, DELETE, UPDATE, UPGRADE, Actor, TrackedState
+from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst
+from attractor.testing import eventually
+from tests.operators.edge.atwork import AtWork
+from tests.operators.edge.holds import Held, Holds
+from tests.operators.edge.programs import GATED, WITHIN_S, Programs
+
+SECTIONS = {"create": CREATE, "update": UPDATE, "delete": DELETE}
+BOTH = "agent and coordinator"
+
+
+def kills() -> Iterator[object]:
+    """Every state that an operation goes through, from the one in which it is claimed; the mover's kill by day."""
+    for operation, rows in SECTIONS.items():
+        for state in dict.fromkeys(row.state for row in rows):
+            mover = "agent" if APP_INST.owner(state) is Actor.CRM else "coordinator"
+            for victims in ("agent", "coordinator", BOTH):
+                marks = pytest.mark.slow if victims == mover else pytest.mark.nightly
+                yield pytest.param(operation, state, victims, marks=marks)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def at_work(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[AtWork]:
+    directory: Path = tmp_path_factory.mktemp("kills")
+    async with Programs(directory, Holds()) as programs:
+        coordinator = await programs.coordinator()
+        agent = await programs.started("berlin", *GATED)
+        await programs.create_cluster()
+        await programs.wait(ClusterInst, "one", "Ready")
+        yield AtWork(programs, coordinator, agent)
+
+
+@pytest.mark.parametrize(("operation", "state", "victims"), list(kills()))
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_kill_in_a_state_of_the_table_loses_nothing(
+    at_work: AtWork, operation: str, state: TrackedState, victims: str
+) -> None:
+    programs, app, failed = at_work.programs, at_work.new_app(), state.endswith("Error")
+    assert programs.holds is not None
+    if operation != "create":
+        await at_work.wish("create", app)
+        await programs.wait(AppInst, app, "Ready")
+    held = programs.holds.hold(Held("AppInst", "berlin", app, state))
+    if failed:
+        programs.fail_next()
+    await at_work.wish(operation, app)
+    await eventually(lambda: held.was_tried, within_s=WITHIN_S)
+    status = await programs.status(AppInst, app)
+    assert status.state == state
+    claimed = (await programs.status(ClusterInst, "one")).apps[app]
+    assert claimed == status.operation + (state in APP_INST.resting), "the kill is not between claim and operation"
+    await at_work.kill_and_start(victims)
+    await at_work.judge(operation, app, failed=failed)
+    if operation != "delete":
+        await at_work.leave(app)
+
+
+@pytest.mark.parametrize(
+    ("operation", "state"),
+    [
+        pytest.param("create", "Creating", marks=pytest.mark.slow),
+        pytest.param("update", "Updating", marks=pytest.mark.nightly),
+        pytest.param("delete", "Deleting", marks=pytest.mark.nightly),
+    ],
+)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_an_agent_killed_before_it_did_what_it_has_begun_does_it(
+    at_work: AtWork, operation: str, state: str
+) -> None:
+    programs, app = at_work.programs, at_work.new_app()
+    if operation != "create":
+        await at_work.wish("create", app)
+        await programs.wait(AppInst, app, "Ready")
+    programs.gate("before")
+    await at_work.wish(operation, app)
+    await programs.wait_gate()
+    assert (await programs.status(AppInst, app)).state == state
+    await at_work.kill_and_start("agent")
+    await at_work.judge(operation, app, failed=False)
+    if operation != "delete":
+        await at_work.leave(app)
+
+
+def upgrade_kills() -> Iterator[object]:
+    """Every state of an upgrade: the tracked ones, and those of the two agents that the other side waits for."""
+    tracked = [("", row.state) for row in UPGRADE]
+    own = [(VERSIONS[row.actor], row.state) for row in AGENT.steps if row.event not in {"error", "bring up"}]
+    for number, (agent, state) in enumerate(dict.fromkeys([*tracked, *own])):
+        for victims in ("agents", "coordinator", "agents and coordinator"):
+            by_day = victims == ("coordinator" if not agent else "agents") and number % 2
+            yield pytest.param(agent, state, victims, marks=pytest.mark.slow if by_day else pytest.mark.nightly)
+
+
+VERSIONS = {Actor.CRM_V1: "1", Actor.CRM_V2: "2"}
+
+
+@pytest.mark.parametrize(("agent", "state", "victims"), list(upgrade_kills()))
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_kill_during_an_upgrade_leaves_one_agent_and_a_documented_state(
+    at_work: AtWork, agent: str, state: str, victims: str
+) -> None:
+    programs, name = at_work.programs, at_work.new_app()
+    assert programs.holds is not None
+    await programs.started(name)
+    held = programs.holds.hold(Held("Cloudlet", name, name, state, agent))
+    await programs.admin.merge_patch(Cloudlet, Key(name, name), {"spec": {"version": "2"}})
+    await eventually(lambda: held.was_tried, within_s=WITHIN_S)
+    await at_work.kill_upgrade(victims, name)
+
+    async def has_ended() -> str:
+        status = await programs.status(Cloudlet, name, name)
+        assert status.state == "UpdateError" or (status.state, status.version) == ("Ready", "2"), status
+        return str(status.state)
+
+    version = "2"
+    if await eventually(has_ended, within_s=WITHIN_S) == "UpdateError":
+        with pytest.raises(Forbidden, match="in failed upgrade state"):
+            await programs.create_cluster(cloudlet=name)
+        await repair(programs.admin, name)
+        version = "1"
+    await eventually(lambda: programs.agents(name) == {version}, within_s=WITHIN_S)
+    await programs.wait(Cloudlet, name, "Ready", name)
+    programs.end_cloudlet(name)
