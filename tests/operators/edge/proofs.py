@@ -16,7 +16,7 @@ from attractor.check import Verdict, check
 from attractor.check.world import Faults, World
 from attractor.operators.edge import worlds
 
-When = Literal["ci", "slow", "nightly"]
+When = Literal["ci", "nightly"]
 COORDINATOR, AGENT = "coordinator", "agent"
 TROUBLES: dict[str, dict[str, Any]] = {
     "the coordinator crashes": {"crash": {COORDINATOR: 1}},
@@ -94,7 +94,7 @@ def of_upgrades() -> Iterator[Proof]:
     for host in (COORDINATOR, "agent-1", "agent-2"):
         yield Proof("upgrade", f"{host} crashes", Faults(crash={host: 1}), "ci")
     for trouble in list(TROUBLES)[2:]:
-        yield Proof("upgrade", trouble, Faults(**TROUBLES[trouble]), "slow")
+        yield Proof("upgrade", trouble, Faults(**TROUBLES[trouble]), "nightly")
     yield Proof("upgrade", "any two crashes", Faults(crash=2), "nightly")
 
 

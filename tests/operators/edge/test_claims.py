@@ -53,7 +53,7 @@ CASES = [
     Case("no deletion with apps", wrong.PREPARES_NOTHING, worlds.app_and_deletion, 12),
     Case("every request has ended", wrong.WORKS_ONLY_ON_REQUESTS, lambda: created(CRASH), 24),
     Case("what is believed is true", wrong.REPORTS_NOTHING, lost, 11),
-    Case("upgrades follow the tables", wrong.RUNS_AHEAD, lambda: worlds.upgrade(lag=1), 0),
+    Case("upgrades follow the tables", wrong.RUNS_AHEAD, lambda: worlds.upgrade(lag=1), 20),
     Case("the upgrade has ended", wrong.BRINGS_UP_SILENTLY, lambda: worlds.upgrade(lag=1), 28),
     Case("the old agent stays until the new one has come", wrong.FORGETS_THE_OLD, lambda: worlds.upgrade(lag=1), 9),
     Case("only the agent that serves works", wrong.ANYBODY_SERVES, worlds.upgrade_at_work, 38),

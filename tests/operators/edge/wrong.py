@@ -92,7 +92,7 @@ async def work_only_on_requests(self: Worker, ctx: Context, obj: Instance, ref: 
         await _work(self, ctx, obj, ref)
 
 
-async def report_nothing(self: Worker, ctx: Context, obj: Instance, ref: Ref) -> None:
+async def report_nothing(self: Worker, ctx: Context, obj: Instance, ref: Ref, session: str) -> None:
     """Never says what it finds."""
 
 
