@@ -85,12 +85,7 @@ class Universe:
             acting.write_objects(self, world.objects)
         self._may_end_hosts = False
         """Whether the running step may have ended a host."""
-        for external in (each for each in self.externals.values() if each.decides_lives):
-            external.on_change.append(self._look_for_ends)
-            for host in self.hosts:
-                host.conditions.append(partial(external.runs, host.name))
-        for host in self.hosts:
-            host.on_crash += [each.host_dies for each in self.externals.values() if each.is_told_of_crashes]
+        self._join_lives()
         self.changes = 0
         """How many objects were changed so far, in whatever step: steps compare it before and after."""
         self.storage.on_event += [self._changed, *(host.hear for host in self.hosts)]
@@ -119,6 +114,17 @@ class Universe:
 
     def _changed(self, _event: Any) -> None:
         self.changes += 1
+
+    def _join_lives(self) -> None:
+        """Tell outside systems of crashes, and let them start and end hosts."""
+        for external in self.externals.values():
+            for host in self.hosts:
+                if external.is_told_of_crashes:
+                    host.on_crash.append(external.host_dies)
+                if external.decides_lives:
+                    host.conditions.append(partial(external.runs, host.name))
+            if external.decides_lives:
+                external.on_change.append(self._look_for_ends)
 
     def _look_for_ends(self) -> None:
         self._may_end_hosts = True
