@@ -1,9 +1,11 @@
 """The same operator, written with Attractor, kopf and controller-runtime, against the same `attractor serve`.
 
 1,000 objects, each with 3 owned children, until converged; then an update of each. Reported for each peer: objects a
-second, requests per object (by the server's own count), write-to-converged latency, resident memory, idle CPU, and
-the processor time that operator, server and load take for an object. On two cores the server is what limits objects a
-second for all but kopf; objects per second of the operator's own processor time compare the operators alone.
+second, requests per object (by the server's own count), write-to-converged latency, resident memory, idle CPU, the
+processor time that operator, server and load take for an object, and how busy each was: who is near 1 sets the pace.
+`server_cpu_ms` is the server's work for load and operator; `load` has what the load alone makes it do, and
+`server_cpu_ms_for_operator` is the rest. On two cores the server is what limits objects a second for all but kopf;
+objects per second of the operator's own processor time compare the operators alone.
 `--objects 200` takes fewer; `--rounds 3` the best of three, for a machine that is not quiet; `--peers attractor` some
 of the peers. CONTROLLER_RUNTIME_PEER names a compiled Go peer.
 """
@@ -52,8 +54,9 @@ AIMS = {
     "objects_per_s against controller-runtime": 0.5,
     "requests against controller-runtime": 1.0,
 }
-PEERS = ("attractor", "embedded", "kopf", "controller-runtime")
-"""``embedded`` is Attractor's operator and server in one process."""
+PEERS = ("attractor", "embedded", "kopf", "kopf-tuned", "controller-runtime")
+"""``embedded`` is Attractor's operator and server in one process; ``kopf`` is written as its tutorial has it."""
+LOAD = "load"
 
 
 @contextmanager
@@ -145,6 +148,18 @@ class Load:
             "p99_ms": round(1000 * waits[int(len(waits) * 0.99)], 1),
         }
 
+    async def alone(self, value: str) -> None:
+        """Write every Trio, watched by nobody who would do anything about it."""
+        pending = iter(range(self.objects))
+
+        async def write() -> None:
+            for number in pending:
+                await self._write(number, value)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(WRITERS):
+                group.create_task(write())
+
     async def _write(self, number: int, value: str) -> None:
         """Create or change a Trio, with as little work as possible: this is not what is measured."""
         path = f"/apis/{Trio.gvk.group}/v1/namespaces/{self.namespace}/trios"
@@ -175,6 +190,8 @@ def command_of(peer: str, folder: Path, kubeconfig: Path) -> tuple[list[str], st
             return [sys.executable, "-m", "attractor", "run", f"{ours}:trios", "--log-level", "error"], "running:"
         case "kopf":
             return [sys.executable, str(HERE / "peers" / "kopf_operator.py")], "ready"
+        case "kopf-tuned":
+            return [sys.executable, str(HERE / "peers" / "kopf_operator.py"), "tuned"], "ready"
         case "controller-runtime":
             return [str(build_go(folder))], "ready"
     raise SystemExit(f"no peer is called {peer!r}; there are {', '.join(PEERS)}")
@@ -189,12 +206,26 @@ def build_go(folder: Path) -> Path:
 
 
 async def timed_phase(load: Load, value: str, operator: int, server: int) -> dict[str, float]:
-    """A phase, with the processor time per object of the operator and of the server."""
+    """A phase, with the processor time per object of operator, server and load, and how busy they were."""
     before = cpu_s(operator), cpu_s(server), cpu_s(os.getpid())
     found = await load.phase(value)
     for name, pid, began in zip(("operator", "server", "load"), (operator, server, os.getpid()), before, strict=True):
-        found[f"{name}_cpu_ms"] = round(1000 * (cpu_s(pid) - began) / load.objects, 3)
+        each_s = (cpu_s(pid) - began) / load.objects
+        found[f"{name}_cpu_ms"] = round(1000 * each_s, 3)
+        found[f"{name}_busy"] = round(each_s * found["objects_per_s"], 2)
     return found
+
+
+async def load_alone(kubeconfig: Path, objects: int, server: int) -> dict[str, Any]:
+    """What the load makes the server do when no operator runs."""
+    async with Client(HttpTransport(load_kubeconfig(kubeconfig))) as client:
+        await client.create(Namespace(metadata=ObjectMeta(name="bench-load")))
+        load, found = Load(client, "bench-load", objects), {}
+        for phase, value in (("create", "one"), ("update", "two")):
+            began = cpu_s(server)
+            await load.alone(value)
+            found[phase] = {"server_cpu_ms": round(1000 * (cpu_s(server) - began) / objects, 3)}
+        return found
 
 
 async def measure(peer: str, folder: Path, kubeconfig: Path, objects: int, server: int) -> dict[str, Any]:
@@ -245,10 +276,32 @@ def whole_cpu_ms(phase: dict[str, float]) -> float:
 def better(known: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     """The better of two runs, phase by phase: what else the machine does can only make a run worse."""
     for phase in ("create", "update"):
-        faster = max(known[phase], found[phase], key=lambda run: run["objects_per_s"])
+        faster = max(known[phase], found[phase], key=lambda run: run.get("objects_per_s", 0.0))
         cpu = {name: min(known[phase][name], found[phase][name]) for name in known[phase] if name.endswith("_cpu_ms")}
         known[phase] = {**faster, **cpu}
     return known
+
+
+def attribute_server(peers: dict[str, Any], load: dict[str, Any]) -> None:
+    """Say what each operator makes the server do, beside the load."""
+    for name, peer in peers.items():
+        for phase in ("create", "update"):
+            if name != "embedded":
+                rest = peer[phase]["server_cpu_ms"] - load[phase]["server_cpu_ms"]
+                peer[phase]["server_cpu_ms_for_operator"] = round(rest, 3)
+
+
+def against(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, float]:
+    """Ratios: above 1 we do more objects, below 1 we take less of the server and of memory."""
+    found = {}
+    for phase in ("create", "update"):
+        mine, other = ours[phase], theirs[phase]
+        found[f"{phase}_objects_per_s"] = mine["objects_per_s"] / other["objects_per_s"]
+        found[f"{phase}_objects_per_cpu_s"] = other["operator_cpu_ms"] / mine["operator_cpu_ms"]
+        found[f"{phase}_server_cpu"] = mine["server_cpu_ms_for_operator"] / other["server_cpu_ms_for_operator"]
+    found["requests"] = ours["requests_per_object"] / theirs["requests_per_object"]
+    found["rss"] = ours["rss_mb"] / theirs["rss_mb"]
+    return {name: round(ratio, 2) for name, ratio in found.items()}
 
 
 def one_run(peer: str, objects: int) -> dict[str, Any]:
@@ -259,6 +312,8 @@ def one_run(peer: str, objects: int) -> dict[str, Any]:
         with process(sys.executable, *serve, "--kubeconfig", str(kubeconfig), ready="ready") as server:
             os.sched_setaffinity(server.pid, {0})
             asyncio.run(install(kubeconfig))
+            if peer == LOAD:
+                return asyncio.run(load_alone(kubeconfig, objects, server.pid))
             return asyncio.run(measure(peer, Path(folder), kubeconfig, objects, server.pid))
 
 
@@ -267,35 +322,25 @@ def main() -> None:
     parser.add_argument("--objects", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=1, help="take the best of so many runs of each peer")
     parser.add_argument(
-        "--peers", default="attractor,embedded,kopf" + (",controller-runtime" if shutil.which("go") else "")
+        "--peers", default="attractor,embedded,kopf,kopf-tuned" + (",controller-runtime" if shutil.which("go") else "")
     )
     args = parser.parse_args()
     report: dict[str, Any] = {
         "attractor": __version__, "kopf": version("kopf"), "kubernetes_client": version("kubernetes"),
         "python": platform.python_version(), "cores": os.cpu_count(), "objects": args.objects, "peers": {},
     }  # fmt: skip
+    found: dict[str, Any] = {}
     for number in range(args.rounds):
-        for peer in args.peers.split(","):
+        for peer in (LOAD, *args.peers.split(",")):
             print(f"round {number + 1}: {peer} …", file=sys.stderr)
-            found = one_run(peer, args.objects)
-            known = report["peers"].get(peer)
-            report["peers"][peer] = found if known is None else better(known, found)
-    ours = report["peers"].get("attractor")
-    for rival in ("kopf", "controller-runtime"):
-        theirs = report["peers"].get(rival)
-        if ours and theirs:
-            report[f"against {rival}"] = {
-                "create_objects_per_s": round(ours["create"]["objects_per_s"] / theirs["create"]["objects_per_s"], 2),
-                "update_objects_per_s": round(ours["update"]["objects_per_s"] / theirs["update"]["objects_per_s"], 2),
-                "create_objects_per_cpu_s": round(
-                    theirs["create"]["operator_cpu_ms"] / ours["create"]["operator_cpu_ms"], 2
-                ),
-                "update_objects_per_cpu_s": round(
-                    theirs["update"]["operator_cpu_ms"] / ours["update"]["operator_cpu_ms"], 2
-                ),
-                "requests": round(ours["requests_per_object"] / theirs["requests_per_object"], 2),
-                "rss": round(ours["rss_mb"] / theirs["rss_mb"], 2),
-            }
+            run = one_run(peer, args.objects)
+            found[peer] = better(found[peer], run) if peer in found else run
+    report[LOAD] = found.pop(LOAD)
+    report["peers"] = found
+    attribute_server(found, report[LOAD])
+    for rival in ("kopf", "kopf-tuned", "controller-runtime"):
+        if "attractor" in found and rival in found:
+            report[f"against {rival}"] = against(found["attractor"], found[rival])
     embedded, go = report["peers"].get("embedded"), report["peers"].get("controller-runtime")
     if embedded and go:
         report["embedded against controller-runtime"] = {

@@ -49,6 +49,9 @@ class Leftovers:
         self._config = config
         self._made: dict[tuple[type[Resource], str], None] = {}
 
+    def __len__(self) -> int:
+        return len(self._made)
+
     def note(self, kind: type[Resource], name: str) -> None:
         """Remove this cluster-scoped object in the end."""
         self._made[kind, name] = None
@@ -78,18 +81,19 @@ async def _is_gone(client: Client, kind: type[Resource], name: str) -> bool:
 
 
 async def own_namespace(client: Client, leftovers: Leftovers) -> str:
-    """A new namespace for one test."""
-    made = await client.create(Namespace(metadata=ObjectMeta(name=f"attractor-test-{secrets.token_hex(4)}")))
+    """A new namespace for one test, labelled so that a run that was cut off can be cleaned up after."""
+    meta = ObjectMeta(name=f"attractor-test-{secrets.token_hex(4)}", labels={"attractor.dev/test": "yes"})
+    made = await client.create(Namespace(metadata=meta))
     leftovers.note(Namespace, made.metadata.name)
     return made.metadata.name
 
 
 async def installed(client: Client, kind: type[Resource], leftovers: Leftovers) -> None:
-    """Have a custom kind served."""
+    """Have a custom kind served. A definition that was there before is somebody else's, and stays."""
     definition = CustomResourceDefinition.from_dict(kind.crd())
-    leftovers.note(CustomResourceDefinition, definition.metadata.name)
     with suppress(AlreadyExists):
         await client.create(definition)
+        leftovers.note(CustomResourceDefinition, definition.metadata.name)
 
     async def is_served() -> bool:
         await client.list(kind, limit=1)

@@ -61,9 +61,24 @@ def test_an_answer_that_comes_after_its_event_changes_nothing() -> None:
 
 def test_answers_that_come_in_the_wrong_order_leave_the_newest() -> None:
     core = view(obj(A, 1))
+    core.sending(A)
+    core.sending(A)
     core.wrote(obj(A, 6))
+    core.settled(A)
+    core.resolve(core.asking(A), obj(A, 6))
     core.wrote(obj(A, 4))
+    core.settled(A)
     assert core.get(A) == obj(A, 6)
+
+
+def test_a_write_that_follows_another_is_newer_whatever_the_versions_say() -> None:
+    core = view(version=500)
+    core.wrote(obj(A, 501, "lost"))
+    begun = core.begin()
+    core.wrote(obj(A, 12, "new"))
+    assert core.get(A) == obj(A, 12, "new"), "the server has lost its data, and counts from the start"
+    core.replace("11", begun, [])
+    assert core.get(A) == obj(A, 12, "new")
 
 
 def test_a_deleted_object_is_gone_at_once_and_its_successor_is_not() -> None:

@@ -1,28 +1,41 @@
 """Every example, run; each is short, and says what it shows."""
 
 import ast
+import logging
+import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from examples.banner import banners
 from examples.bucket import Bucket, BucketSpec, ObjectStore, buckets
 from examples.expiry import Token, TokenSpec, expiry
+from examples.farm import Farm, FarmSpec, farms
 from examples.probes import Line, PatientLine, Probe, news, probes
+from examples.rehearsal import test_a_bad_day as a_bad_day
 from examples.releases import Release, ReleaseSpec, releases
 from examples.secretcopy import Copy, CopySpec, secretcopy
 from examples.standby import manager
+from examples.stockroom import names, relabel, tidy
+from examples.watchtower import manager as watchtower
 from examples.workers import Run, Runner, RunSpec, poked, workers
 
+from attractor.objects.builtin.apps_v1 import Deployment
 from attractor.objects.builtin.coordination_v1 import Lease
-from attractor.objects.builtin.core_v1 import ConfigMap, Namespace, Secret
-from attractor.objects.errors import NotFound
+from attractor.objects.builtin.core_v1 import ConfigMap, Event, Namespace, Pod, Secret
+from attractor.objects.errors import Invalid, NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime.toolkit.conditions import is_true
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
 from tests.runtime.things import passing
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+TABLE = ROOT / "docs" / "reference" / "examples.md"
 A = Key("default", "a")
 META = ObjectMeta(name="a", namespace="default")
 
@@ -35,6 +48,131 @@ def test_an_example_is_short(path: Path) -> None:
     told = sum(len(text.splitlines()) for text in docstrings)
     code = [line for line in path.read_text().splitlines() if line.strip()]
     assert len(code) - told < 60
+
+
+def rows() -> list[tuple[str, str, list[str]]]:
+    """Feature, example and what to look for in it, as the documentation has them."""
+    cells = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in TABLE.read_text().splitlines()
+        if line.startswith("| ") and "`" in line
+    ]
+    return [(feature, example.strip("`"), re.findall("`([^`]+)`", look_for)) for feature, example, look_for in cells]
+
+
+def test_the_table_of_features_names_every_example_and_no_other() -> None:
+    assert {example for _, example, _ in rows()} == {path.name for path in EXAMPLES}
+
+
+@pytest.mark.parametrize(("feature", "example", "look_for"), rows(), ids=lambda value: str(value)[:40])
+def test_a_feature_is_shown_by_its_example(feature: str, example: str, look_for: list[str]) -> None:
+    text = (ROOT / "examples" / example).read_text()
+    assert look_for
+    assert [word for word in look_for if word not in text] == [], feature
+
+
+async def test_rehearsal(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
+    await a_bad_day(cluster, virtual_time)
+
+
+async def test_farm(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
+    async with cluster.running(farms):
+        await cluster.client.create(Farm(metadata=META, spec=FarmSpec(replicas=2)))
+
+        async def has(fields: int) -> bool:
+            listed = await cluster.client.list(ConfigMap, "default", label_selector="farm=a")
+            return len(listed) == fields == (await cluster.client.get(Farm, A)).status.replicas
+
+        await eventually(lambda: has(2))
+        await cluster.client.scale(Farm, A, 5)
+        await eventually(lambda: has(5))
+        await cluster.client.scale(Farm, A, 1)
+        await eventually(lambda: has(1))
+        for spec in ({"replicas": 101}, {"crop": "barley"}, {"crop": "rye", "replicas": 4}):
+            with pytest.raises(Invalid):
+                await cluster.client.merge_patch(Farm, A, {"spec": spec})
+
+
+async def test_banner(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
+    key = Key("shop", "banner")
+    async with cluster.running(banners) as running:
+        await cluster.client.create(Namespace(metadata=ObjectMeta(name="shop", annotations={"banner": "open"})))
+
+        async def shows(text: str) -> bool:
+            return (await cluster.client.get(ConfigMap, key)).data == {"text": text}
+
+        await eventually(lambda: shows("open"))
+        await cluster.client.merge_patch(ConfigMap, key, {"data": {"text": "stolen"}})
+        await eventually(lambda: shows("open"))
+        await cluster.client.delete(ConfigMap, key)
+        await eventually(lambda: shows("open"))
+        await eventually(lambda: running.controllers[0].queue.core.is_idle)
+        before = running.metrics.queue_adds.value("banners", "banners")
+        await cluster.client.merge_patch(Namespace, ("", "shop"), {"metadata": {"labels": {"season": "winter"}}})
+        await passing(5)
+        assert running.metrics.queue_adds.value("banners", "banners") == before, "labels are of no concern"
+        await cluster.client.merge_patch(Namespace, ("", "shop"), {"metadata": {"annotations": {"banner": None}}})
+
+        async def is_gone() -> bool:
+            return not [one for one in await cluster.client.list(ConfigMap, "shop") if one.key == key]
+
+        await eventually(is_gone)
+
+
+async def test_stockroom(cluster: ClusterUnderTest) -> None:
+    client = cluster.controller_client("script")
+    await client.create(Namespace(metadata=ObjectMeta(name="stock")))
+    for number in range(23):
+        await client.create(ConfigMap(metadata=ObjectMeta(name=f"c{number:02d}", namespace="stock")))
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": 3, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+    await client.create(Deployment.from_dict({"metadata": {"name": "d", "namespace": "stock"}, "spec": spec}))
+    assert await relabel(client, Key("stock", "c07"), "yes") == "marked"
+    assert await relabel(client, Key("stock", "c07"), "not a label!") == "refused: metadata.labels"
+    assert await relabel(client, Key("stock", "nobody"), "yes") == "gone"
+    before = cluster.requests.count("list", "configmaps")
+    assert len(await names(client, "stock")) == 22
+    assert cluster.requests.count("list", "configmaps") == before + 3, "ten at a time"
+    assert await tidy(client, "stock") == {"asleep": 1, "deleted": 22}
+    assert [one.metadata.name for one in await client.list(ConfigMap, "stock")] == ["c07"]
+    asleep = await client.get(Deployment, ("stock", "d"))
+    assert (asleep.spec.replicas, asleep.metadata.annotations["asleep"]) == (0, "yes")
+
+
+class Spans:
+    """A tracer that keeps the names of its spans."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    @contextmanager
+    def start_as_current_span(self, name: str, *, attributes: Mapping[str, Any]) -> Iterator[None]:
+        self.names.append(f"{name} {attributes['name']}")
+        yield
+
+
+async def test_watchtower(
+    cluster: ClusterUnderTest, virtual_time: VirtualTime, caplog: pytest.LogCaptureFixture
+) -> None:
+    spans = Spans()
+    labels = {"watched": "yes", "expired": "yes"}
+    volume = {"name": "v", "secret": {"secretName": "a"}}
+    containers = [{"name": "c", "image": "i"}]
+    pod = {"metadata": {"name": "p", "namespace": "default"}, "spec": {"containers": containers, "volumes": [volume]}}
+    with caplog.at_level(logging.WARNING):
+        async with watchtower(cluster.controller_client("tower"), spans).running() as running:
+            await cluster.client.create(Pod.from_dict(pod))
+            await cluster.client.create(Secret(metadata=ObjectMeta(name="out-of-sight", namespace="default")))
+            await cluster.client.create(Secret(metadata=ObjectMeta(name="a", namespace="default", labels=labels)))
+
+            async def is_told() -> bool:
+                return "in use by p" in [one.message for one in await cluster.client.list(Event, "default")]
+
+            await eventually(is_told)
+            kept = await running.cache.get(Secret, A)
+    assert kept.metadata.managed_fields == []
+    assert set(spans.names) == {"reconcile watchtower a"}
+    assert "an expired secret is in use" in caplog.text
 
 
 class Store:

@@ -12,7 +12,6 @@ from attractor.runtime import Context, For, Result, controller
 from attractor.runtime.predicates import labels_match
 
 STEPS = 3
-LOOK_S = 0.01
 
 
 class Gate(Protocol):
@@ -22,17 +21,22 @@ class Gate(Protocol):
         """Wait until the gate is open."""
 
 
-class FileGate:
-    """Open while a file of the operator's name is there."""
+class PipeGate:
+    """Open once there is something in the named pipe of the operator; nobody takes it out."""
 
     async def passed(self) -> None:
-        """Wait until the file is there."""
-        path = Path(os.environ["GATES"]) / os.environ["OPERATOR"]
-        while not path.exists():  # noqa: ASYNC110 - another process opens it
-            await asyncio.sleep(LOOK_S)
+        """Wait until the pipe has something to read."""
+        pipe = os.open(Path(os.environ["GATES"]) / os.environ["OPERATOR"], os.O_RDONLY | os.O_NONBLOCK)
+        loop, opened = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(pipe, opened.set)
+        try:
+            await opened.wait()
+        finally:
+            loop.remove_reader(pipe)
+            os.close(pipe)
 
 
-externals = {Gate: FileGate()}
+externals = {Gate: PipeGate()}
 
 
 @controller(for_=For(ConfigMap, when=labels_match(role="task")), externals=[Gate])

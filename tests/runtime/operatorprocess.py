@@ -27,11 +27,11 @@ class Times(NamedTuple):
 
 @asynccontextmanager
 async def operator(
-    module: Path, kubeconfig: Path, namespace: str, times: Times, **environ: str
+    module: Path, kubeconfig: Path, namespace: str, times: Times, *, context: str = "", **environ: str
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """An operator that leads or stands by, its cache warm; killed at the end if it still runs."""
     command = ["-m", "attractor", "run", str(module), "--kubeconfig", str(kubeconfig), "--namespace", namespace]
-    command += ["--leader-elect", f"--leader-elect-namespace={namespace}", *times.options()]
+    command += ["--context", context, "--leader-elect", f"--leader-elect-namespace={namespace}", *times.options()]
     child = await asyncio.create_subprocess_exec(
         sys.executable, *command, env={**os.environ, **environ}, stderr=subprocess.PIPE
     )

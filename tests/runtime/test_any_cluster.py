@@ -11,6 +11,9 @@ import pytest
 from attractor.client import Client, load_kubeconfig
 from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
 from attractor.objects.builtin.core_v1 import Namespace
+from attractor.testing import ClusterUnderTest
+from tests.anycluster import Leftovers, installed
+from tests.runtime.things import Thing
 from tests.serving import serving
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +28,13 @@ def contents(kubeconfig: Path) -> list[str]:
             return [one.metadata.name for one in (*namespaces, *definitions)]
 
     return asyncio.run(read())
+
+
+async def test_a_definition_that_was_there_before_the_tests_is_not_theirs_to_remove(cluster: ClusterUnderTest) -> None:
+    ours, theirs = Leftovers(None), Leftovers(None)
+    await installed(cluster.client, Thing, theirs)
+    await installed(cluster.client, Thing, ours)
+    assert (len(theirs), len(ours)) == (1, 0)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.slow
 OPERATOR = Path(__file__).parent / "gated_operator.py"
 TIMES = Times(lease_s=4.0, renew_s=3.0, retry_s=2.0)
 SPACE = "shared"
+OPERATORS = ("one", "two")
 LEASE = Key(SPACE, "gated-operator-leader")
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
@@ -67,7 +69,7 @@ class Audit:
 
     def __init__(self, path: Path) -> None:
         events = [json.loads(line) for line in path.read_text().splitlines()]
-        asked = [event for event in events if event["verb"] in WRITES and event["user"]["username"] in {"one", "two"}]
+        asked = [event for event in events if event["verb"] in WRITES and event["user"]["username"] in OPERATORS]
         self.writes = [write_of(event) for event in asked if event["stage"] == "ResponseComplete"]
 
     def of(self, who: str, *, is_lease: bool) -> list[Write]:
@@ -94,18 +96,25 @@ class Pair:
 
     def __init__(self, server: Serving, client: Client, directory: Path) -> None:
         self.server, self.client, self._directory = server, client, directory
-        self._gates = directory / "gates"
-        self._gates.mkdir()
+        self._pipes: dict[str, int] = {}
+        for name in OPERATORS:
+            os.mkfifo(directory / name)
+            self._pipes[name] = os.open(directory / name, os.O_RDWR | os.O_NONBLOCK)
 
     def operator(self, name: str) -> AbstractAsyncContextManager[asyncio.subprocess.Process]:
         """An operator that the server knows by its name."""
-        kubeconfig = self._directory / name
+        kubeconfig = self._directory / f"kubeconfig-{name}"
         kubeconfig.write_text(self.server.kubeconfig.read_text().replace(self.server.token, f"token-{name}"))
-        return operator(OPERATOR, kubeconfig, SPACE, TIMES, OPERATOR=name, GATES=str(self._gates))
+        return operator(OPERATOR, kubeconfig, SPACE, TIMES, OPERATOR=name, GATES=str(self._directory))
 
     def open_gate(self, name: str) -> None:
         """Let somebody's reconciles pass."""
-        (self._gates / name).touch()
+        os.write(self._pipes[name], b"open")
+
+    def close(self) -> None:
+        """Take the gates away."""
+        for pipe in self._pipes.values():
+            os.close(pipe)
 
     async def stored(self, number: int) -> None:
         """Wait until a step is there."""
@@ -131,12 +140,14 @@ class Pair:
 @pytest.fixture
 async def pair(tmp_path: Path) -> AsyncIterator[Pair]:
     tokens = tmp_path / "tokens.csv"
-    tokens.write_text("".join(f'token-{name},{name},{name},"system:masters"\n' for name in ("one", "two")))
+    tokens.write_text("".join(f'token-{name},{name},{name},"system:masters"\n' for name in OPERATORS))
     options = ["--audit-log", str(tmp_path / "audit.log"), "--token-file", str(tokens)]
     with serving(tmp_path / "server", *options) as server:
         async with Client.connect(load_kubeconfig(server.kubeconfig)) as client:
             await client.create(Namespace(metadata=ObjectMeta(name=SPACE)))
-            yield Pair(server, client, tmp_path)
+            made = Pair(server, client, tmp_path)
+            yield made
+            made.close()
 
 
 @asynccontextmanager

@@ -28,12 +28,12 @@ TIMES = Times(lease_s=5.0, renew_s=4.0, retry_s=0.5)
 class Cluster:
     """Where the operators run, and what the server has of their writes."""
 
-    def __init__(self, kubeconfig: Path, client: Client, namespace: str) -> None:
-        self.kubeconfig, self.client, self.namespace = kubeconfig, client, namespace
+    def __init__(self, kubeconfig: Path, client: Client, namespace: str, context: str = "") -> None:
+        self.kubeconfig, self.client, self.namespace, self.context = kubeconfig, client, namespace, context
 
     def operator(self, name: str) -> AbstractAsyncContextManager[asyncio.subprocess.Process]:
         """An operator that leads or stands by, its cache warm."""
-        return operator(OPERATOR, self.kubeconfig, self.namespace, TIMES, OPERATOR=name)
+        return operator(OPERATOR, self.kubeconfig, self.namespace, TIMES, context=self.context, OPERATOR=name)
 
     async def steps(self) -> list[ConfigMap]:
         """The steps in the order in which the server stored them."""
@@ -64,9 +64,9 @@ class Cluster:
 async def cluster(request: pytest.FixtureRequest, tmp_path: Path, leftovers: Leftovers) -> AsyncIterator[Cluster]:
     given: Path | None = request.config.getoption("--kubeconfig")
     if given is not None:
-        config = load_kubeconfig(given, context=request.config.getoption("--kube-context"))
-        async with Client.connect(config) as client:
-            yield Cluster(given, client, await own_namespace(client, leftovers))
+        context = request.config.getoption("--kube-context")
+        async with Client.connect(load_kubeconfig(given, context=context)) as client:
+            yield Cluster(given, client, await own_namespace(client, leftovers), context)
         return
     with serving(tmp_path / "server") as server:
         async with Client.connect(load_kubeconfig(server.kubeconfig)) as client:

@@ -59,6 +59,8 @@ class Watch:
     bookmarks: bool
     marks_end: bool
     """Whether a bookmark says that the initial events are over."""
+    key: str | None = None
+    """The only key that counts, where a name is asked for; others may begin like it."""
 
     @classmethod
     def open(cls, op: Operation, kind: Kind, snapshot: Snapshot) -> Watch:
@@ -69,11 +71,13 @@ class Watch:
         if version > snapshot.revision:
             raise too_large(version, snapshot.revision)
         fresh = version == 0 or options.send_initial_events
+        key = _key(op, kind, fields)
         return cls(
             kind=kind,
-            prefix=_prefix(op, kind, fields),
+            prefix=kind.prefix(op.namespace) if key is None else key,
+            key=key,
             labels=labels,
-            fields=fields,
+            fields=None if key is not None and fields is not None and len(fields.terms) == 1 else fields,
             after=snapshot.revision if fresh else version,
             initial=fresh,
             bookmarks=options.allow_bookmarks,
@@ -87,13 +91,15 @@ class Watch:
         entries = snapshot.range(self.prefix)
         self.kind.prepare([entry.value for entry in entries] if self.kind.remote else ())
         for entry in entries:
-            if self._matches(entry.value):
+            if self.key in {None, entry.key} and self._matches(entry.value):
                 yield WatchEvent("ADDED", with_version(self.kind.served(entry.value), entry.revision))
         if self.marks_end:
             yield self.bookmark(snapshot.revision, ends_initial=True)
 
     def translate(self, event: Event) -> WatchEvent | None:
         """What the watcher is told of a change; None when it does not concern it."""
+        if self.key is not None and event.key != self.key:
+            return None
         now = event.value is not None and self._matches(event.value)
         before = event.previous is not None and self._matches(event.previous.value)
         if now and event.value is not None:
@@ -128,9 +134,7 @@ class Watch:
         return matching(self.kind, value, self.labels, self.fields)
 
 
-def _prefix(op: Operation, kind: Kind, fields: FieldSelector | None) -> str:
-    """The keys that may matter: a watch for one name hears of no other object."""
+def _key(op: Operation, kind: Kind, fields: FieldSelector | None) -> str | None:
+    """The only key that may matter, if one name is asked for: such a watch hears of no other object."""
     name = fields.exact_value("metadata.name") if fields is not None else None
-    if name and (op.namespace or not kind.namespaced):
-        return kind.key(op.namespace, name)
-    return kind.prefix(op.namespace)
+    return kind.key(op.namespace, name) if name and (op.namespace or not kind.namespaced) else None

@@ -155,6 +155,8 @@ class ViewCore:
         """Own writes that were sent and are not answered."""
         self._staged: dict[Key, EncodedObject] | None = None
         """The initial state while it is coming in pieces."""
+        self._is_listing = False
+        """Whether a list was asked for, and nothing has been told since."""
         self._order = 0
         self.version = ""
         """How far the watch has told."""
@@ -166,7 +168,9 @@ class ViewCore:
         self.seen.check_invariants()
         for key, floor in self._floors.items():
             if isinstance(floor, Wrote):
-                assert not self._is_told(floor), f"{key} is kept as an own write although the watch has told it"
+                assert self._is_listing or not self._is_told(floor), (
+                    f"{key} is kept as an own write although the watch has told it"
+                )
                 assert floor.object is None or floor.object.key == key, f"{key} is filed under another key"
             assert floor.order <= self._order, f"{key} was written in the future"
 
@@ -175,6 +179,7 @@ class ViewCore:
     def begin(self) -> int:
         """A list or watch with initial state is about to be asked for; ``replace`` wants this number."""
         self._staged = None
+        self._is_listing = True
         return self._order
 
     def stage(self, obj: EncodedObject) -> None:
@@ -209,6 +214,7 @@ class ViewCore:
             changes.append(Added(obj, is_initial=not self.is_synced) if old is None else Updated(old, obj))
         self.version = version
         self.is_synced = True
+        self._is_listing = False
         self._in_flight = {key: flight._replace(was_listed=True) for key, flight in self._in_flight.items()}
         # A list that was asked for after a write was acknowledged shows it, whatever the versions say.
         settled = self._settle(lambda floor: floor.order <= begun or self._is_shown_by_list(floor))
@@ -264,6 +270,7 @@ class ViewCore:
 
     def advance(self, version: str) -> None:
         """Everything up to a version has been told."""
+        self._is_listing = False
         if version and version != self.version:
             self.version = version
             if self._floors:
@@ -299,14 +306,15 @@ class ViewCore:
         """A write was acknowledged; the answer is the object as stored, and may have left this view's scope with it."""
         floor = self._floors.get(obj.key)
         made = Wrote(obj if in_scope else None, obj.uid, obj.resource_version, self._next())
+        is_last = not self._in_flight.get(obj.key, InFlight()).overlapped
         match floor:
-            case Wrote() if self._reached(floor.version, obj.resource_version):
+            case Wrote() if not is_last and self._reached(floor.version, obj.resource_version):
                 return
             case Removed() if floor.uid == obj.uid:
                 return
             case Wrote():
                 pass
-            case _ if self._in_flight.get(obj.key, InFlight()).overlapped:
+            case _ if not is_last:
                 self._doubt(obj.key, "" if self._is_told(made) else obj.uid)
                 return
         self._raise(obj.key, made)
@@ -316,7 +324,8 @@ class ViewCore:
         seen = self.seen.get(key)
         is_same = seen is not None and seen.uid == made.uid
         is_seen = is_same and seen is not None and self._reached(seen.resource_version, made.version)
-        if is_seen or self._is_told(made):
+        # During a list nothing is told, and what was told before may be another server's, which has lost its data.
+        if not self._is_listing and (is_seen or self._is_told(made)):
             self._floors.pop(key, None)
         else:
             self._floors[key] = made
@@ -450,5 +459,5 @@ class ViewCore:
             self.seen.put(obj)
         self._floors = dict(state.floors)
         self._order = max((floor.order for floor in self._floors.values()), default=0)
-        self._in_flight, self._staged = {}, None
+        self._in_flight, self._staged, self._is_listing = {}, None, False
         self.version, self.is_synced = state.version, state.is_synced

@@ -90,14 +90,19 @@ def table(lines: Sequence[Line]) -> str:
     return "\n".join(text_of(cells, widths) for cells in (HEADINGS, *lines))
 
 
-async def show(client: Client, cloudlet: str) -> str:
-    """The view now; raises ``ApiError``."""
+async def objects_of(client: Client, cloudlet: str) -> dict[str, Sequence[Any]]:
+    """What the view is made from, by kind; raises ``ApiError``."""
     from attractor.operators.edge.types import KINDS
 
     found: dict[str, Sequence[Any]] = {}
     for kind in KINDS:
         found[kind.__name__] = await client.list(kind, cloudlet)
-    return table(lines_of(found))
+    return found
+
+
+async def show(client: Client, cloudlet: str) -> str:
+    """The view now; raises ``ApiError``."""
+    return table(lines_of(await objects_of(client, cloudlet)))
 
 
 async def follow(client: Client, cloudlet: str, say: Callable[[str], None]) -> None:

@@ -212,6 +212,7 @@ class EmbeddedCluster:
             limits=self._limits,
             observer=self.metrics,
             tls=tls,
+            gate=self._router.turned_away,
             is_eager=self.store.is_exclusive,  # it waits for plain futures only: requests may begin outside a task
         )
         await listener.start(host, port)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import time
-from datetime import UTC, datetime
 
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """Kubernetes' alphabet of generated names: no vowels and nothing that looks like another character."""
@@ -25,15 +24,18 @@ class SystemSource:
 
     def now(self) -> str:
         """The time, to the second; formatted once for each second."""
-        second = int(time.time())
+        return self._second_text(int(time.time()))
+
+    def now_micro(self) -> str:
+        """The time, to the microsecond."""
+        second, nanos = divmod(time.time_ns(), 1_000_000_000)
+        return f"{self._second_text(second)[:-1]}.{nanos // 1000:06d}Z"
+
+    def _second_text(self, second: int) -> str:
         if second != self._second:
             self._second = second
             self._text = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))
         return self._text
-
-    def now_micro(self) -> str:
-        """The time, to the microsecond."""
-        return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def uid(self) -> str:
         """A random (version 4) UUID."""

@@ -16,7 +16,7 @@ import orjson
 from attractor.apiserver.audit.event import Asked, Told, event_line
 from attractor.apiserver.audit.policy import Level
 from attractor.apiserver.authorization import attributes_of
-from attractor.httpd.auditids import HEADER, AuditIds
+from attractor.httpd.auditids import AuditIds
 from attractor.httpd.reply import JSON
 from attractor.objects.yamljson import YamlError, parse_yaml
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from attractor.httpd.parser import HttpRequest
     from attractor.httpd.reply import Reply, Stream, StreamWriter
 
+NOTHING_YET = Told()
 MAX_FORWARDED = 16
 """How many addresses of proxies are written down."""
 
@@ -70,10 +71,9 @@ class Auditor:
         verdict = self._policy.decide(user, attributes)
         if verdict.level is Level.NONE:
             return None
-        audit_id = self._ids.of(request)
-        request.headers[HEADER] = audit_id.encode()  # from now on the request's own, so that its answer has it too
+        request.audit_id = self._ids.of(request)
         asked = Asked(
-            audit_id,
+            request.audit_id,
             f"{request.path}?{request.query}" if request.query else request.path,
             attributes,
             self._now(),
@@ -111,7 +111,7 @@ class Trail:
 
     async def follow(self, answering: Coroutine[Any, Any, Reply]) -> Reply:
         """The answer, once its line is written, or the stream that will have it written."""
-        self._tell("RequestReceived", Told())
+        self._tell("RequestReceived", NOTHING_YET)
         try:
             reply = await answering
         except asyncio.CancelledError:
@@ -127,6 +127,11 @@ class Trail:
             self._tell("ResponseStarted", self._told(reply.code))
             reply.stream = _FollowedStream(reply.stream, lambda: self._complete(self._told(reply.code)))
         return reply
+
+    def refused(self, reply: Reply) -> None:
+        """It was refused by its head, before anybody began to answer it."""
+        self._tell("RequestReceived", NOTHING_YET)
+        self._complete(self._told(reply.code, reply.body))
 
     def unauthenticated(self, reply: Reply) -> None:
         """Nobody knows who sent it."""

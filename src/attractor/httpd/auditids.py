@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from attractor.httpd.parser import HttpRequest
 
 MAX_BYTES = 64
-HEADER = b"audit-id"
 
 
 class AuditIds:
@@ -23,8 +22,10 @@ class AuditIds:
         self._numbers = itertools.count(1)
 
     def of(self, request: HttpRequest) -> str:
-        """The request's own id if it brought one, else a fresh one."""
-        given = request.headers.get(HEADER)
+        """The id it has already, or the one that it brought, or a fresh one."""
+        if request.audit_id is not None:
+            return request.audit_id
+        given = request.headers.get(b"audit-id")
         if given and len(given) <= MAX_BYTES and given.isascii() and given.decode().isprintable():
             return given.decode()
         return f"{self._prefix}-{next(self._numbers):012x}"

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from attractor.httpd.reply import Stream
 
     Handler = Callable[[HttpRequest, "Peer"], Coroutine[Any, Any, Reply]]
+    Gate = Callable[[HttpRequest, "Peer"], Reply | None]
+    """Refuses a request by its head, before its body is read; None lets it pass."""
 
 log = logging.getLogger("attractor.httpd")
 
@@ -63,8 +65,11 @@ class Observer(Protocol):
 class Shared:
     """What all connections of a listener have in common."""
 
-    def __init__(self, handler: Handler, limits: Limits, observer: Observer, *, is_eager: bool) -> None:
+    def __init__(
+        self, handler: Handler, limits: Limits, observer: Observer, *, is_eager: bool, gate: Gate | None = None
+    ) -> None:
         self.handler = handler
+        self.gate = gate
         self.limits = limits
         self.observer = observer
         self.is_eager = is_eager
@@ -87,6 +92,8 @@ class Connection(asyncio.Protocol):
         self._parser = RequestParser(shared.limits)
         self._transport: asyncio.Transport | None = None
         self._peer = Peer("")
+        self._passed: HttpRequest | None = None
+        """The last request that the gate let pass while its body was on its way."""
         self._current: HttpRequest | None = None
         """The request being answered; None while reading."""
         self._task: asyncio.Task[Reply] | None = None
@@ -264,11 +271,28 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
         if self._parser.refusal is not None:
             self._refuse_input(self._parser.refusal)
+        elif self._parser.pending is not None and self._is_turned_away(self._parser.pending):
+            return
         elif self._parser.expects_continue:
             self._parser.continued()
             self._transport.write(CONTINUE)
         elif self._parser.is_finished:
             self._close()
+
+    def _is_turned_away(self, head: HttpRequest) -> bool:
+        """Whether a request was refused by its head; the rest of it is then thrown away."""
+        gate = self._shared.gate
+        if gate is None or head is self._passed:
+            return False
+        try:
+            reply = gate(head, self._peer)
+        except Exception as error:  # the boundary: whatever went wrong is a 500 with a reference
+            reply = internal_error(head, error)
+        if reply is None:
+            self._passed = head
+            return False
+        self._linger(reply, self._shared.audit_ids.of(head), head.method)
+        return True
 
     def _serve(self, request: HttpRequest) -> None:
         self._current = request
@@ -359,16 +383,19 @@ class Connection(asyncio.Protocol):
         self._refuse(refusal.code, refusal.message)
 
     def _refuse(self, code: int, message: str) -> None:
+        self._linger(refusal_reply(code, message), secrets.token_hex(8))
+
+    def _linger(self, reply: Reply, audit_id: str, method: str = "") -> None:
+        """Answer before the input is read to its end, and close once the client had time to read that."""
         transport = self._transport
         if transport is None or self._is_lingering:
             return
-        self._shared.observer.answered("", code, 0.0)
+        self._shared.observer.answered(method, reply.code, 0.0)
         self._is_lingering = True
         self._since = self._loop.time()
-        reply = refusal_reply(code, message)
         head = encode_head(
             reply,
-            audit_id=f"{secrets.token_hex(8)}",
+            audit_id=audit_id,
             date=self._shared.clock.line(time.time()),
             keep_alive=False,
             version="1.1",

@@ -11,7 +11,7 @@ from attractor.httpd.connection import Connection, Shared
 if TYPE_CHECKING:
     import ssl
 
-    from attractor.httpd.connection import Handler, Observer
+    from attractor.httpd.connection import Gate, Handler, Observer
     from attractor.httpd.limits import Limits
 
 BACKLOG = 1024
@@ -28,8 +28,9 @@ class Listener:
         observer: Observer,
         tls: ssl.SSLContext | None = None,
         is_eager: bool = True,
+        gate: Gate | None = None,
     ) -> None:
-        self._shared = Shared(handler, limits, observer, is_eager=is_eager)
+        self._shared = Shared(handler, limits, observer, is_eager=is_eager, gate=gate)
         self._tls = tls
         self._server: asyncio.Server | None = None
         self._sweep: asyncio.TimerHandle | None = None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class HttpRequest:
     """One complete request."""
 
-    __slots__ = ("body", "headers", "keep_alive", "method", "path", "query", "version")
+    __slots__ = ("audit_id", "body", "headers", "keep_alive", "method", "path", "query", "version")
 
     def __init__(self, method: str, target: bytes, headers: dict[bytes, bytes], *, version: str = "1.1") -> None:
         path, _, query = target.partition(b"?")
@@ -36,6 +36,8 @@ class HttpRequest:
         self.body: bytes = b""
         self.version = version
         self.keep_alive = True
+        self.audit_id: str | None = None
+        """Set once it is written down under that id."""
 
     def header(self, name: bytes) -> str:
         """A header's value, empty when it was not sent."""
@@ -80,6 +82,11 @@ class RequestParser:
         self._request: HttpRequest | None = None
         self._body: bytes | bytearray = b""
         self._raw_bytes = 0
+
+    @property
+    def pending(self) -> HttpRequest | None:
+        """The request whose head is there and whose body is still on its way."""
+        return self._request if self.in_body and self.refusal is None else None
 
     @property
     def expects_continue(self) -> bool:

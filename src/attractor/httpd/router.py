@@ -1,5 +1,8 @@
 """What answers which path: authenticate, authorize, then health, metrics, pages, objects or watches.
 
+Who asks, and whether that is allowed, is told from a request's head. Where the body comes after the head, it is not
+read before that is known: who may not write cannot make the server keep three megabytes.
+
 A request that no page claims and that names no resource is answered as Go's HTTP server answers, with the plain text
 ``404 page not found``; what lies below an API group gets a Status.
 """
@@ -101,13 +104,33 @@ class Router:
         try:
             user = self._authenticator.authenticate(request, peer)
         except ApiError as error:
-            reply = status_reply(error)
-            if self._auditor is not None:
-                self._auditor.refused(request, peer, parse_query(request.query), reply)
-            return reply
+            return self._unknown(request, peer, error)
         if self._auditor is None:
             return await self._answer(request, user, None)
         return await self.answer(request, user, peer)
+
+    def turned_away(self, request: HttpRequest, peer: Peer) -> Reply | None:
+        """The refusal for which a request's head is enough, as in Kubernetes; None when its body is wanted."""
+        try:
+            user = self._authenticator.authenticate(request, peer)
+        except ApiError as error:
+            return self._unknown(request, peer, error)
+        query = parse_query(request.query)
+        trail = None if self._auditor is None else self._auditor.begin(request, peer, user, query)
+        try:
+            self._admit(request, query, user, trail)
+        except ApiError as error:
+            reply = status_reply(error)
+            if trail is not None:
+                trail.refused(reply)
+            return reply
+        return None
+
+    def _unknown(self, request: HttpRequest, peer: Peer, error: ApiError) -> Reply:
+        reply = status_reply(error)
+        if self._auditor is not None:
+            self._auditor.refused(request, peer, parse_query(request.query), reply)
+        return reply
 
     async def answer(self, request: HttpRequest, user: User, peer: Peer | None = None) -> Reply:
         """Answer one request of a user who is known already; ``peer`` is None within this process."""
@@ -119,18 +142,23 @@ class Router:
 
     async def _answer(self, request: HttpRequest, user: User, trail: Trail | None) -> Reply:
         try:
-            if is_impersonating(request):
-                user = self._impersonate(user, request, trail)
             query = parse_query(request.query)
-            if MASTERS not in user.groups:
-                self._authorize(user, attributes_of(request.method, request.path, query), trail)
-            elif trail is not None:
-                trail.decision = ALLOWED
+            user = self._admit(request, query, user, trail)
             if request.path.startswith(("/api/", "/apis/")):
                 return await self._api(request, query, user, trail)
             return self._page(request, query) or page_not_found()
         except ApiError as error:
             return status_reply(error)
+
+    def _admit(self, request: HttpRequest, query: Query, user: User, trail: Trail | None) -> User:
+        """As whom the request is carried out, if it may be; raises ``ApiError``."""
+        if is_impersonating(request):
+            user = self._impersonate(user, request, trail)
+        if MASTERS not in user.groups:
+            self._authorize(user, attributes_of(request.method, request.path, query), trail)
+        elif trail is not None:
+            trail.decision = ALLOWED
+        return user
 
     def _impersonate(self, user: User, request: HttpRequest, trail: Trail | None) -> User:
         other = impersonated(request)

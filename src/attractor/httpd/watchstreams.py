@@ -3,7 +3,7 @@
 Watchers of the same collection, selectors and format share a ``Channel``. It reads the store's history once, encodes
 each event once, frames the bytes once, and hands the same bytes to every member. The first change after a quiet time
 goes out at once, further ones together after ``FLUSH_S``, or after a rest of ``REST`` times what handing out the last
-ones took: so a channel never has much more than a fifth of the core, however many watch, and writers have the rest.
+ones took: so a channel never has much more than a sixth of the core, however many watch, and writers have the rest.
 
 Nothing is queued for a watcher. One that does not read leaves the channel and keeps only the revision it has reached;
 when it reads again it catches up from the store's history, on its own, and joins again. If by then the history is
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("attractor.httpd")
 
 FLUSH_S = 0.002
-REST = 4
+REST = 5
 MAX_REST_S = 0.1
 """Nobody waits longer than this for a change because of others who are told of it too."""
 BATCH_EVENTS = 1000

@@ -152,3 +152,10 @@ def test_only_the_ordered_script_tells_the_broken_promise_from_the_kept_one() ->
     assert check(fixed.but(users=script.steps)).assert_holds()
     hasty = replace(script.steps[1], when=None)
     check(fixed.but(users=[hasty])).assert_violated("eventually stable")
+
+
+async def test_a_claim_about_what_a_user_has_left_is_judged_on_the_runtime_too() -> None:
+    claim = always(lambda look: look.budget("admin") + look.budget(BLUE.label) != 1, name="two of three")
+    found = world(Script(GREEN, BLUE, name="admin"), BLUE, properties=[claim])
+    trace = check(found, stop_at_first=True).assert_violated("two of three")
+    assert (await replay(found, trace)).is_confirmed

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class GatedDriver(ProcessDriver):
-    """Waits while the file ``gate`` in the state directory says ``before`` or ``after``; fails once per file ``fail``."""
+    """Waits while the file ``gate`` in the state directory says ``before`` or ``after``; fails once per file ``fail``, which may name the instance."""
 
     def __init__(self, settings: DriverSettings) -> None:
         super().__init__(settings)
@@ -24,14 +24,14 @@ class GatedDriver(ProcessDriver):
 
     async def apply(self, ref: Ref, generation: int, settings: tuple[tuple[str, str], ...]) -> Found:
         await self._wait("before")
-        self._fail()
+        self._fail(ref.name)
         found = await super().apply(ref, generation, settings)
         await self._wait("after")
         return found
 
     async def remove(self, ref: Ref) -> None:
         await self._wait("before")
-        self._fail()
+        self._fail(ref.name)
         await super().remove(ref)
         await self._wait("after")
 
@@ -39,8 +39,8 @@ class GatedDriver(ProcessDriver):
         self._fail()
         return await super().drain()
 
-    def _fail(self) -> None:
-        if self._fail_file.exists():
+    def _fail(self, name: str = "") -> None:
+        if self._fail_file.exists() and read(self._fail_file) in {"", name}:
             self._fail_file.unlink()
             raise DriverError("told to fail")
 

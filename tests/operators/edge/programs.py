@@ -27,8 +27,7 @@ from attractor.objects.resource import ObjectMeta
 from attractor.operators.edge.admission import PLUGINS
 from attractor.operators.edge.credentials import agent_kubeconfig
 from attractor.operators.edge.driver import Ref
-from attractor.operators.edge.drivers.processes import PROC
-from attractor.operators.edge.drivers.records import Records
+from attractor.operators.edge.drivers.processes import PROC, kill_naming
 from attractor.operators.edge.launching import AgentLock
 from attractor.operators.edge.types import AppInst, AppInstSpec, Cloudlet, CloudletSpec, ClusterInst, ClusterInstSpec
 from attractor.testing import eventually
@@ -134,11 +133,7 @@ class Programs:
 
     def _end_leftovers(self) -> None:
         """End what outlives its starter by design: instances, and agents that were started by agents."""
-        for state_dir in self.directory.glob("cloudlet-*"):
-            for record in Records(state_dir / "instances").all():
-                if record.process.is_alive:
-                    os.kill(record.pid, signal.SIGKILL)
-            self.end_cloudlet(state_dir.name.removeprefix("cloudlet-"))
+        kill_naming(self.directory)
 
     def _holders(self, cloudlet: str) -> dict[str, Process]:
         state_dir = self.state_dir(cloudlet)
@@ -266,9 +261,9 @@ class Programs:
         """Wait until work is held."""
         await eventually((self.state_dir(cloudlet) / "gate.reached").exists, within_s=WITHIN_S)
 
-    def fail_next(self, cloudlet: str = "berlin") -> None:
-        """Let the next piece of work fail."""
-        (self.state_dir(cloudlet) / "fail").touch()
+    def fail_next(self, name: str = "") -> None:
+        """Let the next piece of work on berlin fail, or the next on an instance of it."""
+        (self.state_dir() / "fail").write_text(name)
 
     @property
     def url(self) -> str:

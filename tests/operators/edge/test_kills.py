@@ -13,6 +13,7 @@ import pytest_asyncio
 from attractor.objects.errors import Forbidden
 from attractor.objects.gvk import Key
 from attractor.operators.edge.credentials import repair
+from attractor.operators.edge.driver import Ref
 from attractor.operators.edge.states import AGENT, APP_INST, CREATE, DELETE, UPDATE, UPGRADE, Actor, TrackedState
 from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst
 from attractor.testing import eventually
@@ -25,12 +26,13 @@ BOTH = "agent and coordinator"
 
 
 def kills() -> Iterator[object]:
-    """Every state that an operation goes through, from the one in which it is claimed; the mover's kill by day."""
+    """Every state that an operation goes through, from the one in which it is claimed; by day, the movers' in deletion."""
     for operation, rows in SECTIONS.items():
         for state in dict.fromkeys(row.state for row in rows):
             mover = "agent" if APP_INST.owner(state) is Actor.CRM else "coordinator"
             for victims in ("agent", "coordinator", BOTH):
-                marks = pytest.mark.slow if victims == mover else pytest.mark.nightly
+                by_day = victims == mover and operation == "delete"
+                marks = pytest.mark.slow if by_day else pytest.mark.nightly
                 yield pytest.param(operation, state, victims, marks=marks)
 
 
@@ -96,13 +98,44 @@ async def test_an_agent_killed_before_it_did_what_it_has_begun_does_it(
         await at_work.leave(app)
 
 
+def cluster_kills() -> Iterator[object]:
+    """Every state of a deletion."""
+    for state in dict.fromkeys(row.state for row in DELETE):
+        for victims in ("agent", "coordinator", BOTH):
+            by_day = (state, victims) == ("DeletePrepare", "coordinator")
+            yield pytest.param(state, victims, marks=pytest.mark.slow if by_day else pytest.mark.nightly)
+
+
+@pytest.mark.parametrize(("state", "victims"), list(cluster_kills()))
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_kill_while_a_cluster_goes_with_its_apps_leaves_none_of_them(
+    at_work: AtWork, state: TrackedState, victims: str
+) -> None:
+    programs, cluster = at_work.programs, at_work.new_app()
+    assert programs.holds is not None
+    await programs.create_cluster(cluster)
+    await programs.create_app(f"{cluster}-app", cluster, auto_delete=True)
+    await programs.wait(AppInst, f"{cluster}-app", "Ready")
+    assert len(programs.running()) == 3
+    held = programs.holds.hold(Held("ClusterInst", "berlin", cluster, state))
+    if state == "DeleteError":
+        programs.fail_next(cluster)
+    await programs.admin.delete(ClusterInst, Key("berlin", cluster))
+    await eventually(lambda: held.was_tried, within_s=WITHIN_S)
+    assert (await programs.status(ClusterInst, cluster)).state == state
+    await at_work.kill_and_start(victims)
+    await programs.wait_gone(ClusterInst, cluster)
+    await programs.wait_gone(AppInst, f"{cluster}-app")
+    await eventually(lambda: programs.running() == {Ref("ClusterInst", "berlin", "one")}, within_s=WITHIN_S)
+
+
 def upgrade_kills() -> Iterator[object]:
     """Every state of an upgrade: the tracked ones, and those of the two agents that the other side waits for."""
     tracked = [("", row.state) for row in UPGRADE]
     own = [(VERSIONS[row.actor], row.state) for row in AGENT.steps if row.event not in {"error", "bring up"}]
-    for number, (agent, state) in enumerate(dict.fromkeys([*tracked, *own])):
+    for agent, state in dict.fromkeys([*tracked, *own]):
         for victims in ("agents", "coordinator", "agents and coordinator"):
-            by_day = victims == ("coordinator" if not agent else "agents") and number % 2
+            by_day = (state, victims) == ("Updating", "coordinator")
             yield pytest.param(agent, state, victims, marks=pytest.mark.slow if by_day else pytest.mark.nightly)
 
 

@@ -26,7 +26,7 @@ from tests.operators.edge.programs import GATED, WITHIN_S, Programs
 from tests.operators.edge.proxy import ANSWERS, REQUESTS, CuttableProxy
 
 HERE, LEASE = Key("berlin", "berlin"), Key("berlin", "agent-1")
-OFTEN = ("--heartbeat", "0.5")
+OFTEN = ("--heartbeat", "1")
 
 
 @asynccontextmanager
@@ -125,7 +125,7 @@ async def is_cloudlet(programs: Programs, state: str) -> bool:
 @pytest.mark.parametrize(
     "lost",
     [
-        pytest.param("both", marks=pytest.mark.slow),
+        pytest.param("both", marks=pytest.mark.nightly),
         pytest.param(REQUESTS, marks=pytest.mark.nightly),
         pytest.param(ANSWERS, marks=pytest.mark.slow),
     ],
@@ -171,9 +171,8 @@ def cut(network: CuttableProxy, lost: str) -> None:
         network.swallow(lost)
 
 
-@pytest.mark.parametrize(
-    "lost", [pytest.param(lost, marks=pytest.mark.nightly) for lost in ("both", REQUESTS, ANSWERS)]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("lost", ["both", REQUESTS, ANSWERS])
 async def test_a_coordinator_that_is_cut_off_catches_up(tmp_path: Path, lost: str) -> None:
     async with Programs(tmp_path, Holds()) as programs, CuttableProxy(programs.server_port, "http") as network:
         away = tmp_path / "away"
@@ -207,9 +206,8 @@ async def has_ended(programs: Programs, app: str) -> bool:
     return status.state in APP_INST.resting | APP_INST.errors
 
 
-@pytest.mark.parametrize(
-    "lost", [pytest.param("both", marks=pytest.mark.slow), pytest.param(ANSWERS, marks=pytest.mark.nightly)]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("lost", ["both", ANSWERS])
 async def test_an_upgrade_in_which_the_agents_are_cut_off_goes_on_afterwards(tmp_path: Path, lost: str) -> None:
     async with behind_a_proxy(tmp_path) as (programs, network):
         assert programs.holds is not None

@@ -6,6 +6,7 @@ The first rule that matches decides; a request that no rule matches is not writt
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
@@ -130,6 +131,11 @@ def _url_matches(pattern: str, path: str) -> bool:
     return pattern in {"*", path} or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
 
 
+@lru_cache(maxsize=256)
+def _verdict(level: str, omit: tuple[Stage, ...], omit_always: tuple[Stage, ...], omit_managed: bool) -> Verdict:
+    return Verdict(_LEVELS[level], frozenset((*omit, *omit_always)), omit_managed)
+
+
 class Policy(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """What ``--audit-policy`` names."""
 
@@ -168,7 +174,7 @@ class Policy(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
                 omit_managed = (
                     self.omit_managed_fields if rule.omit_managed_fields is None else rule.omit_managed_fields
                 )
-                return Verdict(_LEVELS[rule.level], frozenset((*rule.omit_stages, *self.omit_stages)), omit_managed)
+                return _verdict(rule.level, rule.omit_stages, self.omit_stages, omit_managed)
         return NOT_AUDITED
 
 

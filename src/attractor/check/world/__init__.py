@@ -11,6 +11,7 @@ and ``storage`` show how production code comes to run on a state vector, ``frame
 value.
 """
 
+from attractor.check.world.clock import Swinging
 from attractor.check.world.conformance import conformance
 from attractor.check.world.externals import NoAnswer, happens
 from attractor.check.world.faults import Faults
@@ -47,6 +48,7 @@ __all__ = [
     "NoAnswer",
     "Script",
     "StepClaim",
+    "Swinging",
     "World",
     "always",
     "always_step",

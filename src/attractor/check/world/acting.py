@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import Disabled, SpecError
 from attractor.check.world.host import WorldTransport, at_once
-from attractor.check.world.looking import Look
+from attractor.check.world.looking import Look, Moment
 from attractor.check.world.users import Create, Delete, Edit, Script, act_name, described, steps_of
 from attractor.client import Client
 from attractor.client.retry import NO_RETRY
@@ -106,7 +106,7 @@ def _following(
 
 def _send(universe: Universe, act: Act, send: Callable[[], Awaitable[Any]]) -> None:
     """Send a user's request; there is no step when it is not the time for it, or when it is refused."""
-    if act.when is not None and not act.when(Look(universe, universe.stage.view)):
+    if act.when is not None and not act.when(Look(Moment(universe, universe.stage.view))):
         raise Disabled
     try:
         at_once(send())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor.check.errors import SpecError
 from attractor.check.execution import apply, padded, steps
-from attractor.check.world.looking import Look
+from attractor.check.world.looking import Look, Moment
 from attractor.check.world.stage import Sketch
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Walk:
         sketch.values = {
             slot.index: slot.domain.values[number] for slot, number in zip(self._model.slots, self._state, strict=False)
         }
-        return judge(Look(self.universe, sketch))
+        return judge(Look(Moment(self.universe, sketch)))
 
     def _ways(self, action: str, arguments: dict[str, Any]) -> Iterator[tuple[State, list[Note]]]:
         for each in self._model.actions:

@@ -187,8 +187,12 @@ class Host:
         informer, storage = self.informers[kind], self._server.storage
         log = storage.log(informer.prefix).get()
         by = self._stage.view.choose(range(1, min(len(log), self._lag.events) + 1))
-        with storage.older(informer.prefix, by):
-            self.list(kind)
+        informer.is_shown_the_past = True
+        try:
+            with storage.older(informer.prefix, by):
+                self.list(kind)
+        finally:
+            informer.is_shown_the_past = False
         for event in storage.events_since(informer.prefix, by):
             informer.hear(event)
 

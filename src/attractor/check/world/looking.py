@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from attractor.apiserver.response import with_version
 from attractor.check.model import AFTER
@@ -14,7 +13,6 @@ from attractor.objects.resource import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from contextlib import AbstractContextManager
 
     from attractor.check.world.stage import View
     from attractor.check.world.universe import Universe
@@ -46,20 +44,82 @@ class After:
         return self._view.choose(options)
 
 
+class Scene(Protocol):
+    """What can be looked at: one moment of a world, or of a run."""
+
+    roots: tuple[str, ...]
+    """Where the store keeps the kinds that the world has."""
+
+    def entry(self, key: str) -> Entry | None:
+        """What the store has under a key."""
+        ...
+
+    def keys(self, prefix: str) -> list[str]:
+        """The store's keys under a prefix, in order."""
+        ...
+
+    def external(self, protocol: Any) -> Any:
+        """The model of an outside system."""
+        ...
+
+    def budget(self, label: str) -> int:
+        """How often a user may still act."""
+        ...
+
+    def workers(self) -> dict[tuple[str, Key], int]:
+        """For each controller and key: on how many hosts it is being reconciled."""
+        ...
+
+
+class Moment:
+    """A world in one state; the scene that the checker looks at."""
+
+    def __init__(self, universe: Universe, view: View) -> None:
+        self._universe, self._view = universe, view
+        self.roots = universe.roots
+
+    def entry(self, key: str) -> Entry | None:
+        """What the store has under a key."""
+        with self._universe.stage.on(self._view):
+            return self._universe.storage.entry(key)
+
+    def keys(self, prefix: str) -> list[str]:
+        """The store's keys under a prefix, in order."""
+        with self._universe.stage.on(self._view):
+            return self._universe.storage.keys(prefix)
+
+    def external(self, protocol: Any) -> Any:
+        """The model of an outside system, in this state."""
+        with self._universe.stage.on(self._view):
+            return self._universe.external(protocol).state.get().value
+
+    def budget(self, label: str) -> int:
+        """How often a user may still act."""
+        with self._universe.stage.on(self._view):
+            left: int = self._universe.stage.slot("user", label).get()
+        return left
+
+    def workers(self) -> dict[tuple[str, Key], int]:
+        """For each controller and key: on how many hosts it is being reconciled."""
+        found: dict[tuple[str, Key], int] = {}
+        with self._universe.stage.on(self._view):
+            for host in self._universe.hosts:
+                for worker in host.workers:
+                    for key in worker.keys:
+                        place = worker.declared.name, key
+                        found[place] = found.get(place, 0) + (worker.running(key).get() is not None)
+        return found
+
+
 class Look:
     """The world at one moment."""
 
-    def __init__(self, universe: Universe, view: View | None = None) -> None:
-        """``view`` is the moment; without one the universe is a thing of its own moment, such as a running store."""
-        self._universe, self._view = universe, view
-
-    def _looking(self) -> AbstractContextManager[None]:
-        return nullcontext() if self._view is None else self._universe.stage.on(self._view)
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
 
     def find(self, kind: type[R], key: Key | tuple[str, str]) -> R | None:
         """The stored object, or None."""
-        with self._looking():
-            entry = self._universe.storage.entry(store_key(kind, Key(*key)))
+        entry = self._scene.entry(store_key(kind, Key(*key)))
         return None if entry is None else _decoded(kind, entry)
 
     def get(self, kind: type[R], key: Key | tuple[str, str]) -> R:
@@ -71,39 +131,25 @@ class Look:
 
     def versions(self) -> tuple[tuple[str, int], ...]:
         """Every stored object by key, with the version of its content."""
-        storage = self._universe.storage
-        with self._looking():
-            found = [storage.entry(key) for root in self._universe.roots for key in storage.keys(root)]
+        found = [self._scene.entry(key) for root in self._scene.roots for key in self._scene.keys(root)]
         return tuple((entry.key, entry.revision) for entry in found if entry is not None)
 
     def list(self, kind: type[R], namespace: str = "") -> list[R]:
         """The stored objects of a kind, in order of their keys."""
-        storage = self._universe.storage
-        with self._looking():
-            found = [storage.entry(key) for key in storage.keys(prefix(kind, namespace))]
+        found = [self._scene.entry(key) for key in self._scene.keys(prefix(kind, namespace))]
         return [_decoded(kind, entry) for entry in found if entry is not None]
 
     def external(self, protocol: Any) -> Any:
         """The model of an outside system, in its state at this moment."""
-        with self._looking():
-            return self._universe.external(protocol).state.get().value
+        return self._scene.external(protocol)
 
     def budget(self, label: str) -> int:
-        """How often a user may still act, by the user's label."""
-        with self._looking():
-            left: int = self._universe.stage.slot("user", label).get()
-        return left
+        """How often a user may still act, or how many steps of a script are left, by the user's label."""
+        return self._scene.budget(label)
 
     def workers(self) -> dict[tuple[str, Key], int]:
         """For each controller and key: on how many hosts it is being reconciled."""
-        found: dict[tuple[str, Key], int] = {}
-        with self._looking():
-            for host in self._universe.hosts:
-                for worker in host.workers:
-                    for key in worker.keys:
-                        place = worker.declared.name, key
-                        found[place] = found.get(place, 0) + (worker.running(key).get() is not None)
-        return found
+        return self._scene.workers()
 
 
 def prefix(kind: type[Resource], namespace: str = "") -> str:

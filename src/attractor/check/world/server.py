@@ -17,6 +17,7 @@ from attractor.apiserver.response import ObjectBody, Response, refusal
 from attractor.apiserver.server import FIRST_NAMESPACES
 from attractor.apiserver.transaction import Transaction
 from attractor.check.errors import Disabled, Grown
+from attractor.check.world.clock import next_instant
 from attractor.check.world.storage import FRESH_UID, NAMES, Storage, WorldSnapshot
 from attractor.client.transport import ClientResponse
 from attractor.objects.errors import ApiError
@@ -96,10 +97,10 @@ class ApiServer:
 
     def tick(self) -> None:
         """Time goes on to the next instant that matters."""
-        at = self._source.tick.get()
-        if at + 1 >= len(self._source.clock):
+        at = next_instant(self._source.clock, self._source.tick.get())
+        if at is None:
             raise Disabled
-        self._source.tick.set(at + 1)
+        self._source.tick.set(at)
 
     def transaction(self) -> Transaction:
         """A fresh transaction on the state of the running step."""

@@ -16,9 +16,10 @@ from attractor.check.errors import Disabled, SpecError
 from attractor.check.model import Fairness, Model
 from attractor.check.properties import Case, Property
 from attractor.check.world import acting, failing
+from attractor.check.world.clock import Swinging
 from attractor.check.world.externals import WorldExternal
 from attractor.check.world.host import Host
-from attractor.check.world.looking import After, Look, root
+from attractor.check.world.looking import After, Look, Moment, root
 from attractor.check.world.notes import Operated
 from attractor.check.world.properties import Claim, StepClaim, actor_of
 from attractor.check.world.server import ApiServer
@@ -102,6 +103,8 @@ class Universe:
             self.add("end namespace", (), self._end_namespaces, fair=True)
         if len(world.clock) > 1:
             self.add("tick", (), self.server.tick, fair=True)
+        if isinstance(world.clock, Swinging):
+            self.model.within["the clock swings for ever between its last two instants"] = None
         acting.add_happenings(self)
         acting.add_users(self, world.users)
         failing.add_faults(self, world.faults)
@@ -228,7 +231,7 @@ class Universe:
 
     def _add_judge(self, claim: StepClaim, actor: str) -> int:
         def holds(view: Any, *_: Any) -> bool:
-            return claim.judge(Look(self, view), Look(self, After(view)), actor)
+            return claim.judge(Look(Moment(self, view)), Look(Moment(self, After(view))), actor)
 
         (index,) = self.model.add_predicates(claim.name, holds)
         return index
@@ -238,7 +241,7 @@ class Universe:
         for predicate in claim.predicates:
 
             def holds(view: Any, *_: Any, predicate: Any = predicate) -> bool:
-                return bool(predicate(Look(self, view)))
+                return bool(predicate(Look(Moment(self, view))))
 
             (index,) = self.model.add_predicates(claim.name, holds)
             cases.append(Case((), (index,)))

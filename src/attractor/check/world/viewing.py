@@ -284,6 +284,8 @@ class WorldInformer(Informer[Any]):
         self.state = Watching("0")
         self.prefix = self._translator.prefix
         self._is_delivering = False
+        self.is_shown_the_past = False
+        """Whether a list comes from an older state: what it shows differently replaces what is newer."""
 
     def wrote(self, obj: EncodedObject) -> None:
         """This process wrote an object of this kind."""
@@ -293,7 +295,10 @@ class WorldInformer(Informer[Any]):
     def prepared(self, obj: EncodedObject) -> EncodedObject:
         """An object at its position in the FIFO."""
         place = 1 if self._is_delivering else self.slots.position(obj.key)
-        return EncodedObject(obj.key, obj.uid, str(place), self._told(obj.json))
+        told = self._told(obj.json)
+        if self.is_shown_the_past:
+            place = 0 if self.slots.entry(obj.key).get() == Cached(obj.uid, told) else -1
+        return EncodedObject(obj.key, obj.uid, str(place), told)
 
     def _told(self, data: bytes) -> bytes:
         """An object's text as one and the same, whether it came by list, watch or answer; metadata if that is all."""

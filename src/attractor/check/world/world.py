@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import SpecError
+from attractor.check.world.clock import checked
 from attractor.check.world.externals import NoAnswer
 from attractor.check.world.faults import Faults
 from attractor.check.world.hosting import distinct, placement
@@ -77,7 +78,8 @@ class World:
 
         ``quiet`` adds the claim that the world goes quiet; ``kinds`` names kinds that nothing else here mentions;
         without ``election`` every host acts at once, with it the first of those that run the same leads. ``clock`` is
-        the instants that the time goes through (it stands still at one); ``externals`` are models of
+        the instants that the time goes through (it stands still at one, and never if it is ``Swinging``); ``externals``
+        are models of
         outside systems by protocol class, and ``external_failure`` what a call raises that gets no answer.
         ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is never owed.
         To compare: ``joins_local_steps=False`` makes a step of everything that a reconcile asks for, and
@@ -101,7 +103,7 @@ class World:
             raise SpecError('several scripts need names to tell them apart, as in Script(..., name="admin")')
         self.externals = dict(externals or {})
         self.external_failure = external_failure
-        self.clock = tuple(clock)
+        self.clock = checked(clock)
         self.joins_local_steps, self.resync = joins_local_steps, resync
         self.merges_reconciles = merges_reconciles
         self._check_externals()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import signal
 import sys
 import tempfile
@@ -22,6 +21,7 @@ TOKEN = "demo-token"  # noqa: S105  # it opens a server that lives for seconds, 
 CLOUDLETS = ("berlin", "paris", "rome")
 KILLED, UPGRADED = "rome", "paris"
 WITHIN_S = 60.0
+INTERRUPTED = 130
 
 
 def register(names: Any) -> None:
@@ -39,17 +39,19 @@ def register(names: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:  # noqa: ARG001
     """Run the demonstration."""
-    with tempfile.TemporaryDirectory(prefix="attractor-edge-") as directory:
-        demo = EdgeDemo(Path(directory))
-        try:
-            asyncio.run(demo.show())
-        finally:
-            demo.end_all()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    try:
+        with tempfile.TemporaryDirectory(prefix="attractor-edge-") as directory:
+            demo = EdgeDemo(Path(directory))
+            try:
+                asyncio.run(demo.show())
+            finally:
+                demo.end_all()
+    except KeyboardInterrupt:
+        print("\nstopped; all that was started is ended")
+        return INTERRUPTED
     return 0
-
-
-def _say(step: str, text: str) -> None:
-    print(f"{step:<9} {text}", flush=True)
 
 
 class EdgeDemo:
@@ -59,6 +61,11 @@ class EdgeDemo:
         self._directory = directory
         self._agents: dict[str, asyncio.subprocess.Process] = {}
         self._client: Client | None = None
+        self._table: StateTable | None = None
+
+    def _say(self, step: str, text: str) -> None:
+        assert self._table is not None, "the demonstration has not begun"
+        self._table.say(step, text)
 
     @property
     def client(self) -> Client:
@@ -87,9 +94,8 @@ class EdgeDemo:
             await install_kinds(self.client)
             coordinating = await stack.enter_async_context(cluster.client())
             await stack.enter_async_context(Manager(coordinating, CONTROLLERS, grace_s=1).running())
-            _say("serve", f"an API server on {address.url}, and a coordinator")
-            table = StateTable(self.client, CLOUDLETS, started)
-            await stack.enter_async_context(table)
+            self._table = await stack.enter_async_context(StateTable(self.client, CLOUDLETS, started))
+            self._say("serve", f"an API server on {address.url}, and a coordinator")
             await self._create()
             await self._crash()
             await self._upgrade()
@@ -98,7 +104,7 @@ class EdgeDemo:
                 if agent.returncode is None:
                     agent.terminate()
                 await agent.wait()
-        _say("done", f"in {time.perf_counter() - started:.0f} s")
+            self._say("done", f"in {time.perf_counter() - started:.0f} s")
 
     async def _create(self) -> None:
         from attractor.objects.builtin.core_v1 import Namespace
@@ -107,7 +113,7 @@ class EdgeDemo:
         from attractor.operators.edge.launching import write_secret
         from attractor.operators.edge.types import AppInst, AppInstSpec, Cloudlet, ClusterInst
 
-        _say("agents", "one process for each cloudlet, with credentials for its own namespace only")
+        self._say("agents", "one process for each cloudlet, with rights in its namespace only")
         for name in CLOUDLETS:
             await self.client.create(Namespace(metadata=ObjectMeta(name=name)))
             await self.client.create(Cloudlet(metadata=ObjectMeta(name=name, namespace=name)))
@@ -116,7 +122,7 @@ class EdgeDemo:
             await self._start_agent(name)
         for name in CLOUDLETS:
             await self._wait(Cloudlet, name, name, "Ready")
-        _say("create", "a cluster and an app on each; an app waits for its cluster")
+        self._say("create", "a cluster and an app on each; an app waits for its cluster")
         for name in CLOUDLETS:
             await self.client.create(ClusterInst(metadata=ObjectMeta(name="one", namespace=name)))
             spec = AppInstSpec(cluster="one", auto_delete=True)
@@ -129,8 +135,9 @@ class EdgeDemo:
         process = self._agents.pop(KILLED)
         process.kill()
         await process.wait()
-        _say("crash", f"the agent of {KILLED} was killed while it created a cluster; it comes back and goes on")
+        self._say("crash", f"the agent of {KILLED} was killed while it created a cluster")
         await self._start_agent(KILLED)
+        self._say("restart", "it finds what it had begun, and goes on")
         for name in CLOUDLETS:
             await self._wait(AppInst, name, "shop", "Ready")
 
@@ -139,21 +146,21 @@ class EdgeDemo:
         from attractor.objects.gvk import Key
         from attractor.operators.edge.types import Cloudlet, ClusterInst
 
-        _say("upgrade", f"{UPGRADED}: agent 1 starts agent 2, which takes over and ends it")
+        self._say("upgrade", f"{UPGRADED}: agent 1 starts agent 2, which takes over and ends it")
         await self.client.merge_patch(Cloudlet, Key(UPGRADED, UPGRADED), {"spec": {"version": "2"}})
         await self._wait(Cloudlet, UPGRADED, UPGRADED, "Updating")
         try:
             await self.client.merge_patch(ClusterInst, Key(UPGRADED, "one"), {"spec": {"nodes": 2}})
         except ApiError as refusal:
-            _say("refuse", refusal.message)
+            self._say("refuse", "a change meanwhile: " + refusal.message.rpartition("forbidden: ")[2])
         await self._wait(Cloudlet, UPGRADED, UPGRADED, "Ready")
-        _say("resume", "agent 2 serves, and the cluster and the app went on meanwhile")
+        self._say("resume", "agent 2 serves, and the cluster and the app went on meanwhile")
 
     async def _take_down(self) -> None:
         from attractor.objects.gvk import Key
         from attractor.operators.edge.types import ClusterInst
 
-        _say("delete", "the clusters; their apps go first")
+        self._say("delete", "the clusters; their apps go first")
         for name in CLOUDLETS:
             await self.client.delete(ClusterInst, Key(name, "one"))
         async with asyncio.timeout(WITHIN_S):
@@ -162,7 +169,7 @@ class EdgeDemo:
                     break
                 await asyncio.sleep(0.1)
         left = sum(record.process.is_alive for name in CLOUDLETS for record in self._records(name).all())
-        _say("", f"{left} instances still run")
+        self._say("", f"{left} instances still run")
 
     async def _wait(self, kind: Any, namespace: str, name: str, state: str) -> None:
         from attractor.objects.gvk import Key
@@ -189,14 +196,7 @@ class EdgeDemo:
         return Records(self._directory / name / "state" / "instances")
 
     def end_all(self) -> None:
-        """End every agent and instance that is still there, whatever happened."""
-        from attractor.operators.edge.launching import AgentLock
+        """End every agent and instance that is still there, or was just being started, whatever happened."""
+        from attractor.operators.edge.drivers.processes import kill_naming
 
-        for name in CLOUDLETS:
-            state = self._directory / name / "state"
-            locks = [AgentLock(state, path.stem.removeprefix("agent-")) for path in state.glob("agent-*.lock")]
-            running = [holder for lock in locks if (holder := lock.holder()) is not None]
-            running += [record.process for record in self._records(name).all()]
-            for process in running:
-                if process.is_alive:
-                    os.kill(process.pid, signal.SIGKILL)
+        kill_naming(self._directory)

@@ -1,32 +1,77 @@
-"""The live table of ``attractor demo edge``: a line for each change, a column for each cloudlet."""
+"""The live table of ``attractor demo edge``: a row for each cloudlet, and what is told about them above it.
+
+On a terminal the table stays where it is and changes in place; elsewhere each row that changes is a line of its own.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple, TextIO
+
+from attractor.cli.edgestatus import objects_of
+from attractor.cli.terminal import Paint, is_coloured
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from attractor.cli.edgestatus import Line
     from attractor.client import Client
 
 LOOK_S = 0.05
-WIDTH = 47
+INDENT = " " * 10
+UP_AND_CLEAR = "\x1b[{}F\x1b[J"
+
+
+class Row(NamedTuple):
+    """A cloudlet, its cluster and its app."""
+
+    cloudlet: str
+    agent: str = ""
+    cluster: str = ""
+    app: str = ""
+
+
+HEADING = Row("CLOUDLET", "AGENT", "CLUSTER one", "APP shop")
+WIDTHS = Row("9", "20", "19", "0")
+
+
+def rows_of(cloudlets: tuple[str, ...], lines: list[Line], versions: dict[str, str]) -> list[Row]:
+    """The table, from the lines of ``attractor edge status``."""
+    cells = {(line.cloudlet, line.kind): f"{line.state} {line.step}".rstrip() for line in lines}
+    return [
+        Row(
+            name,
+            f"v{versions[name]} {cells[name, 'Cloudlet']}" if versions.get(name) else "",
+            cells.get((name, "ClusterInst"), ""),
+            cells.get((name, "AppInst"), ""),
+        )
+        for name in cloudlets
+    ]
 
 
 class StateTable:
-    """Prints what each cloudlet, its cluster and its app are, whenever that changes, inside the ``async with``."""
+    """Shows what each cloudlet, its cluster and its app are, whenever that changes, inside the ``async with``."""
 
-    def __init__(self, client: Client, cloudlets: tuple[str, ...], started: float) -> None:
+    def __init__(
+        self, client: Client, cloudlets: tuple[str, ...], started: float, stream: TextIO | None = None
+    ) -> None:
         self._client = client
         self._cloudlets = cloudlets
         self._started = started
+        self._stream = stream or sys.stdout
+        self._paint = Paint(self._stream)
+        self._is_live = is_coloured(self._stream)
+        self._known: list[Row] = []
+        self._drawn = 0
+        """How many lines of the table stand at the end of the terminal."""
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        print(" " * 10 + "".join(name.upper().ljust(WIDTH) for name in self._cloudlets), flush=True)
+        if not self._is_live:
+            self._write(INDENT + self._text(HEADING))
         self._task = asyncio.create_task(self._follow())
         return self
 
@@ -37,39 +82,61 @@ class StateTable:
         self._task.cancel()
         await asyncio.wait({self._task})
 
+    def say(self, step: str, text: str) -> None:
+        """Tell what happens; on a terminal, above the table."""
+        self._erase()
+        self._write(f"{self._paint(f'{step:<9}', 'bold')} {text}")
+        self._draw()
+
     async def _follow(self) -> None:
-        known: list[str] = []
         while True:
-            cells = await self._look()
-            if cells != known:
-                shown = "".join(cell.ljust(WIDTH) for cell in cells).rstrip()
-                print(f"{time.perf_counter() - self._started:7.1f} s {shown}", flush=True)
-                known = cells
+            rows = await self._look()
+            if rows != self._known:
+                changed = [row for row in rows if row not in self._known]
+                self._known = rows
+                self._show(changed)
             await asyncio.sleep(LOOK_S)
 
-    async def _look(self) -> list[str]:
-        from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst
+    async def _look(self) -> list[Row]:
+        from attractor.cli.edgestatus import lines_of
 
-        cloudlets = {one.metadata.namespace: one for one in await self._client.list(Cloudlet)}
-        clusters = {one.metadata.namespace: one for one in await self._client.list(ClusterInst)}
-        apps = {one.metadata.namespace: one for one in await self._client.list(AppInst)}
-        return [
-            " ".join(
-                filter(
-                    None, (_agent(cloudlets.get(name)), _cell("one", clusters.get(name)), _cell("shop", apps.get(name)))
-                )
-            )
-            for name in self._cloudlets
-        ]
+        found = await objects_of(self._client, "")
+        versions = {one.metadata.name: one.status.version for one in found["Cloudlet"] if one.status is not None}
+        return rows_of(self._cloudlets, lines_of(found), versions)
 
+    def _show(self, changed: list[Row]) -> None:
+        if self._is_live:
+            self._erase()
+            self._draw()
+            return
+        for row in changed:
+            if row.agent:
+                self._write(f"{time.perf_counter() - self._started:7.1f} s {self._text(row)}")
 
-def _agent(cloudlet: Any) -> str:
-    if cloudlet is None or cloudlet.status is None or not cloudlet.status.version:
-        return ""
-    return f"v{cloudlet.status.version}:{cloudlet.status.state}"
+    def _erase(self) -> None:
+        if self._drawn:
+            self._stream.write(UP_AND_CLEAR.format(self._drawn))
+            self._drawn = 0
 
+    def _draw(self) -> None:
+        if self._is_live and self._known:
+            at = f"{time.perf_counter() - self._started:7.1f} s "
+            for prefix, row in ((at, HEADING), *((INDENT, row) for row in self._known)):
+                self._write(prefix + self._text(row))
+                self._drawn += 1
 
-def _cell(name: str, obj: Any) -> str:
-    if obj is None or obj.status is None:
-        return ""
-    return f"{name}:{obj.status.state}"
+    def _text(self, row: Row) -> str:
+        cells = (self._coloured(cell.ljust(int(width))) for cell, width in zip(row, WIDTHS, strict=True))
+        return " ".join(cells).rstrip()
+
+    def _coloured(self, cell: str) -> str:
+        if "Error" in cell or "Offline" in cell:
+            return self._paint(cell, "red")
+        if "Ready" in cell:
+            return self._paint(cell, "green")
+        is_busy = any(word in cell for word in ("Requested", "ing", "Prepare", "UpdateDone"))
+        return self._paint(cell, "yellow") if is_busy else cell
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text + "\n")
+        self._stream.flush()

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from attractor.runtime import Context, Controller
 
 C = CloudletState
+LASTS_S = 40
+"""How long a sign of life counts that does not say so itself."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ async def presence(ctx: Context, key: Key) -> Result | None:
     if not leases:
         await _say(ctx, cloudlet, C.UNKNOWN if cloudlet_status(cloudlet).agents else C.NOT_PRESENT)
         return None
-    limit_s = float(max(lease.spec.lease_duration_seconds or 0 for lease in leases))
+    limit_s = float(max(lease.spec.lease_duration_seconds or LASTS_S for lease in leases))
     seen = Sign(tuple(str(lease.spec.renew_time) for lease in leases), await ctx.now())
     known = await ctx.recall(Sign)
     if known is None or known.text != seen.text:

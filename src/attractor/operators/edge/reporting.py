@@ -17,7 +17,7 @@ from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
 from attractor.objects.resource import MicroTime
 from attractor.operators.edge.access import account_of
-from attractor.operators.edge.driver import APP, CLUSTER, Ref
+from attractor.operators.edge.driver import APP, CLUSTER, DriverError, Ref
 from attractor.operators.edge.types import AppInst, ClusterInst
 from attractor.runtime.fieldlogger import FieldLogger
 from attractor.runtime.toolkit.channel import Channel
@@ -79,8 +79,8 @@ class Reporter:
                     await self._step()
             except TimeoutError:
                 self._sessions.broke()
-            except ApiError as error:
-                self._log.info("no sign of life", error=error.message)
+            except (ApiError, DriverError) as error:
+                self._log.info("no sign of life", error=str(error))
             await self._sessions.wait_changed(self._agent.heartbeat_s)
 
     async def _step(self) -> None:

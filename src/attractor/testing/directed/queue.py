@@ -41,7 +41,7 @@ class GatedQueue(MeteredQueue):
         if delay_s <= 0:
             self.add(key, priority=priority)
         elif not self.is_shut_down:
-            self.timers.setdefault(key, priority)
+            self.timers[key] = max(priority, self.timers.get(key, priority))
 
     def fire(self, key: Key) -> None:
         """A key's delay is over; raises ``Departed`` when it has none."""

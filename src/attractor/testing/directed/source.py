@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from attractor.check.world.clock import next_instant
 from attractor.check.world.server import EPOCH
 from attractor.check.world.storage import NAMES
 from attractor.embedded import SystemSource
@@ -35,9 +36,9 @@ class DirectedSource(SystemSource):
 
     def tick(self) -> bool:
         """Go on to the next instant; answers whether there was one."""
-        is_there = self._at + 1 < len(self._clock)
-        self._at += is_there
-        return is_there
+        after = next_instant(self._clock, self._at)
+        self._at = self._at if after is None else after
+        return after is not None
 
     def now(self) -> str:
         """The time, to the second."""

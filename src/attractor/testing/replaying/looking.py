@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from attractor.check.world.looking import Look, root
 from attractor.check.world.properties import StepClaim, actor_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from contextlib import AbstractContextManager
 
     from attractor.check.world.properties import Claim
     from attractor.check.world.world import World
@@ -21,43 +18,38 @@ if TYPE_CHECKING:
     from attractor.store.contract import Entry, Snapshot
     from attractor.testing.directed import DirectedRuntime
     from attractor.testing.replaying.outside import PlayedExternal
+    from attractor.testing.replaying.users import Users
 
 
-class _Storage:
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+class RunningMoment:
+    """The runtime at one moment: a snapshot of its store, and copies of what else there is to see."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        world: World,
+        models: Mapping[Any, object],
+        budgets: Mapping[str, int],
+        busy: Mapping[tuple[str, Key], int],
+    ) -> None:
+        self.roots = tuple(sorted({root(kind) for kind in world.kinds}))
+        self._snapshot, self._models, self._budgets, self._busy = snapshot, models, budgets, busy
 
     def entry(self, key: str) -> Entry | None:
+        """What the store has under a key."""
         return self._snapshot.get(key)
 
     def keys(self, prefix: str) -> list[str]:
+        """The store's keys under a prefix, in order."""
         return [entry.key for entry in self._snapshot.range(prefix)]
-
-
-@dataclass(frozen=True)
-class _Universe:
-    """What a ``Look`` needs to know of where it looks."""
-
-    storage: _Storage
-    roots: tuple[str, ...]
-
-
-class RealLook(Look):
-    """The runtime at one moment."""
-
-    def __init__(
-        self, snapshot: Snapshot, world: World, models: Mapping[Any, object], busy: Mapping[tuple[str, Key], int]
-    ) -> None:
-        roots = tuple(sorted({root(kind) for kind in world.kinds}))
-        super().__init__(cast("Any", _Universe(_Storage(snapshot), roots)), cast("Any", None))
-        self._models, self._busy = models, busy
-
-    def _looking(self) -> AbstractContextManager[None]:
-        return nullcontext()
 
     def external(self, protocol: Any) -> Any:
         """The model of an outside system, as it was."""
         return self._models[protocol]
+
+    def budget(self, label: str) -> int:
+        """How often a user could still act."""
+        return self._budgets[label]
 
     def workers(self) -> dict[tuple[str, Key], int]:
         """For each controller and key: on how many hosts it was being reconciled."""
@@ -73,9 +65,10 @@ class Judge:
         world: World,
         runtime: DirectedRuntime,
         externals: Mapping[Any, PlayedExternal],
+        users: Users,
     ) -> None:
         self.claim, self.name = claim, claim.name
-        self._world, self._runtime, self._externals = world, runtime, externals
+        self._world, self._runtime, self._externals, self._users = world, runtime, externals, users
 
     @property
     def word(self) -> str:
@@ -86,7 +79,8 @@ class Judge:
         """What there is to see now."""
         models = {protocol: copy.deepcopy(each.model) for protocol, each in self._externals.items()}
         busy = Counter(place for host in self._runtime.hosts.values() for place in host.busy())
-        return RealLook(await self._runtime.cluster.store.snapshot(), self._world, models, busy)
+        snapshot = await self._runtime.cluster.store.snapshot()
+        return Look(RunningMoment(snapshot, self._world, models, dict(self._users.left), busy))
 
     async def holds(self) -> bool:
         """Whether what is claimed is true now."""

@@ -19,7 +19,6 @@ from attractor.testing.replaying.looking import Judge, claim_of
 from attractor.testing.replaying.outside import played
 from attractor.testing.replaying.replay import directed
 from attractor.testing.replaying.turns import Player, Turn
-from attractor.testing.replaying.users import Users
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,14 +48,13 @@ async def withstand_async(world: World, claim: str, turns: Sequence[Turn], *, lo
     async with directed(world, externals) as runtime:
         player = Player(runtime, world, externals)
         await player.begin()
-        trial = _Trial(world, runtime, player, Judge(found, world, runtime, externals))
+        trial = _Trial(world, runtime, player, Judge(found, world, runtime, externals, player.users))
         await trial.run(turns, loop)
 
 
 class _Trial:
     def __init__(self, world: World, runtime: DirectedRuntime, player: Player, judge: Judge) -> None:
         self._world, self._runtime, self._player, self._claim = world, runtime, player, judge
-        self._users = Users(world)
         self._revision = 0
         self._left_out = 0
 
@@ -74,7 +72,7 @@ class _Trial:
     async def _take(self, number: int, turn: Turn) -> None:
         before = await self._claim.look()
         try:
-            if not self._users.would_act(turn, before):
+            if not self._player.users.would_act(turn, before):
                 raise Departed(f"the user of `{turn}` waits for something else")
             await self._player.take(turn)
         except Departed:

@@ -66,7 +66,7 @@ async def replay(world: World, trace: Trace, *, on_step: Callable[[int, Account]
     externals = played(world)
     async with directed(world, externals, states[0]) as runtime:
         follower = await _Follower.begun(world, runtime, externals)
-        judge = Judge(claim, world, runtime, externals)
+        judge = Judge(claim, world, runtime, externals, follower.player.users)
         before = await judge.look()
         for number, account in enumerate(told, 1):
             before = await judge.look()

@@ -18,6 +18,7 @@ from attractor.client.transport import JSON
 from attractor.objects.gvk import Key
 from attractor.runtime.effects import Call, Gather, Get, List
 from attractor.testing.directed import Departed, DirectedRuntime, Outcome, Performed
+from attractor.testing.replaying.users import Users
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -87,6 +88,7 @@ class Player:
 
     def __init__(self, runtime: DirectedRuntime, world: World, externals: Mapping[Any, PlayedExternal]) -> None:
         self.runtime = runtime
+        self.users = Users(world)
         self._kinds = {kind.gvk.kind: kind for kind in world.kinds}
         self._externals = externals
         self._sources = [one.name for one in world.controllers if one.sources]
@@ -119,6 +121,7 @@ class Player:
         """
         self.runtime.source.write_down(turn.uids)
         performed = await self._act(turn)
+        self.users.took(turn)
         for watch in turn.closes:
             host, _, kind = watch.partition("/")
             await self.runtime.close_watch(host, self.kind(kind))
@@ -225,6 +228,8 @@ class Player:
         effect = self.runtime.asks(host, controller, key)
         if not isinstance(effect, Get | List) or not isinstance(effect.kind, type):
             raise CannotReplay("only a read of a known kind that is asked for alone can be answered from the past yet")
+        if host in self._cut_off:
+            return (await self.runtime.go_on(host, controller, key, "unreachable"))[:1]
         with self.runtime.lagging(host, effect.kind, turn.arguments["chosen"][-1]):
             return await self.runtime.go_on(host, controller, key)
 

@@ -12,29 +12,41 @@ from attractor.check.world.users import Script, act_name, steps_of
 
 if TYPE_CHECKING:
     from attractor.check.world.looking import Look
-    from attractor.check.world.users import Act
+    from attractor.check.world.users import Act, User
     from attractor.check.world.world import World
     from attractor.testing.replaying.turns import Turn
 
 
 class Users:
-    """The users of a world, asked turn by turn."""
+    """The users of a world, turn by turn."""
 
     def __init__(self, world: World) -> None:
-        self._acts: dict[tuple[str, frozenset[tuple[str, str]]], tuple[Act, str]] = {}
-        for user in world.users:
-            script = user.name if isinstance(user, Script) else ""
-            for _, act, arguments, _ in steps_of(user):
-                self._acts[act_name(act), frozenset(arguments)] = act, script
+        self._acts: dict[tuple[str, frozenset[tuple[str, str]]], tuple[Act, User]] = {}
+        self.left: dict[str, int] = {}
+        """How often each may still act, by label."""
         self._waiting: set[str] = set()
+        for user in world.users:
+            self.left.setdefault(user.label, len(user.steps) if isinstance(user, Script) else user.times)
+            for _, act, arguments, _ in steps_of(user):
+                self._acts[act_name(act), frozenset(arguments)] = act, user
+
+    def _of(self, turn: Turn) -> tuple[Act, User] | None:
+        words = frozenset((name, value) for name, value in turn.arguments.items() if name in {"object", "set", "as"})
+        return self._acts.get((turn.action, words))
 
     def would_act(self, turn: Turn, look: Look) -> bool:
         """Whether the turn is taken now; what is no turn of a user is."""
-        words = frozenset((name, value) for name, value in turn.arguments.items() if name in {"object", "set", "as"})
-        act, script = self._acts.get((turn.action, words), (None, ""))
-        if act is None:
+        found = self._of(turn)
+        if found is None:
             return True
-        acts = script not in self._waiting and (act.when is None or bool(act.when(look)))
-        if script and not acts:
-            self._waiting.add(script)
+        act, user = found
+        acts = user.label not in self._waiting and (act.when is None or bool(act.when(look)))
+        if isinstance(user, Script) and not acts:
+            self._waiting.add(user.label)
         return acts
+
+    def took(self, turn: Turn) -> None:
+        """The turn was taken."""
+        found = self._of(turn)
+        if found is not None:
+            self.left[found[1].label] -= 1

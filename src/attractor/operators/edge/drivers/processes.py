@@ -10,6 +10,8 @@ import asyncio
 import os
 import signal
 import subprocess
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -100,3 +102,28 @@ def marked(mark: str) -> list[Process]:
         if wanted in words and (started := started_at(pid)):
             found.append(Process(pid, started))
     return found
+
+
+def naming(directory: Path) -> list[Process]:
+    """The processes whose command line names something in a directory."""
+    wanted, found = f"{directory}/".encode(), []
+    for entry in PROC.iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        pid = int(entry.name)
+        if any(word.startswith(wanted) for word in words) and (started := started_at(pid)):
+            found.append(Process(pid, started))
+    return found
+
+
+def kill_naming(directory: Path) -> None:
+    """Kill all of them, and those that they were about to start; returns when there is none."""
+    while running := naming(directory):
+        for process in running:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+        time.sleep(POLL_S)
