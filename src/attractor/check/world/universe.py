@@ -108,11 +108,7 @@ class Universe:
         acting.add_happenings(self)
         acting.add_users(self, world.users)
         failing.add_faults(self, world.faults)
-        for claim in world.claims:
-            if isinstance(claim, StepClaim):
-                self._claim_steps(claim)
-            else:
-                self._claim(claim)
+        self._add_claims()
         self.model.is_composed = True
 
     def _changed(self, _event: Any) -> None:
@@ -214,6 +210,13 @@ class Universe:
         op = planned[self.stage.view.choose(range(len(planned)))]
         response = self.server.perform(op)
         self.stage.note(Operated(actor, op.verb, f"{op.resource} {op.namespace}/{op.name}", response.code))
+
+    def _add_claims(self) -> None:
+        for claim in self.world.claims:
+            if isinstance(claim, StepClaim):
+                self._claim_steps(claim)
+            else:
+                self._claim(claim)
 
     def _claim_steps(self, claim: StepClaim) -> None:
         judges: dict[str, int] = {}
