@@ -117,6 +117,10 @@ class Host:
         self.joins_local_steps, self.merges_reconciles = joins_local_steps, merges_reconciles
         self.leaders: Cell | None = None
         """Where there is an election: the hosts that think they lead, the one that does last."""
+        self.conditions: list[Callable[[], bool]] = []
+        """What must be true for the host to be up, where others decide that."""
+        self.on_crash: list[Callable[[str], None]] = []
+        """Who is told, by name, that this host dies."""
         self.unsynced: Cell = stage.slot("unsynced", name, len(self.kinds))
         """How many kinds were not listed since the process began."""
         self.transport = WorldTransport(server, stage, name)
@@ -156,6 +160,10 @@ class Host:
         """Whether this process thinks that it leads."""
         return self.leaders is None or self.name in self.leaders.get()
 
+    def is_up(self) -> bool:
+        """Whether the process is there, or about to be started again."""
+        return all(condition() for condition in self.conditions)
+
     def hear(self, event: Event) -> None:
         """The store changed."""
         for informer in self.informers.values():
@@ -168,7 +176,7 @@ class Host:
         """Read a whole kind, after a start or when the watch was closed."""
         informer = self.informers[kind]
         watch = informer.slots.watch.get()
-        if isinstance(watch, int) or self.transport.is_cut_off():
+        if isinstance(watch, int) or self.transport.is_cut_off() or not self.is_up():
             raise Disabled
         informer.core.was_synced = watch is not None
         try:
@@ -212,3 +220,5 @@ class Host:
         self.unsynced.set(len(self.kinds))
         for one in self.workers:
             one.forget()
+        for told in self.on_crash:
+            told(self.name)

@@ -149,6 +149,11 @@ class WatchSlots:
         if own:
             self.own.set(frozenset((key, mark - 1 if isinstance(mark, int) else mark) for key, mark in own))
 
+    def outdate(self, key: Key) -> None:
+        """An object is written again: without a watch there are no places, so what was written before goes to 0."""
+        if isinstance(self.watch.get(), frozenset) and isinstance(dict(self.own.get()).get(key), int):
+            self.own.update(_Marked(key, 0))
+
     def begin_watch(self) -> None:
         """The list is complete; from here on events come."""
         self.watch.set(0)
@@ -381,6 +386,11 @@ class WorldInformer(Informer[Any]):
         self._is_delivering = False
         self.is_shown_the_past = False
         """Whether a list comes from an older state: what it shows differently replaces what is newer."""
+
+    def wrote(self, obj: EncodedObject) -> None:
+        """This process wrote an object of this kind."""
+        self.slots.outdate(obj.key)
+        super().wrote(obj)
 
     def prepared(self, obj: EncodedObject) -> EncodedObject:
         """An object at its position in the FIFO."""
