@@ -145,7 +145,7 @@ def test_a_part_that_comes_and_goes_while_the_watch_is_down_is_not_waited_for_fo
     world = properties.deleted(Faults(closed_watch=1))
     verdict = check(world)
     verdict.assert_holds()
-    assert verdict.distinct == 6065376
+    assert verdict.distinct == 5260923
     monkeypatch.setattr(irsas, "RECHECK", None)
     assert any(name.startswith("eventually as desired") for name in violated(world))
 
