@@ -175,4 +175,4 @@ def storage_version_hash(group: str, version: str, kind: str) -> str:
     >>> storage_version_hash("apps", "v1", "Deployment")
     '8aSe+NMegvE='
     """
-    return b64encode(sha256(f"{group}/{version}, Kind={kind}".encode()).digest()[:8]).decode()
+    return b64encode(sha256(f"{group}/{version}/{kind}".encode()).digest()[:8]).decode()
