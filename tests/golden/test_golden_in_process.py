@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.core import Request
+from attractor.apiserver.admissionplugins import DEFAULT_PLUGINS
+from attractor.apiserver.chain import chain_with
+from attractor.apiserver.core import Core, Request
 from attractor.apiserver.operation import User
 from attractor.apiserver.response import Response
 from attractor.apiserver.server import Server
@@ -106,7 +108,7 @@ class Replayer:
 
 @pytest.fixture
 async def server() -> Server:
-    server = Server(MemoryStore(), CountingSource())
+    server = Server(MemoryStore(), CountingSource(), Core(chain_with(tuple(DEFAULT_PLUGINS.values()))))
     await server.start()
     await server.store.compact(server.store.revision)
     return server

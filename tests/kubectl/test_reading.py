@@ -157,7 +157,7 @@ def test_describe_shows_the_object_and_its_events(pods: Kubectl) -> None:
     text = EVENT.replace("NAMESPACE", pods.namespace).replace("UID", uid)
     pods("create", "-f", pods.file("event.yaml", text))
     shown = pods("describe", "pod", "a")
-    assert "Status:       Running" in shown
+    assert "Status:           Running" in shown
     assert "IP:           10.0.0.7" in shown
     assert "Image:        i:1" in shown
     assert shown.split("Events:")[1].split()[-4:] == ["kubelet", "got", "the", "image"]
