@@ -127,7 +127,11 @@ async def test_new_nodes_are_tainted_and_storage_is_protected(api: Api) -> None:
     assert claim["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
     patch = {"spec": {"resources": {"requests": {"storage": "2Gi"}}}}
     grown = await api.merge(f"{CLAIMS}/c", patch)
-    assert grown.body["message"].endswith("is forbidden: Only bound persistent volume claims can be expanded")
+    assert grown.code == 422
+    await api.merge(f"{CLAIMS}/c/status", {"status": {"phase": "Bound"}})
+    grown = await api.merge(f"{CLAIMS}/c", patch)
+    assert grown.code == 403
+    assert "only dynamically provisioned pvc can be resized" in grown.body["message"]
 
 
 async def test_claims_and_ingresses_get_the_default_class(api: Api) -> None:

@@ -41,11 +41,17 @@ def _renaming(names: dict[str, str]) -> Callable[[JsonObject], JsonObject]:
     return rename
 
 
+def _event_from_hub(obj: JsonObject) -> JsonObject:
+    """The newer view leaves out who reports when nobody does."""
+    served = _renaming({hub: served for served, hub in _EVENT_NAMES.items()})(obj)
+    return {k: v for k, v in served.items() if v != "" or k not in {"reportingController", "reportingInstance"}}
+
+
 CONVERSIONS: dict[tuple[str, str, str], Conversion] = {
     ("events.k8s.io", "v1", "Event"): Conversion(
         GroupVersionKind("", "v1", "Event"),
         _renaming(_EVENT_NAMES),
-        _renaming({hub: served for served, hub in _EVENT_NAMES.items()}),
+        _event_from_hub,
     ),
 }
 
@@ -78,7 +84,7 @@ def _scaler_from_hub(obj: JsonObject) -> JsonObject:
         if resource.get("name") == "cpu" and resource.get("current", {}).get("averageUtilization") is not None:
             status["currentCPUUtilizationPercentage"] = resource["current"]["averageUtilization"]
     status.pop("conditions", None)
-    return {**obj, "spec": spec, "status": status}
+    return {**obj, "spec": spec, "status": {"currentReplicas": 0, **status}}
 
 
 CONVERSIONS["autoscaling", "v1", "HorizontalPodAutoscaler"] = Conversion(

@@ -108,6 +108,10 @@ class FieldError(NamedTuple):
         return {"reason": self.reason, "message": self.body, "field": self.path}
 
 
+class GoStruct(dict[str, Any]):
+    """A value that Go shows as a struct: by the names of its fields there, in their order."""
+
+
 def _shown(value: Any) -> str:
     """A value as Go prints it in such an error: JSON for composites, quoted text, ``null`` for nothing.
 
@@ -117,6 +121,8 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict) and value.keys() == {"matchLabels", "matchExpressions"}:
         labels, expressions = _shown(value["matchLabels"]), _shown(value["matchExpressions"])
         return f'{{"matchLabels":{labels},"matchExpressions":{expressions}}}'
+    if isinstance(value, GoStruct):
+        return orjson.dumps(value).decode()
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except TypeError:  # an integer of more than 64 bits, which Go prints for floats below 1e21
