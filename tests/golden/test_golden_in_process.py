@@ -26,6 +26,7 @@ ADMIN = User("admin", "admin", ("system:masters", "system:authenticated"))
 
 NEEDS_THE_WIRE = {
     "routing": "discovery, health, authentication and plain-text 404s are the HTTP layer's",
+    "pod-admission": "the system's priority classes are made when a cluster starts",
     "reviews": "reviews ask the HTTP layer's authenticator and authorizer",
 }
 TABLE = "application/json;as=Table"
