@@ -19,6 +19,15 @@ def test_a_server_does_not_wait_for_the_checker_or_the_runtime() -> None:
     assert said.stdout == "[]\n"
 
 
+def test_checking_a_specification_does_not_wait_for_worlds_and_their_server() -> None:
+    program = (
+        "import sys; from attractor.cli.main import main; main(['check', 'attractor.check.specs.peterson', '--json']);"
+        "print([name for name in sys.modules if name.startswith(('attractor.check.world', 'attractor.apiserver'))])"
+    )
+    said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert said.stdout.endswith("}\n[]\n")
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_room_can_be_entered_alone(room: str) -> None:
     assert build_parser([room]).prog == "attractor"

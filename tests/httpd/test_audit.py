@@ -17,7 +17,7 @@ from tests.httpd.api import CONFIGMAPS, HttpApi, config_map
 from tests.httpd.auditlines import Lines
 from tests.httpd.conftest import TOKENS
 from tests.httpd.test_impersonation import allow
-from tests.httpd.wire import eventually
+from tests.httpd.wire import connected, eventually
 
 MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 EVERYTHING = Policy.parse(b"{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: RequestResponse}]}")
@@ -85,6 +85,16 @@ async def test_the_id_that_a_request_brings_is_its_id() -> None:
     async with audited() as (api, log):
         answer = await api.get(CONFIGMAPS, Audit_ID="mine")
     assert (answer.headers["audit-id"], log.events[0]["auditID"]) == ("mine", "mine")
+
+
+async def test_requests_with_the_same_headers_on_one_connection_have_ids_of_their_own() -> None:
+    async with audited() as (api, log), connected(api.port) as wire:
+        answered = []
+        for _ in range(3):
+            wire.request("GET", CONFIGMAPS, **api.headers())
+            answered.append((await wire.answer()).headers["audit-id"])
+    assert [event["auditID"] for event in log.events] == answered
+    assert len(set(answered)) == 3
 
 
 async def test_a_refusal_says_why_if_nothing_was_sent_that_it_could_quote() -> None:

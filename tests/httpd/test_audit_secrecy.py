@@ -18,9 +18,11 @@ from attractor.embedded import EmbeddedCluster
 from attractor.httpd.audit import Auditor
 from attractor.httpd.authentication import Authenticator
 from attractor.httpd.connection import Peer
+from attractor.httpd.heads import Head
 from attractor.httpd.limits import DEFAULT_LIMITS
 from attractor.httpd.metrics import Metrics
 from attractor.httpd.parser import HttpRequest
+from attractor.httpd.reply import Reply
 from attractor.httpd.router import Router
 from attractor.httpd.watchstreams import WatchHub
 from tests.httpd.auditlines import Lines
@@ -75,9 +77,8 @@ def requests(draw: st.DrawFn) -> HttpRequest:
         b"content-type": draw(st.sampled_from(CONTENT_TYPES)).encode(),
         b"authorization": draw(st.sampled_from([f"Bearer {TOKEN}", f"Bearer {MARK}", f"Basic {ENCODED}"])).encode(),
     }
-    request = HttpRequest(method, f"/api/v1/namespaces/default/{resource}{name}{query}".encode(), headers)
-    request.body = draw(bodies | garbled)
-    return request
+    target = f"/api/v1/namespaces/default/{resource}{name}{query}"
+    return HttpRequest(method, target, Head(headers), draw(bodies | garbled))
 
 
 async def lines_of(asked: list[HttpRequest]) -> Lines:
@@ -93,15 +94,16 @@ async def lines_of(asked: list[HttpRequest]) -> Lines:
             auditor=Auditor(log, METADATA_ONLY, lambda: "2026-11-16T03:50:50.000000Z"),
         )
         for request in (valid(), *asked):
-            await router(request, Peer("127.0.0.1:1"))
+            answer = router(request, Peer("127.0.0.1:1"))
+            if not isinstance(answer, Reply):
+                await answer
     return log
 
 
 def valid() -> HttpRequest:
     headers = {b"authorization": f"Bearer {TOKEN}".encode(), b"content-type": b"application/json"}
-    request = HttpRequest("POST", b"/api/v1/namespaces/default/secrets", headers)
-    request.body = json.dumps({"metadata": {"name": "a"}, "stringData": {"key": MARK}}).encode()
-    return request
+    body = json.dumps({"metadata": {"name": "a"}, "stringData": {"key": MARK}}).encode()
+    return HttpRequest("POST", "/api/v1/namespaces/default/secrets", Head(headers), body)
 
 
 @settings(max_examples=40, deadline=None)

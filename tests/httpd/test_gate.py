@@ -105,7 +105,7 @@ async def test_credentials_are_looked_at_once_while_the_body_comes_in_pieces(
 async def test_trouble_with_credentials_is_a_500_with_a_reference(
     api: HttpApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(Authenticator, "static_user_of", lambda *_: 1 / 0)
+    monkeypatch.setattr(Authenticator, "authenticate", lambda *_: 1 / 0)
     async with connected(api.port) as wire:
         send_head(wire, "any-token")
         answer = await wire.answer()

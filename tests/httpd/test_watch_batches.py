@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from attractor.apiserver.operation import User
 from attractor.embedded import EmbeddedCluster
 from attractor.httpd import watchstreams
+from attractor.httpd.heads import Head
 from attractor.httpd.parser import HttpRequest
 from attractor.httpd.router import Router
 from attractor.httpd.watchstreams import WatchStream
@@ -88,8 +89,8 @@ class Run:
         self.numbers = count()
 
     async def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
-        request = HttpRequest(method, path.encode(), {b"content-type": content_type.encode()})
-        request.body = b"" if body is None else json.dumps(body).encode()
+        data = b"" if body is None else json.dumps(body).encode()
+        request = HttpRequest(method, path, Head({b"content-type": content_type.encode()}), data)
         return await self.router.answer(request, ADMIN)
 
     async def take(self, step: tuple[str, Any, str]) -> None:

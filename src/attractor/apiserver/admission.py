@@ -84,7 +84,7 @@ class NamespaceLifecycle(Plugin):
             return
         if attributes.old is not None or attributes.obj is None or not kind.namespaced:
             return
-        if kind.group_resource == LOCAL_ACCESS_REVIEWS:
+        if not kind.is_stored and kind.group_resource == LOCAL_ACCESS_REVIEWS:
             return  # asking about access tells nobody which namespaces there are
         entry = attributes.txn.get(f"core/namespaces/{op.namespace}")
         if entry is None:
@@ -111,13 +111,24 @@ class NamespaceLifecycle(Plugin):
         return error
 
 
-def admit(chain: Sequence[Plugin], attributes: Attributes) -> None:
-    """Run the changing half of the chain."""
-    for plugin in chain:
-        plugin.admit(attributes)
+class Chain:
+    """The plug-ins that every write passes through, in order, each only where it has something to say."""
+
+    def __init__(self, plugins: Sequence[Plugin]) -> None:
+        self.plugins = tuple(plugins)
+        self._changing = tuple(one.admit for one in self.plugins if type(one).admit is not Plugin.admit)
+        self._checking = tuple(one.validate for one in self.plugins if type(one).validate is not Plugin.validate)
+
+    def admit(self, attributes: Attributes) -> None:
+        """Run the changing half of the chain."""
+        for admit in self._changing:
+            admit(attributes)
+
+    def validate(self, attributes: Attributes) -> None:
+        """Run the checking half of the chain."""
+        for validate in self._checking:
+            validate(attributes)
 
 
-def validate(chain: Sequence[Plugin], attributes: Attributes) -> None:
-    """Run the checking half of the chain."""
-    for plugin in chain:
-        plugin.validate(attributes)
+NO_PLUGINS = Chain(())
+"""For a write that is part of another one, which was admitted as a whole."""

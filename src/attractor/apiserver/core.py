@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from attractor.apiserver import bodies, options, routing
+from attractor.apiserver.admission import Chain
 from attractor.apiserver.chain import DEFAULT_CHAIN
 from attractor.apiserver.operation import (
     APPLY_PATCH,
@@ -99,7 +100,7 @@ class Core:
     """The API's meaning; ``chain`` is the admission that writes pass through, ``reviewer`` answers reviews."""
 
     def __init__(self, chain: Sequence[Plugin] = DEFAULT_CHAIN, reviewer: Reviewer | None = None) -> None:
-        self.chain = tuple(chain)
+        self.chain = Chain(chain)
         self.reviewer = reviewer
 
     def handle(self, request: Request, txn: Transaction) -> Response:
@@ -119,11 +120,12 @@ class Core:
         if op.resource in _DEPRECATED and not op.group:
             txn.warn(_DEPRECATED[op.resource])
         call = Call(op, kind, txn, self.chain)
-        if is_review(kind) and self.reviewer is not None:
-            return review(call, self.reviewer)
+        if not kind.is_stored:
+            if is_review(kind) and self.reviewer is not None:
+                return review(call, self.reviewer)
+            if kind.gvk == BINDING:
+                return _warned(bind(call), txn)
         verb = _SUBRESOURCES.get(op.subresource) or _VERBS.get(op.verb)
-        if kind.gvk == BINDING:
-            verb = bind
         if verb is None:
             raise routing.method_not_allowed()
         return _warned(verb(call), txn)
@@ -136,7 +138,8 @@ class Core:
         kind = find_kind(txn, target.group, target.version, target.resource)
         if kind is None or (target.subresource and target.subresource not in kind.subresources):
             raise routing.no_such_resource()
-        is_watch = bool(request.query.get("watch")) and request.query["watch"][0] not in {"0", "false"}
+        query = request.query
+        is_watch = "watch" in query and bool(query["watch"]) and query["watch"][0] not in {"0", "false"}
         verb = routing.verb_of(request.method, target, is_watch=is_watch)
         _check_scope(kind, target, verb)
         op = _Reader(request, target, kind, verb).operation()
@@ -192,6 +195,11 @@ class _Reader:
         """The whole operation."""
         query = self.request.query
         match self.verb:
+            case "get":
+                if self.target.subresource != "log":
+                    return self._with(_NO_BODY)
+                asked = {name: values[0] for name, values in query.items() if values}
+                return self._with(bodies.Parsed(asked, ()))
             case "create" | "update":
                 name = "CreateOptions" if self.verb == "create" else "UpdateOptions"
                 parsed = bodies.parse_object(self.request.body, self.request.content_type, self.kind.gvk.kind)
@@ -206,9 +214,6 @@ class _Reader:
             case "list" | "watch":
                 listed = options.list_options(query, is_watch=self.verb == "watch")
                 return self._with(_NO_BODY, list_=listed)
-            case _:
-                asked = {name: values[0] for name, values in query.items() if values}
-                return self._with(bodies.Parsed(asked, ()) if self.target.subresource == "log" else _NO_BODY)
 
     def _patch(self) -> Operation:
         said = bodies.media_type(self.request.content_type)
@@ -237,21 +242,17 @@ class _Reader:
         list_: ListOptions = _LIST,
         patch_type: PatchType = MERGE_PATCH,
     ) -> Operation:
-        target, request = self.target, self.request
+        request = self.request
+        value, duplicates = parsed
         return Operation(
-            verb=self.verb,
-            group=target.group,
-            version=target.version,
-            resource=target.resource,
-            namespace=target.namespace,
-            name=target.name,
-            subresource=target.subresource,
-            body=parsed.value,
-            duplicates=parsed.duplicates,
-            patch_type=patch_type,
-            write=write,
-            delete=delete,
-            list=list_,
-            user=request.user,
-            user_agent=request.user_agent,
+            self.verb,
+            *self.target,
+            value,
+            duplicates,
+            patch_type,
+            write,
+            delete,
+            list_,
+            request.user,
+            request.user_agent,
         )

@@ -22,10 +22,11 @@ def decode_object(
     kind: Kind, body: Any, duplicates: Sequence[str], validation: FieldValidation
 ) -> tuple[JsonObject, list[str]]:
     """The object in its kind's shape, and the warnings for what was dropped from it."""
-    obj: JsonObject = {"kind": kind.gvk.kind, "apiVersion": kind.gvk.api_version, **body}
-    obj["kind"] = obj["kind"] or kind.gvk.kind
-    obj["apiVersion"] = obj["apiVersion"] or kind.gvk.api_version
-    refuse_other_kind(kind, obj)
+    obj: JsonObject = {**kind.identity, **body}
+    if obj["kind"] != kind.gvk.kind or obj["apiVersion"] != kind.gvk.api_version:
+        obj["kind"] = obj["kind"] or kind.gvk.kind
+        obj["apiVersion"] = obj["apiVersion"] or kind.gvk.api_version
+        refuse_other_kind(kind, obj)
     try:
         decoded = kind.strategy.decode(obj)
     except DecodeError as error:

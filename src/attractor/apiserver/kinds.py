@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 ALL_VERBS = frozenset({"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"})
 
 _METADATA = b'"metadata":{'
-_IDENTITY = frozenset({"kind", "apiVersion", "metadata"})
 _METADATA_ORDER = (
     "name",
     "generateName",
@@ -66,7 +65,14 @@ class ScalePaths(NamedTuple):
 
 def in_order(metadata: JsonObject) -> JsonObject:
     """Metadata with its fields in the order that Kubernetes writes them."""
-    return {name: metadata[name] for name in _METADATA_ORDER if name in metadata}
+    if len(metadata) > len(_METADATA_ORDER):
+        return {name: metadata[name] for name in _METADATA_ORDER if name in metadata}
+    return {name: metadata[name] for name in _ordered(tuple(metadata))}
+
+
+@lru_cache(maxsize=1024)
+def _ordered(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in _METADATA_ORDER if name in names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +104,16 @@ class Kind:
     """What a write of the kind claims or gives up beside the object itself."""
     selectable: SelectableFields = METADATA_ONLY
     """What field selectors may name."""
+
+    @cached_property
+    def identity(self) -> JsonObject:
+        """What an object says about itself when it says nothing."""
+        return {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version}
+
+    @cached_property
+    def is_stored(self) -> bool:
+        """Whether objects of the kind can be read back; what cannot is answered, and gone."""
+        return "get" in self.verbs
 
     @cached_property
     def group_resource(self) -> GroupResource:
@@ -158,8 +174,11 @@ class Kind:
             obj = self.remote.to_stored(obj)
         ordered = in_order(obj["metadata"])
         ordered.pop("resourceVersion", None)
-        rest = {name: value for name, value in obj.items() if name not in _IDENTITY}
-        return self.stored_head + orjson.dumps({"metadata": ordered, **rest})[1:]
+        stored = {"metadata": ordered, **obj}
+        stored["metadata"] = ordered
+        stored.pop("kind", None)
+        stored.pop("apiVersion", None)
+        return self.stored_head + orjson.dumps(stored)[1:]
 
     def decode(self, value: bytes) -> JsonObject:
         """A stored object, in this version; the caller's own."""

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 MAX_GENERATED_BASE = 63 - 5
+_SET_BY_SERVER = frozenset(
+    {"resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"}
+)
 _CHECKED = frozenset({"labels", "annotations", "ownerReferences", "finalizers"})
 
 
@@ -39,8 +42,8 @@ def stamp_new(metadata: JsonObject, txn: Transaction) -> None:
     """Give a new object its name if it asks for one, its uid and its times."""
     if metadata.get("resourceVersion"):
         raise ApiError("resourceVersion should not be set on objects to be created")
-    for field in ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"):
-        metadata.pop(field, None)
+    for field in _SET_BY_SERVER.intersection(metadata):
+        del metadata[field]
     if metadata.get("generateName") and not metadata.get("name"):
         metadata["name"] = metadata["generateName"][:MAX_GENERATED_BASE] + txn.source.suffix()
     metadata["creationTimestamp"] = txn.now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -97,7 +98,10 @@ class Operation(msgspec.Struct, frozen=True):
     @property
     def manager(self) -> str:
         """The field manager: as given, else the first word of the user agent, else ``unknown``, as in Kubernetes."""
-        if self.write.field_manager:
-            return self.write.field_manager
-        agent = self.user_agent.split("/", 1)[0]
-        return "".join(c for c in agent if c.isprintable())[:128] or "unknown"
+        return self.write.field_manager or _manager_of(self.user_agent)
+
+
+@lru_cache(maxsize=1024)
+def _manager_of(user_agent: str) -> str:
+    agent = user_agent.split("/", 1)[0]
+    return "".join(c for c in agent if c.isprintable())[:128] or "unknown"

@@ -114,8 +114,11 @@ class Response(msgspec.Struct, frozen=True):
 
     def committed(self, revision: int) -> Response:
         """This response once its transaction is committed at that revision."""
-        if isinstance(self.body, ObjectBody) and self.body.revision is None:
-            return Response(self.code, warnings=self.warnings, body=ObjectBody(self.body.value, revision))
+        body = self.body
+        if isinstance(body, ObjectBody):
+            if body.revision is not None:
+                return self
+            return Response(self.code, ObjectBody(body.value, revision), self.warnings)
         if isinstance(self.body, JsonBody) and self.body.value.get("metadata", {}).get("resourceVersion") == "":
             metadata = {**self.body.value["metadata"], "resourceVersion": str(revision)}
             return Response(self.code, warnings=self.warnings, body=JsonBody({**self.body.value, "metadata": metadata}))

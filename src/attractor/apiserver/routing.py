@@ -45,7 +45,15 @@ def parse_path(path: str) -> Target | None:
     >>> parse_path("/api/v1/namespaces/a")
     Target(group='', version='v1', resource='namespaces', namespace='', name='a', subresource='')
     """
-    return _remembered(path) if len(path) <= REMEMBERED_CHARACTERS else _parsed(path)
+    if len(path) > REMEMBERED_CHARACTERS:
+        return _parsed(path)
+    collection, _, name = path.rpartition("/")
+    if name and "%" not in name and not collection.endswith("/"):
+        # Names are many and collections are few: an object's place is known as soon as its collection's is.
+        found = _remembered(collection)
+        if found is not None and not found.name:
+            return Target(found.group, found.version, found.resource, found.namespace, name)
+    return _remembered(path)
 
 
 def _parsed(path: str) -> Target | None:

@@ -12,6 +12,7 @@ an event loop runs ``Core`` on a transaction itself.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from attractor.apiserver.core import Core
@@ -73,14 +74,16 @@ class Server:
         """Answer a request; every refusal is an answer with its Status."""
         is_read = request.method in _READS
         try:
-            if is_read and self.store.is_exclusive and (found := self._read_now(request)) is not None:
+            if is_read and (found := self.read_now(request)) is not None:
                 return found
-            return await self._run(lambda txn: self.core.handle(request, txn), is_read=is_read)
+            return await self._run(partial(self.core.handle, request), is_read=is_read)
         except ApiError as error:
             return refusal(error)
 
-    def _read_now(self, request: Request) -> Response | None:
-        """The answer to a read, if nobody outside has to be asked."""
+    def read_now(self, request: Request) -> Response | None:
+        """The answer to a read, if it need not wait for the store and nobody outside has to be asked."""
+        if not self.store.is_exclusive:
+            return None
         try:
             return self.core.handle(request, self.transaction(self.store.snapshot_nowait()))
         except NeedsAnswers:
@@ -223,4 +226,7 @@ class _Consultation:
 
 
 def _touches_definitions(keys: dict[str, bytes]) -> bool:
-    return any(key.startswith(custom_registry.PREFIX) for key in keys)
+    for key in keys:  # noqa: SIM110 - in every write's way: twice as fast as any()
+        if key.startswith(custom_registry.PREFIX):
+            return True
+    return False

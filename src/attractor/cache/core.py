@@ -321,14 +321,16 @@ class ViewCore:
 
     def _raise(self, key: Key, made: Wrote) -> None:
         """From now on serve nothing older, unless the watch has told it already."""
-        seen = self.seen.get(key)
-        is_same = seen is not None and seen.uid == made.uid
-        is_seen = is_same and seen is not None and self._reached(seen.resource_version, made.version)
         # During a list nothing is told, and what was told before may be another server's, which has lost its data.
-        if not self._is_listing and (is_seen or self._is_told(made)):
+        if not self._is_listing and (self._is_told(made) or self._is_seen(key, made)):
             self._floors.pop(key, None)
         else:
             self._floors[key] = made
+
+    def _is_seen(self, key: Key, made: Wrote) -> bool:
+        """Whether the watch has told this state of this very object, or a later one."""
+        seen = self.seen.get(key)
+        return seen is not None and seen.uid == made.uid and self._reached(seen.resource_version, made.version)
 
     def deleted(self, key: Key, uid: str) -> None:
         """A delete was acknowledged and the object is gone; an empty uid where the answer did not say which one."""
@@ -406,17 +408,15 @@ class ViewCore:
     def get(self, key: Key) -> EncodedObject | Literal["unsure"] | None:
         """The object, None when there is none, ``UNSURE`` when the server must be asked."""
         floor = self._floors.get(key)
-        if floor is None:
-            return self.seen.get(key)
-        return self._under(floor, self.seen.get(key))
-
-    def _under(self, floor: Floor, seen: EncodedObject | None) -> EncodedObject | Literal["unsure"] | None:
         match floor:
+            case None:
+                return self.seen.get(key)
             case Wrote(obj):
                 return obj
             case Removed() if self._sees_all:
                 return None  # what is seen comes before the end that was not told yet, so it is gone, too
             case Removed(uid, before):
+                seen = self.seen.get(key)
                 return seen if seen is not None and seen.uid not in {uid, before} else None
             case Unsure():
                 return UNSURE

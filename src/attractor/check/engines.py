@@ -41,6 +41,11 @@ class Runs(Protocol):
         """The states from which some fair run stays among ``allowed``."""
         ...
 
+    @property
+    def core(self) -> bytearray:
+        """The states to which some fair run comes back again and again."""
+        ...
+
     def shortest(self, query: Query, goal: bytearray) -> tuple[int, ...] | None:
         """The shortest run that goes from a start through allowed states to ``goal``."""
         ...

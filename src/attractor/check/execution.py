@@ -15,11 +15,10 @@ token; everything else raises ``SharingLost``, after which the routine runs with
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from attractor.check.errors import Disabled, SharingLost, SpecError, author_line
-from attractor.check.model import AFTER, CHOICE, COPY, DERIVED, Instance, Model, Slot, State
+from attractor.check.model import AFTER, CHOICE, COPY, DERIVED, UPDATE, Instance, Model, Slot, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,8 +28,7 @@ Path = tuple[tuple[int, int], ...]
 Writes = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """One way a routine can go: its path, its leaf, and the values that it chose."""
 
     path: Path
@@ -74,7 +72,7 @@ class Execution:
     """The view that a routine runs against: reads are recorded, writes are held back, choices follow a script."""
 
     __slots__ = (
-        *("_after", "_copied", "_instance", "_model", "_script", "_seen", "_state", "_values"),
+        *("_after", "_copied", "_hows", "_instance", "_model", "_script", "_seen", "_state", "_values"),
         *("chosen", "path", "writes"),
     )
 
@@ -89,6 +87,7 @@ class Execution:
         self._seen: dict[int, Any] = {}
         self._values: dict[int, Any] = {}
         self._copied: dict[int, int] = {}
+        self._hows: dict[int, tuple[Callable[[Any], Any], ...]] = {}
         self.path: list[tuple[int, int]] = []
         self.chosen: list[Any] = []
         self.writes: dict[int, int] = {}
@@ -97,6 +96,8 @@ class Execution:
         """The value behind ``ref``: this step's own write if there was one, otherwise the state's."""
         if ref not in self._values:
             self._values[ref] = self.before(self._copied.get(ref, ref))
+            if ref in self._hows:
+                self.write(ref, InTurn(self._hows[ref])(self._values[ref]))
         return self._values[ref]
 
     def before(self, ref: int) -> Any:
@@ -126,14 +127,15 @@ class Execution:
         self.writes[ref] = self._slot(ref).domain.intern(value)
         self._values[ref] = value
         self._copied.pop(ref, None)
+        self._hows.pop(ref, None)
 
     def copy(self, ref: int, source: int) -> None:
         """Set ``ref`` to what ``source`` holds, without looking: the step is then the same for every value there.
 
         The two slots must share a domain.
         """
-        if source in self._values:
-            self.write(ref, self._values[source])
+        if source in self._values or source in self._hows:
+            self.write(ref, self.read(source))
             return
         source = self._copied.get(source, source)
         slot, other = self._slot(ref), self._slot(source)
@@ -141,6 +143,19 @@ class Execution:
             raise SpecError(f"{self._instance.name} copies {other.name} to {slot.name}, which has another domain")
         self.writes[ref] = COPY | other.index
         self._copied[ref] = source
+        self._hows.pop(ref, None)
+        self._values.pop(ref, None)
+
+    def update(self, ref: int, how: Callable[[Any], Any]) -> None:
+        """Set ``ref`` to ``how`` of what it holds, without looking: the step is then the same for every value there.
+
+        ``how`` is a pure function that is known by equality.
+        """
+        if ref in self._values or ref in self._copied:
+            self.write(ref, how(self.read(ref)))
+            return
+        self._hows[ref] = (*self._hows.get(ref, ()), how)
+        self.writes[ref] = UPDATE | self._model.update(self._slot(ref).domain, InTurn(self._hows[ref]))
 
     def _slot(self, ref: int) -> Slot:
         """The slot behind a reference that may be written."""
@@ -188,10 +203,31 @@ class Execution:
 
     def parameters(self) -> tuple[Any, ...]:
         """The instance's arguments: tokens where the routine is shared, otherwise the values."""
-        values = [value for _, value in self._instance.arguments]
+        values = self._instance.values
         if self._instance.routine.shared:
-            return tuple(Token(values.index(value)) for value in values)
-        return tuple(values)
+            return tuple([Token(values.index(value)) for value in values])
+        return values
+
+
+class InTurn:
+    """Several functions of a value, one after the other, as one; known by equality, as they are."""
+
+    __slots__ = ("_hows",)
+
+    def __init__(self, hows: tuple[Callable[[Any], Any], ...]) -> None:
+        self._hows = hows
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, InTurn) and self._hows == other._hows
+
+    def __hash__(self) -> int:
+        return hash(self._hows)
+
+    def __call__(self, value: Any) -> Any:
+        """What becomes of a value."""
+        for how in self._hows:
+            value = how(value)
+        return value
 
 
 LeafOf = Callable[[Execution, Any], Any]
@@ -230,7 +266,7 @@ def _execute(model: Model, instance: Instance, state: State, leaf_of: LeafOf, af
         else:
             leaf = leaf_of(run, result)
         outcomes.append(Outcome(tuple(run.path), leaf, tuple(run.chosen)))
-        script = _next_script(run.path)
+        script = _next_script(run.path) if run.chosen else None
     return outcomes
 
 
@@ -283,9 +319,13 @@ def padded(model: Model, state: State) -> State:
     return state + tuple(slot.default for slot in model.slots[len(state) :])
 
 
-def apply(writes: Writes, binding: Sequence[int], state: State) -> State:
+def apply(model: Model, writes: Writes, binding: Sequence[int], state: State) -> State:
     """The state after ``writes``; ``state`` must have every slot that they name."""
     after = list(state)
     for ref, value in writes:
-        after[binding[-1 - ref] if ref < 0 else ref] = state[value ^ COPY] if value & COPY else value
+        slot = binding[-1 - ref] if ref < 0 else ref
+        if value & COPY:
+            after[slot] = state[value ^ COPY]
+        else:
+            after[slot] = model.updates[value ^ UPDATE].of(state[slot]) if value & UPDATE else value
     return tuple(after)

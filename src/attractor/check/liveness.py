@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from attractor.check.exploration import OUTSIDE, Graph
@@ -103,6 +104,15 @@ class FairGraph:
                 if allowed[state] and not marked[state]:
                     marked[state] = 1
                     queue.append(state)
+        return marked
+
+    @cached_property
+    def core(self) -> bytearray:
+        """The states to which some fair run comes back again and again."""
+        marked = bytearray(self.size)
+        for component in self._fair_components(bytearray(b"\1" * self.size), ()):
+            for state in component:
+                marked[state] = 1
         return marked
 
     def _fair_components(self, allowed: bytearray, visits: Sequence[bytearray]) -> list[set[int]]:

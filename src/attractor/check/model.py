@@ -5,7 +5,8 @@ a number. An *instance* is an action or predicate with its parameters filled in;
 function of a view. Instances of one routine may share what is remembered of it: the routine then reads "my own slot"
 through a *virtual* reference, which each instance binds to a real one.
 
-A step writes a value, or copies what another slot of the same domain holds (``COPY`` and the slot's index).
+A step writes a value, copies what another slot of the same domain holds (``COPY`` and the slot's index), or changes a
+slot by a function of what it holds (``UPDATE`` and the number of an ``Update``): in both cases without looking.
 
 References are integers: a slot's index, possibly with ``AFTER`` (the slot in the state after a step), or ``DERIVED``
 and the index of a predicate whose value is read as if it were a slot; a negative reference ``-1 - i`` is the
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 AFTER = 1 << 24
 DERIVED = 1 << 25
 CHOICE = 1 << 26
+UPDATE = 1 << 29
 COPY = 1 << 30
 
 State = tuple[int, ...]
@@ -60,6 +62,24 @@ class Domain:
         if known is None:
             known = self.ids[value] = len(self.values)
             self.values.append(value)
+        return known
+
+
+class Update:
+    """A pure function from the values of a domain to values of it, by their numbers; each is computed once."""
+
+    __slots__ = ("_domain", "_how", "_known")
+
+    def __init__(self, domain: Domain, how: Callable[[Any], Any]) -> None:
+        self._domain = domain
+        self._how = how
+        self._known: dict[int, int] = {}
+
+    def of(self, number: int) -> int:
+        """The number of what becomes of the value with that number."""
+        known = self._known.get(number)
+        if known is None:
+            known = self._known[number] = self._domain.intern(self._how(self._domain.values[number]))
         return known
 
 
@@ -119,6 +139,11 @@ class Instance:
         """The slots that it can ever touch; None if that is not known."""
         return self.locate() if self.locate else None
 
+    @cached_property
+    def values(self) -> tuple[Any, ...]:
+        """The values of its parameters."""
+        return tuple(value for _, value in self.arguments)
+
     @property
     def label(self) -> str:
         """``name(value, ...)`` as it is printed in traces and tables."""
@@ -157,6 +182,8 @@ class Model:
         self.fairness: list[Fairness] = []
         self.symmetries: list[Symmetry] = []
         self.properties: list[Property] = []
+        self.updates: list[Update] = []
+        self._updates: dict[tuple[Domain, Callable[[Any], Any]], int] = {}
         self.applied: set[str] = set()
         self.is_composed = False
         """Whether a program put it together: it may come to rest anywhere, and steps never taken are no slip."""
@@ -234,6 +261,13 @@ class Model:
         for instance, binding in zip(group, bindings, strict=True):
             instance.routine = routine
             instance.binding = tuple(binding)
+
+    def update(self, domain: Domain, how: Callable[[Any], Any]) -> int:
+        """The number of an update; ``how`` is known by equality, so two that are equal must do the same."""
+        number = self._updates.setdefault((domain, how), len(self.updates))
+        if number == len(self.updates):
+            self.updates.append(Update(domain, how))
+        return number
 
     def name_of(self, ref: int) -> str:
         """What a reference is called by the author."""

@@ -6,10 +6,10 @@ packed into as few bits as their domains need; ``fit`` repacks when a domain out
 
 from __future__ import annotations
 
-import pickle
 import time
 from array import array
 from collections import Counter
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from attractor.check._kernel import Kernel
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MISSES, TIME, LEVEL, DONE = range(4)
 SLICE_SECONDS = 0.2
-SAVE_FORMAT = 1
+SAVE_FORMAT = 2
 FORGET_AFTER = 200_000
 
 
@@ -102,6 +102,8 @@ class NativeSearch:
 
     def save(self, path: Path) -> None:
         """Write what was found so far to a file from which ``resume`` goes on."""
+        import pickle  # few searches are saved
+
         try:
             data = pickle.dumps(
                 {
@@ -121,6 +123,8 @@ class NativeSearch:
 
     def resume(self, path: Path) -> None:
         """Take up a search that was saved; a pickle can run code, so take up only files that you wrote."""
+        import pickle
+
         saved = pickle.loads(path.read_bytes())  # noqa: S301 - the caller's own file, said above
         if saved["format"] != SAVE_FORMAT or saved["model"] != self._identity():
             raise SpecError(f"{path} was saved from another specification, or with other constants or settings")
@@ -264,6 +268,10 @@ class NativeSearch:
     def _resolve(self) -> None:
         """Execute what the kernel misses, and tell it."""
         while (miss := self._kernel.next_miss()) is not None:
+            if len(miss) == 2:
+                update, value = miss
+                self._kernel.learn_update(update, value, self.model.updates[update].of(value))
+                continue
             number, before, after = miss
             instance = self._instances[number]
             shared = instance.routine.shared
@@ -371,6 +379,12 @@ class NativeFairGraph:
     def fair_from(self, allowed: bytearray) -> bytearray:
         """The states from which some fair run stays among ``allowed``."""
         return self._kernel.fair_from(allowed, allowed, (), self.initial, self._fairness)
+
+    @cached_property
+    def core(self) -> bytearray:
+        """The states to which some fair run comes back again and again."""
+        everywhere = bytearray(b"\1" * self.size)
+        return self._kernel.fair_core(everywhere, everywhere, (), self.initial, self._fairness)
 
     def shortest(self, query: Query, goal: bytearray) -> tuple[int, ...] | None:
         """The shortest run that goes from a start through allowed states to ``goal``."""

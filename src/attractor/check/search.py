@@ -218,7 +218,7 @@ class Search:
         if len(self.model.slots) > len(state):
             return self._successors(padded(self.model, state))
         found.sort(key=lambda pair: pair[0].index)
-        return [(instance, apply(writes, instance.binding, state)) for instance, writes in found]
+        return [(instance, apply(self.model, writes, instance.binding, state)) for instance, writes in found]
 
     def _reduce(self, chosen: list[tuple[int, Property]]) -> Reduction:
         """The reduction that keeps every chosen property of states; properties of steps see everything."""

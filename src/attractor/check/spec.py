@@ -288,7 +288,7 @@ class Compiler:
             for name, declared in part.of(words.Initial):
                 start = Instance(name, (), Routine(name, self.bind(part, declared.function)))
                 states = [
-                    apply(outcome.leaf, (), state)
+                    apply(self.model, outcome.leaf, (), state)
                     for state in states
                     for outcome in steps(self.model, start, state)
                     if isinstance(outcome.leaf, tuple)
@@ -441,7 +441,7 @@ class Abstraction:
         """Whether a concrete step maps to an abstract step or to none."""
         one, other = self.of(before), self.of(step.after)
         return one == other or any(
-            apply(writes, action.binding, one) == other
+            apply(self._model, writes, action.binding, one) == other
             for action in self._model.actions
             for writes in self._memory.steps(action, one)
         )

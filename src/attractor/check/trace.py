@@ -197,7 +197,7 @@ class Tracer:
         for action in candidates:
             for outcome in steps(self._model, action, state):
                 if isinstance(outcome.leaf, tuple):
-                    after = apply(outcome.leaf, action.binding, state)
+                    after = apply(self._model, outcome.leaf, action.binding, state)
                     if self._exploration.key(after) == goal:
                         return self._describe(action, outcome.chosen, state, after), after
         raise SpecError(

@@ -13,13 +13,10 @@ from attractor.check import PropertyVerdict, SpecError, Verdict, check, simulate
 from attractor.check.graphs import FORMATS, GraphTooLarge, draw
 from attractor.check.story.artefact import Written, save
 from attractor.check.tracefiles import save_traces
-from attractor.check.world import World
-from attractor.check.world.explaining import explain
 from attractor.cli import report
 from attractor.cli.progress import Meter
-from attractor.cli.specs import close, load
+from attractor.cli.specs import close, is_world, load
 from attractor.cli.terminal import Guarded, Paint, ProgressLine, UsageError, say
-from attractor.cli.validation import validate
 
 if TYPE_CHECKING:
     from attractor.check.checking import Checkable
@@ -117,6 +114,8 @@ def run(args: argparse.Namespace) -> int:
     with Guarded(SpecError, GraphTooLarge) as guard:
         spec = load(args.target, args.constants)
         if args.against is not None:
+            from attractor.cli.validation import validate  # of worlds, which take long to load
+
             return validate(spec, args)
         model = spec.compile()
         _require_known(model, args.properties or ())
@@ -198,14 +197,16 @@ def _print(verdict: Verdict, spec: Checkable, args: argparse.Namespace) -> None:
 
 
 def _explain(spec: Checkable, args: argparse.Namespace) -> None:
-    if not isinstance(spec, World):
+    if not is_world(spec):
         raise UsageError("--explain is for worlds of controllers", "for a specification, see --coverage")
+    from attractor.check.world.explaining import explain
+
     say(["", *explain(spec, max_states=args.max_states, threads=args.threads).lines()])
 
 
 def _saved(verdict: Verdict, spec: Checkable, folder: Path, args: argparse.Namespace) -> dict[str, Path | Written]:
     try:
-        if isinstance(spec, World):
+        if is_world(spec):
             return {**save(verdict, spec, folder, target=args.target, constants=args.constants)}
         return {**save_traces(verdict, folder)}
     except OSError as problem:

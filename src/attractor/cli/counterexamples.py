@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.check.story.artefact import Counterexample, is_counterexample
 from attractor.check.story.story import BadStory
 from attractor.check.story.table import lines as table
-from attractor.check.world import World
-from attractor.cli.specs import load
+from attractor.cli.specs import is_world, load
 from attractor.cli.terminal import UsageError
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor.check.story.artefact import Written
+    from attractor.check.world import World
     from attractor.cli.terminal import Paint
 
 __all__ = ["found_in", "hints", "is_counterexample", "story_lines", "world_of"]
@@ -33,7 +33,7 @@ def found_in(source: str, data: Any) -> Counterexample:
 def world_of(found: Counterexample) -> World:
     """The world that a counterexample is about, loaded from where it was; raises ``UsageError``."""
     world = load(found.target, found.constants)
-    if not isinstance(world, World):
+    if not is_world(world):
         raise UsageError(f"`{found.target}` is no world any more", "check again, and use the file that is written then")
     return world
 

@@ -25,8 +25,10 @@ from attractor.cli.terminal import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType
+    from typing import TypeGuard
 
     from attractor.check.checking import Checkable
+    from attractor.check.world import World
 
 
 def load(target: str, constants: Iterable[str] = ()) -> Checkable:
@@ -94,6 +96,12 @@ def specs_of(module: ModuleType) -> dict[str, type[Spec]]:
         for name, each in vars(module).items()
         if isinstance(each, type) and issubclass(each, Spec) and each.__module__ == module.__name__
     }
+
+
+def is_world(spec: object) -> TypeGuard[World]:
+    """Whether ``spec`` is a world: asked without loading all that worlds need, which only a world's module loads."""
+    loaded = sys.modules.get("attractor.check.world")
+    return loaded is not None and isinstance(spec, loaded.World)
 
 
 def worlds_of(module: ModuleType) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from attractor.client.errors import AnswerLost
 from attractor.client.transport import ClientResponse
+from attractor.httpd.heads import Head
 from attractor.httpd.parser import HttpRequest
 
 if TYPE_CHECKING:
@@ -141,9 +142,7 @@ def _http_request(request: ClientRequest) -> HttpRequest:
     headers = {b"accept": request.accept.encode("latin-1"), b"user-agent": USER_AGENT}
     if request.body:
         headers[b"content-type"] = request.content_type.encode("latin-1")
-    made = HttpRequest(request.method, request.target.encode("ascii"), headers)
-    made.body = request.body
-    return made
+    return HttpRequest(request.method, request.target, Head(headers), request.body)
 
 
 def _headers(reply: Reply) -> dict[str, str]:

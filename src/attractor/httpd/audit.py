@@ -71,9 +71,8 @@ class Auditor:
         verdict = self._policy.decide(user, attributes)
         if verdict.level is Level.NONE:
             return None
-        request.audit_id = self._ids.of(request)
         asked = Asked(
-            request.audit_id,
+            self._ids.of(request).decode("ascii"),
             f"{request.path}?{request.query}" if request.query else request.path,
             attributes,
             self._now(),

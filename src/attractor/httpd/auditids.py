@@ -18,14 +18,15 @@ class AuditIds:
     def __init__(self) -> None:
         self._prefix = (
             f"{secrets.token_hex(4)}-{secrets.token_hex(2)}-4{secrets.token_hex(2)[1:]}-8{secrets.token_hex(2)[1:]}"
-        )
+        ).encode()
         self._numbers = itertools.count(1)
 
-    def of(self, request: HttpRequest) -> str:
-        """The id it has already, or the one that it brought, or a fresh one."""
-        if request.audit_id is not None:
-            return request.audit_id
-        given = request.headers.get(b"audit-id")
-        if given and len(given) <= MAX_BYTES and given.isascii() and given.decode().isprintable():
-            return given.decode()
-        return f"{self._prefix}-{next(self._numbers):012x}"
+    def of(self, request: HttpRequest) -> bytes:
+        """The request's own id if it brought one, else a fresh one; the same however often it is asked for."""
+        if not request.audit_id:
+            given = request.headers.get(b"audit-id")
+            if given and len(given) <= MAX_BYTES and given.isascii() and given.decode().isprintable():
+                request.audit_id = given
+            else:
+                request.audit_id = b"%b-%012x" % (self._prefix, next(self._numbers))
+        return request.audit_id

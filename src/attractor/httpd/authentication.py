@@ -63,6 +63,10 @@ def certificate_user(certificate: Mapping[str, Any]) -> User | None:
     return User(names[-1], groups=(*groups, AUTHENTICATED)) if names else None
 
 
+def _digest(token: bytes) -> bytes:
+    return hashlib.sha256(token).digest()
+
+
 class Authenticator:
     """Tells who is asking."""
 
@@ -75,24 +79,27 @@ class Authenticator:
 
     def add(self, token: str, user: User) -> None:
         """Accept a token."""
-        self._by_digest[hashlib.sha256(token.encode()).digest()] = user
+        self._by_digest[_digest(token.encode())] = user
 
     def static_user_of(self, token: bytes) -> User | None:
         """Whose token that is, among those that were added here."""
-        return self._by_digest.get(hashlib.sha256(token).digest())
+        return self._by_digest.get(_digest(token))
 
     def user_of(self, token: bytes) -> User | None:
         """Whose token that is; None when it is not known."""
-        user = self.static_user_of(token)
-        if user is not None or not self.others:
-            return user
+        return self.static_user_of(token) or self._user_elsewhere(token)
+
+    def _user_elsewhere(self, token: bytes) -> User | None:
         return next((found for ask in self.others if (found := ask(token)) is not None), None)
 
     def authenticate(self, request: HttpRequest, peer: Peer) -> User:
         """The user; raises ``Unauthorized`` for credentials that are not known."""
         header = request.headers.get(b"authorization")
         if header is not None and header[:7].lower() == b"bearer ":
-            user = self.user_of(header[7:].strip())
+            head = request.head
+            if head.token_digest is None:
+                head.token_digest = _digest(header[7:].strip())
+            user = self._by_digest.get(head.token_digest) or self._user_elsewhere(header[7:].strip())
             if user is None:
                 raise Unauthorized("Unauthorized")
             return user

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from attractor.httpd.parser import HttpRequest, Refusal
     from attractor.httpd.reply import Stream
 
-    Handler = Callable[[HttpRequest, "Peer"], Coroutine[Any, Any, Reply]]
+    Answer = Reply | Coroutine[Any, Any, Reply]
+    Handler = Callable[[HttpRequest, "Peer"], Answer]
     Gate = Callable[[HttpRequest, "Peer"], Reply | None]
     """Refuses a request by its head, before its body is read; None lets it pass."""
 
@@ -297,19 +298,20 @@ class Connection(asyncio.Protocol):
     def _serve(self, request: HttpRequest) -> None:
         self._current = request
         self._started = self._loop.time()
-        coroutine = self._shared.handler(request, self._peer)
-        if not self._shared.is_eager:
-            self._wait(coroutine)
-            return
         try:
-            is_done, value = first_step(coroutine)
+            answer = self._shared.handler(request, self._peer)
+            if not isinstance(answer, Reply):
+                if not self._shared.is_eager:
+                    self._wait(answer)
+                    return
+                is_done, value = first_step(answer)
+                if not is_done:
+                    self._wait(rest_of(answer, value))  # pyright: ignore[reportArgumentType]
+                    return
+                answer = value
         except Exception as error:  # the boundary: whatever went wrong is a 500 with a reference
-            self._send(request, internal_error(request, error))
-            return
-        if is_done:
-            self._send(request, value)
-        else:
-            self._wait(rest_of(coroutine, value))  # pyright: ignore[reportArgumentType]
+            answer = internal_error(request, error)
+        self._send(request, answer)
 
     def _wait(self, coroutine: Coroutine[Any, Any, Reply]) -> None:
         self._task = self._loop.create_task(coroutine)
@@ -383,9 +385,9 @@ class Connection(asyncio.Protocol):
         self._refuse(refusal.code, refusal.message)
 
     def _refuse(self, code: int, message: str) -> None:
-        self._linger(refusal_reply(code, message), secrets.token_hex(8))
+        self._linger(refusal_reply(code, message), secrets.token_hex(8).encode())
 
-    def _linger(self, reply: Reply, audit_id: str, method: str = "") -> None:
+    def _linger(self, reply: Reply, audit_id: bytes, method: str = "") -> None:
         """Answer before the input is read to its end, and close once the client had time to read that."""
         transport = self._transport
         if transport is None or self._is_lingering:

@@ -24,14 +24,6 @@ _SERVICE_ACCOUNT = "system:serviceaccount:"
 _AUTHENTICATION = "authentication.k8s.io"
 
 
-def is_impersonating(request: HttpRequest) -> bool:
-    """Whether a request is to be carried out as somebody else."""
-    for name in request.headers:  # noqa: SIM110 - in every request's way: twice as fast as any()
-        if name.startswith(b"impersonate-"):
-            return True
-    return False
-
-
 def impersonated(request: HttpRequest) -> User:
     """The other user; raises ``BadRequest`` when the headers name no user."""
     name = request.header(_USER)

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import httptools
 
+from attractor.httpd.heads import Head, KnownHeads
+
 if TYPE_CHECKING:
     from attractor.httpd.limits import Limits
 
@@ -23,21 +25,19 @@ if TYPE_CHECKING:
 class HttpRequest:
     """One complete request."""
 
-    __slots__ = ("audit_id", "body", "headers", "keep_alive", "method", "path", "query", "version")
+    __slots__ = ("audit_id", "body", "head", "headers", "keep_alive", "method", "path", "query", "version")
 
-    def __init__(self, method: str, target: bytes, headers: dict[bytes, bytes], *, version: str = "1.1") -> None:
-        path, _, query = target.partition(b"?")
+    def __init__(self, method: str, target: str, head: Head, body: bytes = b"", *, version: str = "1.1") -> None:
         self.method = method
-        self.path: str = path.decode("ascii")
+        self.path, _, self.query = target.partition("?")
         """As sent, still percent-encoded."""
-        self.query: str = query.decode("ascii")
-        self.headers = headers
-        """By lower-case name; what came twice is joined with a comma."""
-        self.body: bytes = b""
+        self.head = head
+        self.headers = head.headers
+        self.audit_id = b""
+        """The id under which it is found again, once it has one (``auditids``)."""
+        self.body = body
         self.version = version
         self.keep_alive = True
-        self.audit_id: str | None = None
-        """Set once it is written down under that id."""
 
     def header(self, name: bytes) -> str:
         """A header's value, empty when it was not sent."""
@@ -67,6 +67,7 @@ class RequestParser:
         self.begun = 0
         """How many requests have begun so far."""
         self._limits = limits
+        self._known = KnownHeads(limits)
         self._parser = httptools.HttpRequestParser(self)
         self._expects = False
         self._fed_bytes = 0
@@ -101,6 +102,25 @@ class RequestParser:
         """Read on."""
         if self.refusal is not None or self.is_finished:
             return
+        if self.in_head or self.in_body:
+            self._parse(data)
+            return
+        again = self._known.recognise(data)
+        if again is not None:
+            self.begun += 1
+            self.requests.append(HttpRequest(*again))
+            return
+        before = self.begun
+        self._parse(data)
+        if self.begun == before + 1 and self._is_whole():
+            last = self.requests[-1]
+            self._known.learn(data, last.head, last.body)
+
+    def _is_whole(self) -> bool:
+        """Whether the request that began last was read to its end, and another one may follow."""
+        return not (self.in_head or self.in_body or self.is_finished or self.refusal is not None)
+
+    def _parse(self, data: bytes) -> None:
         self._fed_bytes = len(data)
         try:
             self._parser.feed_data(data)
@@ -179,7 +199,7 @@ class RequestParser:
         if coding is not None and (coding.lower() != b"chunked" or version != "1.1"):
             self._refuse(501, "unsupported transfer encoding; use chunked, or a Content-Length")
             return
-        length = headers.get(b"content-length")
+        length = headers.pop(b"content-length", None)
         if length is not None and int(length) > limits.body_bytes:
             self._refuse_body()
             return
@@ -189,7 +209,9 @@ class RequestParser:
                 self._refuse(417, "the server knows no expectation but 100-continue")
                 return
             self._expects = True
-        self._request = HttpRequest(method.decode("ascii"), self._target, headers, version=version)
+        self._request = HttpRequest(
+            method.decode("ascii"), self._target.decode("ascii"), Head(headers), version=version
+        )
 
     def on_body(self, data: bytes) -> None:
         """A piece of the body."""

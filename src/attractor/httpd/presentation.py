@@ -46,7 +46,7 @@ class Shape(NamedTuple):
 def shape_of(request: HttpRequest, query: Query) -> Shape | None:
     """What the client wants; None for JSON as it is. Raises ``NotAcceptable``."""
     accept = request.headers.get(b"accept", b"")
-    pretty = is_for_people(query, request.header(b"user-agent"))
+    pretty = is_for_people(query, request.head.user_agent)
     if accept in _PLAIN and not pretty:
         return None
     agreed = negotiate(accept.decode("latin-1"))

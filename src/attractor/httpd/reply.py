@@ -135,19 +135,19 @@ def accepts_gzip(accepts: bytes) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _first_lines(code: int, content_type: str, *, says_caching: bool) -> bytes:
+def _first_lines(code: int, content_type: str, says_caching: bool) -> bytes:
     """What most answers of a code and a type have in common."""
     caching = b"" if says_caching else b"Cache-Control: no-cache, private\r\n"
     return b"%b%bContent-Type: %b\r\n" % (_status_line(code), caching, content_type.encode("latin-1"))
 
 
-def encode_head(reply: Reply, *, audit_id: str, date: bytes, keep_alive: bool, version: str) -> bytes:
+def encode_head(reply: Reply, *, audit_id: bytes, date: bytes, keep_alive: bool, version: str) -> bytes:
     """The status line and the headers, up to and including the empty line."""
-    headers, audit = reply.headers, audit_id.encode("ascii")
-    first = _first_lines(reply.code, reply.content_type, says_caching=bool(headers and "Cache-Control" in headers))
+    headers = reply.headers
+    first = _first_lines(reply.code, reply.content_type, bool(headers and "Cache-Control" in headers))
     if not headers and not reply.warnings and reply.stream is None and keep_alive and version == "1.1":
-        return b"%bAudit-Id: %b\r\n%bContent-Length: %d\r\n\r\n" % (first, audit, date, len(reply.body))
-    lines = [first, b"Audit-Id: %b\r\n" % audit, date]
+        return b"%bAudit-Id: %b\r\n%bContent-Length: %d\r\n\r\n" % (first, audit_id, date, len(reply.body))
+    lines = [first, b"Audit-Id: %b\r\n" % audit_id, date]
     if headers:
         lines.extend(f"{name}: {value}\r\n".encode("latin-1") for name, value in headers.items())
     if reply.warnings:

@@ -21,7 +21,7 @@ from attractor.httpd.bodyguard import check_body
 from attractor.httpd.convertedwatch import ConvertedWatch
 from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.protobuf import request_as_json
-from attractor.httpd.impersonation import impersonated, is_impersonating, needed
+from attractor.httpd.impersonation import impersonated, needed
 from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
 from attractor.httpd.pages import PAGES, Ask
 from attractor.httpd.podlogs import log_reply
@@ -35,14 +35,16 @@ if TYPE_CHECKING:
 
     from attractor.apiserver.authorization import Attributes, Authorizer
     from attractor.apiserver.operation import User
+    from attractor.apiserver.response import Response
     from attractor.apiserver.server import Server
     from attractor.httpd.audit import Auditor, Trail
     from attractor.httpd.authentication import Authenticator
-    from attractor.httpd.connection import Peer
+    from attractor.httpd.connection import Answer, Peer
     from attractor.httpd.limits import Limits
     from attractor.httpd.metrics import Metrics
     from attractor.httpd.parser import HttpRequest
     from attractor.httpd.podlogs import PodLogs
+    from attractor.httpd.presentation import Shape
     from attractor.httpd.watchstreams import WatchHub
 
     Query = Mapping[str, Sequence[str]]
@@ -99,15 +101,15 @@ class Router:
         self.is_ready = True
         """Whether ``/readyz`` says ok; false while the server is stopping."""
 
-    async def __call__(self, request: HttpRequest, peer: Peer) -> Reply:
-        """Answer one request; a refusal is an answer too."""
+    def __call__(self, request: HttpRequest, peer: Peer) -> Answer:
+        """Answer one request; a refusal is an answer too. A coroutine only where there may be something to wait for."""
         try:
             user = self._authenticator.authenticate(request, peer)
         except ApiError as error:
             return self._unknown(request, peer, error)
         if self._auditor is None:
-            return await self._answer(request, user, None)
-        return await self.answer(request, user, peer)
+            return self._begun(request, user, None)
+        return self.answer(request, user, peer)
 
     def turned_away(self, request: HttpRequest, peer: Peer) -> Reply | None:
         """The refusal for which a request's head is enough, as in Kubernetes; None when its body is wanted."""
@@ -141,18 +143,22 @@ class Router:
         return await self._answer(request, user, None)
 
     async def _answer(self, request: HttpRequest, user: User, trail: Trail | None) -> Reply:
+        answer = self._begun(request, user, trail)
+        return answer if isinstance(answer, Reply) else await answer
+
+    def _begun(self, request: HttpRequest, user: User, trail: Trail | None) -> Answer:
         try:
             query = parse_query(request.query)
             user = self._admit(request, query, user, trail)
             if request.path.startswith(("/api/", "/apis/")):
-                return await self._api(request, query, user, trail)
+                return self._api(request, query, user, trail)
             return self._page(request, query) or page_not_found()
         except ApiError as error:
             return status_reply(error)
 
     def _admit(self, request: HttpRequest, query: Query, user: User, trail: Trail | None) -> User:
         """As whom the request is carried out, if it may be; raises ``ApiError``."""
-        if is_impersonating(request):
+        if request.head.is_impersonating:
             user = self._impersonate(user, request, trail)
         if MASTERS not in user.groups:
             self._authorize(user, attributes_of(request.method, request.path, query), trail)
@@ -199,38 +205,42 @@ class Router:
             return Reply(200, b"ok", TEXT, headers)
         return page_not_found()
 
-    async def _api(self, request: HttpRequest, query: Query, user: User, trail: Trail | None) -> Reply:
+    def _api(self, request: HttpRequest, query: Query, user: User, trail: Trail | None) -> Answer:
         if request.path.count("/") <= MAX_DISCOVERY_SLASHES:
             page = self._page(request, query)
             if page is not None:
                 return page
-        body, content_type = request.body, request.header(b"content-type")
+        body, content_type = request.body, request.head.content_type
         if body:
             body, content_type = request_as_json(request.method, request.path, content_type, body)
             check_body(content_type, body, self._limits)
             if trail is not None:
                 trail.read(body, content_type)
         shape = shape_of(request, query)
-        asked = Request(
-            method=request.method,
-            path=request.path,
-            query=query,
-            body=body,
-            content_type=content_type,
-            user=user,
-            user_agent=request.header(b"user-agent"),
-        )
-        if "watch" in query and request.method == "GET":
-            reply = await self._watch(request, asked)
-            if reply is not None:
-                return reply
-        response = await self._server.handle(asked)
+        asked = Request(request.method, request.path, query, body, content_type, user, request.head.user_agent)
+        if request.method == "GET" and "watch" not in query:
+            response = self._server.read_now(asked)
+            if response is not None:
+                return self._reply(request, query, shape, response)
+        return self._handled(request, query, shape, asked)
+
+    async def _handled(self, request: HttpRequest, query: Query, shape: Shape | None, asked: Request) -> Reply:
+        try:
+            if "watch" in query and request.method == "GET":
+                reply = await self._watch(request, asked)
+                if reply is not None:
+                    return reply
+            return self._reply(request, query, shape, await self._server.handle(asked))
+        except ApiError as error:
+            return status_reply(error)
+
+    def _reply(self, request: HttpRequest, query: Query, shape: Shape | None, response: Response) -> Reply:
         if response.code == 404 and self._is_nowhere(request.path):
             return page_not_found()
         if isinstance(response.body, LogBody):
             return log_reply(response.body, self._pod_logs)
         if shape is None:
-            return Reply(response.code, response.encode(), warnings=response.warnings)
+            return Reply(response.code, response.body.encode(), warnings=response.warnings)
         txn = self._server.transaction(self._server.store.snapshot_nowait())
         shaped = present(shape, request, query, response, txn)
         return Reply(response.code, shaped, shape.agreed.content_type, warnings=response.warnings)

@@ -12,7 +12,7 @@ rules and the words are those of ``k8s.io/apimachinery/pkg/util/validation``.
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from attractor.objects.field import FieldError
@@ -71,6 +71,9 @@ class _Pattern:
         return re.compile(self._pattern, re.ASCII).fullmatch
 
     def __call__(self, value: str) -> list[str]:
+        # A character has up to four bytes; they are counted only where it may matter.
+        if (self.limit is None or len(value) * 4 <= self.limit) and self.fullmatch(value) is not None:
+            return []
         errors = []
         if self.limit is not None and _size(value) > self.limit:
             errors.append(max_length_error(self.limit))
@@ -189,10 +192,23 @@ _is_config_map_key = re.compile(_CONFIG_MAP_KEY, re.ASCII).fullmatch
 _is_lines_of_keys = re.compile(rf"{_CONFIG_MAP_KEY}(?:\n{_CONFIG_MAP_KEY})*", re.ASCII).fullmatch
 
 
+REMEMBERED_KEYS = 32
+"""Sets of keys up to this size are checked once: whoever makes ConfigMaps gives all of them the same keys."""
+
+
 def are_config_map_keys(keys: Collection[str]) -> bool:
     """Whether all keys of data are allowed, told with one match and without saying why not."""
+    if not keys:
+        return True
+    return _are_remembered(tuple(keys)) if len(keys) <= REMEMBERED_KEYS else _are_config_map_keys(keys)
+
+
+def _are_config_map_keys(keys: Collection[str]) -> bool:
     text = "\n".join(keys)
-    return not keys or (text.count("\n") == len(keys) - 1 and bool(_is_lines_of_keys(text)))
+    return text.count("\n") == len(keys) - 1 and bool(_is_lines_of_keys(text))
+
+
+_are_remembered = lru_cache(maxsize=1024)(_are_config_map_keys)
 
 
 def qualified_name(value: str) -> list[str]:

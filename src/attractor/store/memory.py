@@ -9,6 +9,8 @@ from attractor.store.local import LocalStore
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from attractor.store.mvcc import View
+
 
 class MemoryStore(LocalStore):
     """A store without durability. Its ``commit`` never waits, so it never lets another task run either."""
@@ -28,6 +30,10 @@ class MemoryStore(LocalStore):
     ) -> int:
         """Write all or nothing if every compared key is at its revision (0: absent); answer the new revision."""
         return self.commit_nowait(compares, puts=puts, deletes=deletes)
+
+    async def draft(self) -> View:
+        """What a write may rest on: nothing is ever on its way here."""
+        return self._mvcc.head
 
     def fork(self) -> MemoryStore:
         """An independent store with the same state and history, in O(1); watchers stay with the original."""

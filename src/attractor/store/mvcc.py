@@ -66,9 +66,10 @@ class View:
     def plan(self, compares: Mapping[str, int], puts: Mapping[str, bytes], deletes: Collection[str] = ()) -> Commit:
         """What a transaction does to this view; a commit without events changes nothing. Raises ``Stale``."""
         entries = self.entries
-        stale = [key for key, revision in compares.items() if _revision(entries.get(key)) != revision]
-        if stale:
-            raise Stale(stale)
+        for key, revision in compares.items():
+            entry = entries.get(key)
+            if revision != (0 if entry is None else entry.revision):
+                raise Stale([key for key, revision in compares.items() if _revision(entries.get(key)) != revision])
         revision = self.revision + 1
         events = []
         check_transaction(puts, deletes)

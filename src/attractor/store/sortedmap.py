@@ -14,6 +14,7 @@ Branches carry the size of their subtree, so that counting a range takes no long
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -216,6 +217,7 @@ class SortedMap(Generic[V]):
             yield below
 
 
+@lru_cache(maxsize=1024)
 def prefix_end(prefix: str) -> str | None:
     """The least text greater than every text with that prefix; None if there is none."""
     for i in range(len(prefix) - 1, -1, -1):

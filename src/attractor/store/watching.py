@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from attractor.store.local import LocalStore
     from attractor.store.mvcc import Commit
 
+MAX_DIRECTORIES = 10_000
+"""Of so many namespaces and kinds the watched prefixes are remembered."""
 BATCH_EVENTS = 1000
 """A watcher that catches up gets about so many events at a time, and the event loop can breathe in between."""
 
@@ -30,11 +32,16 @@ class Subscriptions:
         # Length of prefix -> prefix -> callbacks (a dict for its order: first come, first told).
         # No inner dict is empty, so that what nobody watches costs nothing.
         self._by_length: dict[int, dict[str, dict[object, Callable[[int], None]]]] = {}
+        # Directory of a key (up to and including its last slash) -> the watched prefixes of all keys in it. Right only
+        # while no watched prefix is longer than the directory, and forgotten whenever somebody comes or goes.
+        self._of_directory: dict[str, tuple[str, ...]] = {}
+        self._longest = 0
 
     def add(self, prefix: str, heard: Callable[[int], None]) -> Callable[[], None]:
         """Call ``heard`` for each publication that has an event under the prefix; the answer ends it."""
         token = object()
         self._by_length.setdefault(len(prefix), {}).setdefault(prefix, {})[token] = heard
+        self._changed()
 
         def end() -> None:
             prefixes = self._by_length.get(len(prefix), {})
@@ -43,18 +50,37 @@ class Subscriptions:
                 del prefixes[prefix]
                 if not prefixes:
                     del self._by_length[len(prefix)]
+                self._changed()
 
         return end
+
+    def _changed(self) -> None:
+        self._of_directory.clear()
+        self._longest = max(self._by_length, default=0)
+
+    def _watched(self, key: str) -> Sequence[str]:
+        """The prefixes of a key that somebody watches."""
+        end = key.rfind("/") + 1
+        if self._longest > end:
+            return self._look_up(key)
+        directory = key[:end]
+        found = self._of_directory.get(directory)
+        if found is None:
+            if len(self._of_directory) >= MAX_DIRECTORIES:
+                self._of_directory.clear()
+            found = self._of_directory[directory] = self._look_up(directory)
+        return found
+
+    def _look_up(self, key: str) -> tuple[str, ...]:
+        return tuple(prefix for length, prefixes in self._by_length.items() if (prefix := key[:length]) in prefixes)
 
     def publish(self, commits: Sequence[Commit]) -> None:
         """Tell each subscriber once, with the first revision that has an event for it."""
         told: dict[str, int] = {}
         for commit in commits:
             for event in commit.events:
-                for length, prefixes in self._by_length.items():
-                    prefix = event.key[:length]
-                    if prefix in prefixes:
-                        told.setdefault(prefix, event.revision)
+                for prefix in self._watched(event.key):
+                    told.setdefault(prefix, event.revision)
         for prefix, revision in told.items():
             for heard in tuple(self._by_length.get(len(prefix), {}).get(prefix, {}).values()):
                 heard(revision)
@@ -73,6 +99,9 @@ class Subscriptions:
             for prefix, callbacks in prefixes.items():
                 assert len(prefix) == length, "a prefix is filed under another length"
                 assert callbacks, "a prefix without subscribers"
+        assert self._longest == max(self._by_length, default=0), "a longer prefix is watched than is known"
+        for directory, watched in self._of_directory.items():
+            assert watched == self._look_up(directory), "a directory's watched prefixes are out of date"
 
 
 class Watcher:

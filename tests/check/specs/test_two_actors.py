@@ -17,6 +17,9 @@ PINNED = [
     Pinned(ClusterInst, {"disconnects": 1}, (4_319, 13_070, 22)),
     Pinned(ClusterInst, {"crm_crashes": 1}, (1_291, 3_530, 21)),
     Pinned(ClusterInst, {"crm_crashes": 1, "disconnects": 1}, (8_897, 30_827, 24)),
+    Pinned(ClusterInst, {"lost_progress": 1}, (1_130, 3_412, 20)),
+    Pinned(ClusterInst, {"lost_progress": 2, "crm_crashes": 1}, (3_566, 12_291, 23)),
+    Pinned(AppInst, {"lost_progress": 1}, (2_778, 8_500, 27)),
     Pinned(AppInst, {}, (1_372, 3_380, 27)),
     Pinned(AppInst, {"crm_crashes": 1}, (3_311, 8_914, 28)),
     Pinned(CloudletUpgrade, {}, (32, 42, 13)),
@@ -27,6 +30,8 @@ PINNED = [
 LARGE = [
     Pinned(AppInst, {"disconnects": 1}, (11_716, 36_862, 29)),
     Pinned(AppInst, {"operations": 4}, (12_882, 39_977, 36)),
+    Pinned(ClusterInst, {"lost_progress": 1, "crm_crashes": 1, "disconnects": 1}, (19_395, 77_465, 25)),
+    Pinned(AppInst, {"lost_progress": 1, "crm_crashes": 1, "disconnects": 1}, (56_073, 225_616, 31)),
     Pinned(AppInst, {"operations": 4, "crm_crashes": 1, "disconnects": 1}, (272_781, 1_135_853, 40)),
 ]
 
@@ -49,7 +54,8 @@ def test_every_state_of_the_table_has_exactly_one_owner() -> None:
 
 @pytest.mark.parametrize("spec", [ClusterInst, AppInst, CloudletUpgrade])
 def test_every_action_is_taken(spec: type[Spec]) -> None:
-    assert all(row.taken for row in check(spec(disconnects=1, crm_crashes=1)).coverage)
+    lost = {} if spec is CloudletUpgrade else {"lost_progress": 1}
+    assert all(row.taken for row in check(spec(disconnects=1, crm_crashes=1, **lost)).coverage)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ def test_an_explanation_says_what_each_fault_and_user_multiplies() -> None:
     told = explain(world)
     parts = {row.what: row for row in told.parts}
     assert set(parts) == {"fault crash", "user: edit pair default/a", "lag 1 instead of 2", "1 worker instead of 2"}
-    assert parts["user: edit pair default/a"].count == 71
+    assert parts["user: edit pair default/a"].count == 61
     assert parts["1 worker instead of 2"].remark == "x 1.0"
     assert told.distinct > parts["fault crash"].count > 30
     assert told.is_complete

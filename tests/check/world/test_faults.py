@@ -39,6 +39,7 @@ def taken(verdict: Verdict) -> dict[str, int]:
         ("crash", {"crash"}),
         ("late_request", {"crash while sending", "late request"}),
         ("repeated", {"repeated", "repeated later", "late request"}),
+        ("delayed_request", {"delayed", "late request"}),
         ("lost_request", {"request lost"}),
         ("lost_answer", {"answer lost"}),
         ("conflict", {"rival"}),
@@ -133,3 +134,25 @@ def test_leaders_that_overlap_create_twice() -> None:
     both = checked(counts, Faults(leader_change=1), hosts=("host1", "host2"), election=True, properties=claims)
     trace = both.assert_violated("at most one")
     assert {step.arguments.get("host") for step in trace.steps if step.action == "start"} == {"host1", "host2"}
+
+
+@controller(for_=Pair, owns=[ConfigMap])
+async def writes_twice(ctx: Context, key: Key) -> None:
+    """Writes an object twice and reads it back; what it reads must be what it wrote last."""
+    owner = await ctx.find(Pair, key)
+    if owner is None or await ctx.find(ConfigMap, child(owner, 1).key) is not None:
+        return
+    made = await ctx.create(child(owner, 1))
+    made.data = {"text": "later"}
+    await ctx.update(made)
+    found = await ctx.find(ConfigMap, made.key)
+    if found is None or found.data != {"text": "later"}:
+        await ctx.create(child(owner, 2))
+
+
+def nothing_old_was_read(world: Look) -> bool:
+    return len(world.list(ConfigMap)) <= 1
+
+
+def test_a_second_own_write_is_read_back_while_the_watch_is_closed() -> None:
+    checked(writes_twice, Faults(closed_watch=1), properties=[always(nothing_old_was_read)]).assert_holds()

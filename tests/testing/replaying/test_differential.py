@@ -5,7 +5,7 @@ Each seed is one run of up to 80 steps with every fault; the counts say how many
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -14,6 +14,7 @@ from attractor.check.world import Create, Delete, Edit, Faults, World
 from attractor.check.world.users import User
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.testing.replaying.differential import agree, random_run
+from tests.check.world.asking import Line, LineModel, answerer, asker, speaker
 from tests.check.world.pairs import KEY, Pair, child, naive, pair, pairs
 from tests.testing.replaying.test_replay import Bank, Vault, lender, together, uncached
 
@@ -21,6 +22,7 @@ FAULTS = Faults(
     crash=2,
     late_request=1,
     repeated=1,
+    delayed_request=1,
     lost_request=1,
     lost_answer=1,
     conflict=2,
@@ -68,6 +70,13 @@ WORLDS = {
     ),
     "asked together": World([together], [pair()], USERS, FAULTS, workers=1),
     "outside": World([lender], [pair()], USERS, OUTSIDE, externals={Bank: Vault()}),
+    "hosts of their own": World(
+        objects=[pair()],
+        users=USERS,
+        faults=replace(FAULTS, crash={"asks": 1, "answers": 1}, late_request={"answers": 1}, repeated={"asks": 1}),
+        hosts={"asks": [asker, speaker], "answers": [answerer]},
+        externals={Line: LineModel()},
+    ),
     "leaders": World(
         [pairs], [pair()], USERS, Faults(leader_change=3, crash=1), hosts=("h1", "h2"), election=True, resync=True
     ),

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.apiserver import admission
 from attractor.apiserver.admission import Attributes
 from attractor.objects.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from attractor.apiserver.admission import Plugin
+    from attractor.apiserver.admission import Chain
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.operation import Operation
     from attractor.apiserver.transaction import Transaction
@@ -25,7 +22,7 @@ class Call(NamedTuple):
     op: Operation
     kind: Kind
     txn: Transaction
-    chain: Sequence[Plugin]
+    chain: Chain
 
     @property
     def key(self) -> str:
@@ -41,11 +38,11 @@ class Call(NamedTuple):
 
     def admit(self, obj: JsonObject | None, old: JsonObject | None, entry: Entry | None = None) -> None:
         """Let admission change or refuse the write; ``entry`` is what is stored now."""
-        admission.admit(self.chain, self._attributes(obj, old, entry))
+        self.chain.admit(self._attributes(obj, old, entry))
 
     def admit_finally(self, obj: JsonObject | None, old: JsonObject | None, entry: Entry | None = None) -> None:
         """Let admission refuse the write as it stands."""
-        admission.validate(self.chain, self._attributes(obj, old, entry))
+        self.chain.validate(self._attributes(obj, old, entry))
 
     def _attributes(self, obj: JsonObject | None, old: JsonObject | None, entry: Entry | None) -> Attributes:
         return Attributes(self.op, self.kind, obj, old, self.txn, str(entry.revision) if entry else "")

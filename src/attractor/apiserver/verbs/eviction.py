@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from attractor.apiserver import options
+from attractor.apiserver.admission import NO_PLUGINS
 from attractor.apiserver.registry import builtin_kind
 from attractor.apiserver.response import JsonBody, Response
 from attractor.apiserver.routing import method_not_allowed
@@ -59,7 +60,7 @@ def evict(call: Call) -> Response:
         said = _tell_why(call, pod, said)
     # Whoever may evict need not be allowed to delete: what was admitted is the eviction.
     deletion = msgspec.structs.replace(op, verb="delete", subresource="", body=None, delete=said)
-    delete(Call(deletion, call.kind, call.txn, ()))
+    delete(Call(deletion, call.kind, call.txn, NO_PLUGINS))
     return Response(201, JsonBody(dict(CREATED)), tuple(warnings))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from attractor.apiserver.admission import NO_PLUGINS
 from attractor.apiserver.metadata import check_version
 from attractor.apiserver.response import JsonBody, Response
 from attractor.apiserver.routing import method_not_allowed
@@ -51,7 +52,7 @@ def scale(call: Call) -> Response:
     replicas, _ = _wanted_scale(asked, op.name)
     changed = put(live, kind.scale.spec_replicas, replicas)
     changed["metadata"] = {**changed["metadata"], "resourceVersion": str(entry.revision)}
-    response = update_object(call._replace(chain=()), entry, live, changed, [])
+    response = update_object(call._replace(chain=NO_PLUGINS), entry, live, changed, [])
     version = "" if call.txn.is_dirty else str(entry.revision)
     return Response(200, JsonBody(scale_of(kind, changed, version)), response.warnings)
 

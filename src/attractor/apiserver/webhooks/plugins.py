@@ -18,7 +18,7 @@ from attractor.objects.errors import ApiError, InternalError
 from attractor.objects.patch.json_patch import PatchFailed, apply_json_patch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from attractor.apiserver.admission import Attributes
     from attractor.apiserver.admissionrequest import Versioned
@@ -45,10 +45,11 @@ def _call(webhook: Webhook, attributes: Attributes) -> _Call | None:
     return _Call(webhook, seen)
 
 
-def _concerned(attributes: Attributes, resource: str) -> Iterator[Webhook]:
+def _concerned(attributes: Attributes, resource: str) -> Iterable[Webhook]:
     """The webhooks that may have a say."""
     if attributes.kind.gvk.group != GROUP and has_registrations(attributes.txn):
-        yield from webhooks(attributes.txn, resource)
+        return webhooks(attributes.txn, resource)
+    return ()
 
 
 def _ruling(call: _Call, answer: Answer, attributes: Attributes) -> Ruling:
@@ -69,10 +70,13 @@ class MutatingWebhooks(Plugin):
 
     def admit(self, attributes: Attributes) -> None:
         """Apply their patches, or refuse."""
+        concerned = _concerned(attributes, MUTATING)
+        if not concerned:
+            return
         stale: list[Webhook] = []
         """Asked already, wants to be asked again, and has not seen the newest state."""
         asked: list[Webhook] = []
-        for webhook in _concerned(attributes, MUTATING):
+        for webhook in concerned:
             changed = self._ask(webhook, attributes)
             if changed is None:
                 continue

@@ -21,20 +21,21 @@ typedef struct {
 static bool note_steps(Worker *worker, Vector *records) {
     const Kernel *kernel = worker->kernel;
     uint32_t words = kernel->layout.words;
-    size_t degree = worker->labels.length, length = worker->actions.length, stride = words + 2;
+    size_t degree = worker->steps.length, length = worker->actions.length, stride = words + 2;
     if (!vector_reserve(&worker->targets, sizeof(uint32_t), length + degree) ||
         !vector_reserve(&worker->actions, sizeof(uint32_t), length + degree) ||
         !vector_reserve(records, sizeof(uint64_t), records->length + degree * stride))
         return false;
     for (size_t i = 0; i < degree; i++) {
         uint64_t *record = (uint64_t *)records->data + records->length;
-        const uint64_t *packed = (uint64_t *)worker->steps.data + i * words;
-        uint32_t label = ((uint32_t *)worker->labels.data)[i], owner = ((uint32_t *)worker->owners.data)[i];
+        const uint64_t *packed = (uint64_t *)worker->steps.data + i * STEP_WORDS(words) + 2;
+        uint64_t action = packed[-2];
+        uint32_t owner = shard_of(packed[-1], kernel->threads);
         record[0] = hash_words(packed, words);
-        record[1] = label & OUTSIDE_BIT ? NO_STATE : owner;
+        record[1] = action & OUTSIDE ? NO_STATE : owner;
         copy_words(record + 2, packed, words);
         records->length += stride;
-        ((uint32_t *)worker->actions.data)[length + i] = label & ~OUTSIDE_BIT;
+        ((uint32_t *)worker->actions.data)[length + i] = (uint32_t)action;
         const Shard *shard = &kernel->shards[owner];
         __builtin_prefetch(&shard->index[bucket_of(record[0], shard->buckets)]);
     }
@@ -61,6 +62,7 @@ static void *collect_edges(void *context) {
     Kernel *kernel = worker->kernel;
     Vector records = {0};
     bool going = true;
+    expand_afresh(worker);
     for (size_t from = range->from; going && from < range->to; from += EDGE_BLOCK) {
         size_t to = from + EDGE_BLOCK < range->to ? from + EDGE_BLOCK : range->to;
         for (size_t dense = from; going && dense < to; dense++) {
@@ -69,7 +71,7 @@ static void *collect_edges(void *context) {
                 worker->failed = true;
                 going = false;
             }
-            kernel->edge_offsets[dense + 1] = worker->labels.length;
+            kernel->edge_offsets[dense + 1] = worker->steps.length;
         }
         if (going) find_targets(worker, &records);
     }

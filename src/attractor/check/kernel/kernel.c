@@ -1,9 +1,19 @@
 /* The whole kernel as one translation unit, so that the compiler can inline a walk into the search that walks. */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "module.h"
 
 #include "trie.c"
 #include "table.c"
-#include "search.c"
+#include "dispatch.c"
+#include "worker.c"
+#include "expand.c"
+#include "rounds.c"
+#include "crew.c"
+#include "states.c"
 #include "graph.c"
+#include "module_values.c"
+#include "module_configure.c"
+#include "module_learn.c"
+#include "module_search.c"
+#include "module_save.c"
+#include "module_graph.c"
 #include "module.c"

@@ -1,8 +1,9 @@
 /* The native engine: tries that remember steps, packed states in sharded tables, threads that walk the one over the
  * other, and fair cycles on the resulting graph. Python fills the tries; the hot loops never call it.
  *
- * Reading order: trie.c (what a step does), table.c (which states are known), search.c (breadth-first rounds),
- * graph.c (edges, components, lassos), module.c (what Python sees).
+ * Reading order: trie.c (what a step does), table.c (which states are known), dispatch.c (which steps a state calls
+ * for), worker.c (what a thread has at hand), expand.c (every step out of a state), rounds.c (breadth-first search), crew.c,
+ * states.c (all states together), graph.c (edges, components, lassos), module.c (what Python sees).
  */
 #ifndef ATTRACTOR_KERNEL_H
 #define ATTRACTOR_KERNEL_H
@@ -16,10 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <pthread.h>
+#include <sys/types.h>
 
 #define REF_AFTER (1 << 24)
 #define REF_DERIVED (1 << 25)
 #define REF_CHOICE (1 << 26)
+#define WRITE_UPDATE (1u << 29)
 #define WRITE_COPY (1u << 30)
 
 /* A child of a trie node: a node's number, or one of these, or a leaf of writes (LEAF_OF). */
@@ -46,14 +49,12 @@ static inline bool vector_reserve(Vector *vector, size_t element, size_t length)
 }
 void vector_free(Vector *vector);
 
-/* ---- trie.c ---------------------------------------------------------------------------------------------------- */
+/* ---- trie.c --------------------------------------------------------------------------------------------------- */
 
-typedef enum { NODE_READ, NODE_FORK } NodeKind;
-
-/* A node branches on the value behind `ref` (NODE_READ), or takes all of `count` children (NODE_FORK). Children are a
- * plain array indexed by value while that is dense enough (`keys` is NULL), otherwise an open-addressed table. */
+/* A node branches on the value behind `ref`, or is a fork, all of whose children are taken: their number is then in
+ * `ref`, with REF_CHOICE. Children are a plain array indexed by value while that is dense enough (`keys` is NULL),
+ * otherwise an open-addressed table. */
 typedef struct {
-    NodeKind kind;
     int32_t ref;
     uint32_t count;
     uint32_t capacity;
@@ -63,7 +64,7 @@ typedef struct {
 
 typedef struct {
     int32_t ref;    /* a slot, or a virtual reference */
-    uint32_t value; /* or WRITE_COPY and a slot: what the state before holds there */
+    uint32_t value; /* or WRITE_COPY and a slot: what the state before holds there; or WRITE_UPDATE and an update of it */
 } Write;
 
 typedef struct {
@@ -78,7 +79,7 @@ typedef struct {
     int32_t *binding;
 } Instance;
 
-/* What a trie was ever seen to read; it only grows, also while the trie itself is emptied. A slot is the bit of its
+/* What a trie was ever seen to read or write; it only grows, also while the trie itself is emptied. A slot is the bit of its
  * number modulo 64, so that a set bit may mean another slot, but a clear one means none. */
 typedef struct {
     uint64_t slots;
@@ -96,29 +97,61 @@ typedef struct {
     Vector reaches;   /* Reach, one for each trie */
     Vector forgotten; /* int32_t: nodes to be used again */
     Vector instances; /* Instance: actions first, then predicates */
+    Vector updates;   /* Vector of uint32_t: for each value of a slot, 1 + what becomes of it; 0 is not known */
     uint32_t actions;
     size_t bytes;
     bool roots_changed;
     bool reaches_changed;
 } Tries;
 
-/* What a walk looks at: the state, the state after a step (or NULL), and remembered predicates of this state. */
+/* What a walk looks at: the state, the state after a step (or NULL), and remembered predicates of this state; and what
+ * it leaves behind: who had no answer, and, where somebody asks, the bits of the packed state that it read. */
 typedef struct {
     const uint32_t *before;
     const uint32_t *after;
     uint64_t *recalled; /* stamp << 1 | value for each predicate; NULL where the vectors change between walks */
     uint64_t stamp;
     uint32_t missed; /* the instance that had no answer */
+    uint64_t *relies; /* NULL: nobody asks */
+    const struct Kernel *kernel; /* where `relies` is not NULL */
 } View;
 
+static inline Node *nodes_of(const Tries *tries) { return tries->nodes.data; }
+static inline Instance *instances_of(const Tries *tries) { return tries->instances.data; }
+
 typedef enum { WALK_MISS = -1, WALK_NO = 0, WALK_YES = 1 } Walked;
+
+static inline uint32_t scatter(uint32_t value) {
+    value *= 2654435761u;
+    return value ^ (value >> 15);
+}
+
+static inline int32_t child_at(const Node *node, uint32_t value) {
+    if (node->keys == NULL) return value < node->capacity ? node->children[value] : CHILD_MISSING;
+    uint32_t mask = node->capacity - 1;
+    for (uint32_t at = scatter(value) & mask;; at = (at + 1) & mask) {
+        if (node->keys[at] == value + 1) return node->children[at];
+        if (node->keys[at] == 0) return CHILD_MISSING;
+    }
+}
+
+/* Follow the slots that a walk reads from `child` on: to its end, or to the first node that is not about a slot. */
+static inline int32_t descend(const Tries *tries, const Instance *instance, int32_t child, const uint32_t *before) {
+    while (child > 0) {
+        const Node *node = &nodes_of(tries)[child];
+        int32_t ref = node->ref < 0 ? instance->binding[-1 - node->ref] : node->ref;
+        if (ref >= REF_AFTER) break;
+        child = child_at(node, before[ref]);
+    }
+    return child;
+}
 
 typedef bool (*LeafVisitor)(void *context, uint32_t leaf);
 
 bool tries_init(Tries *tries);
 /* Add an empty trie; it is said to read at least what trie `like` reads, unless that is `NO_TRIE`. */
 bool tries_add(Tries *tries, uint32_t like);
-/* The slots that each instance was ever seen to read, as SLOT_BITs. */
+/* The slots that each instance was ever seen to read or write, as SLOT_BITs. */
 void tries_reads(const Tries *tries, uint64_t *reads);
 void tries_free(Tries *tries);
 int32_t tries_child(const Tries *tries, int32_t child, uint32_t value);
@@ -126,19 +159,36 @@ int32_t tries_child(const Tries *tries, int32_t child, uint32_t value);
 int tries_learn(Tries *tries, uint32_t trie, const int32_t *path, size_t steps, int32_t leaf);
 int32_t tries_add_leaf(Tries *tries, const Write *writes, uint32_t count);
 void tries_forget(Tries *tries, uint32_t trie);
+bool tries_learn_update(Tries *tries, uint32_t update, uint32_t before, uint32_t after);
+/* What a write puts into `slot`; false where it is an update that is not known for the value there. */
+static inline bool written_value(const Tries *tries, Write write, uint32_t slot, const uint32_t *before, uint32_t *value) {
+    *value = write.value;
+    if (!(write.value & (WRITE_COPY | WRITE_UPDATE))) return true;
+    if (write.value & WRITE_COPY) {
+        *value = before[write.value ^ WRITE_COPY];
+        return true;
+    }
+    uint32_t update = write.value ^ WRITE_UPDATE;
+    if (update >= tries->updates.length) return false;
+    const Vector *known = (const Vector *)tries->updates.data + update;
+    if (before[slot] >= known->length) return false;
+    *value = ((const uint32_t *)known->data)[before[slot]] - 1;
+    return *value != UINT32_MAX;
+}
 /* Walk from `child`, calling `visit` for each leaf of writes; YES if there was one. */
 Walked walk_action(const Tries *tries, uint32_t instance, int32_t child, View *view, LeafVisitor visit, void *context);
 Walked walk_truth(const Tries *tries, uint32_t instance, int32_t child, View *view);
 Walked walk_predicate(const Tries *tries, uint32_t instance, View *view);
 Walked evaluate(const Tries *tries, uint32_t predicate, View *view);
 
-/* ---- table.c --------------------------------------------------------------------------------------------------- */
+/* ---- table.c -------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint16_t word;
     uint8_t shift;
     uint8_t bits;
     uint64_t mask;
+    uint64_t placed; /* the mask where it lies in the word */
 } Field;
 
 /* Where each slot lies in a packed state of `words` 64-bit words. */
@@ -147,11 +197,16 @@ typedef struct {
     uint32_t words;
     Field *fields;
     uint32_t *defaults;
+    uint64_t *weights; /* of slots, see weighted_sum */
+    uint32_t *slot_at; /* for each bit of each word, the slot that it belongs to */
 } Layout;
+
+/* Threads write to their own lines of memory, two of which may be fetched at once. */
+#define APART 128
 
 /* One part of the table: states in the order of their discovery, their predecessors, and an index over them. */
 typedef struct {
-    uint64_t *states;
+    _Alignas(APART) uint64_t *states;
     uint32_t *parents;
     uint64_t *index; /* tag << 32 | local number + 1; 0 is free */
     size_t count;
@@ -159,34 +214,49 @@ typedef struct {
     size_t buckets;
     size_t low;  /* the level being explored is [low, high) */
     size_t high;
-    size_t restored; /* so many states were looked at by an earlier process, of which the tries know nothing */
 } Shard;
 
+/* Zeroed memory for structures of which each thread writes its own; `size` is a multiple of APART. */
+void *calloc_apart(size_t count, size_t size);
 bool layout_make(Layout *layout, const uint8_t *bits, const uint32_t *defaults, uint32_t slots);
 void layout_free(Layout *layout);
 void layout_unpack(const Layout *layout, const uint64_t *words, uint32_t *values);
 void layout_pack(const Layout *layout, const uint32_t *values, uint64_t *words);
 static inline void layout_put(const Layout *layout, uint64_t *words, uint32_t slot, uint32_t value) {
     const Field *field = &layout->fields[slot];
-    words[field->word] = (words[field->word] & ~(field->mask << field->shift)) | ((uint64_t)value << field->shift);
+    words[field->word] = (words[field->word] & ~field->placed) | ((uint64_t)value << field->shift);
+}
+
+static inline void rely_on_slot(uint64_t *relies, const Field *field) {
+    relies[field->word] |= field->placed;
 }
 
 /* States are a word or few: a loop beats a call. */
 static inline void copy_words(uint64_t *to, const uint64_t *from, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) to[i] = from[i];
 }
+static inline bool same_state(const uint64_t *one, const uint64_t *other, uint32_t words) {
+    for (uint32_t i = 0; i < words; i++)
+        if (one[i] != other[i]) return false;
+    return true;
+}
 uint64_t hash_words(const uint64_t *words, uint32_t count);
 /* A state's shard depends on its values, not on how they are packed, so that packing anew moves no state. */
-static inline uint64_t slot_weight(uint32_t slot) {
-    uint64_t weight = (slot + 1) * 0x9E3779B97F4A7C15ull;
-    return (weight ^ weight >> 31) * 0xBF58476D1CE4E5B9ull | 1;
-}
 static inline uint32_t shard_of(uint64_t sum, uint32_t shards) {
-    return (uint32_t)((sum ^ sum >> 33) * 0x94D049BB133111EBull >> 40) % shards;
+    return (uint32_t)(((sum ^ sum >> 33) * 0x94D049BB133111EBull >> 40) * shards >> 24);
 }
 uint64_t weighted_sum(const Layout *layout, const uint32_t *values);
 static inline size_t bucket_of(uint64_t hash, size_t buckets) {
     return (size_t)(((unsigned __int128)hash * buckets) >> 64);
+}
+/* The entry whose tag is the hash's, or 0. */
+static inline uint64_t shard_probe(const Shard *shard, uint64_t hash) {
+    uint64_t entry;
+    for (size_t at = bucket_of(hash, shard->buckets); (entry = shard->index[at]) != 0;) {
+        if ((uint32_t)(entry >> 32) == (uint32_t)hash) break;
+        at = at + 1 == shard->buckets ? 0 : at + 1;
+    }
+    return entry;
 }
 /* 1: new; 0: known; -1: out of memory. `*local` is its number in the shard. */
 int shard_insert(Shard *shard, uint32_t words, const uint64_t *state, uint64_t hash, uint32_t parent, uint32_t *local);
@@ -196,7 +266,7 @@ bool shard_rehash(Shard *shard, uint32_t words, size_t buckets);
 void shard_free(Shard *shard);
 size_t shard_bytes(const Shard *shard, uint32_t words);
 
-/* ---- search.c -------------------------------------------------------------------------------------------------- */
+/* ---- the search -----------------------------------------------------------------------------------------------  */
 
 /* Instances grouped by the slot that they read first: for each value of the slot, those that it does not rule out: an
  * action that it disables, an invariant that it makes true. */
@@ -208,15 +278,18 @@ typedef struct {
 } Candidate;
 
 typedef struct {
-    uint32_t slot;
+    uint32_t slot;     /* or NO_SLOT: one instance that begins otherwise, in the list of value 0 */
     uint32_t values;
     uint32_t *offsets; /* values + 2: the last list is for values never seen: all of the group, with nothing known */
     Candidate *candidates;
+    uint64_t *masks; /* for each list, the bits of a packed state that its actions were ever seen to touch; or NULL */
 } Group;
 
+#define NO_SLOT UINT32_MAX
+
 typedef struct {
-    Vector groups;    /* Group */
-    Vector ungrouped; /* Candidate */
+    Vector groups; /* Group */
+    size_t quiet;  /* of watches: so many groups, the first ones, call for nothing with any value that was seen */
 } Dispatch;
 
 typedef struct {
@@ -243,25 +316,30 @@ struct Kernel;
 
 /* What one thread works with; nothing here is shared while a round runs. */
 typedef struct {
-    struct Kernel *kernel;
+    _Alignas(APART) struct Kernel *kernel;
     uint32_t *before;
     uint32_t *after;
     uint32_t *scratch;
     uint64_t *words;
     uint64_t *recalled;
     uint64_t stamp;
-    uint64_t *changed; /* the bits in which the state at hand differs from its predecessor, where it `has_changes` */
-    bool has_changes;
+    bool follows;      /* the state expanded last was without misses and findings: what it showed may be used again */
+    uint64_t *changed; /* the bits in which the state at hand differs from it; all if it does not follow one */
+    Vector recalls;    /* Vector for each group of actions: what they do, as STEP_BYTES records */
+    Vector relies;     /* uint64_t words for each group: the bits on which it depends that they do so */
+    Vector *ways;      /* of the group being walked */
+    uint64_t *memo;    /* MEMO records: what groups did lately, by the bits that they touch */
+    uint64_t *clean;   /* CLEAN times words: bits read by watches with which nothing was found lately */
+    uint32_t memo_epoch;
     View view;        /* of the state at hand */
     uint32_t state;  /* at hand, interleaved */
     uint32_t action; /* being walked */
     bool missed_here;
+    bool found_here;
     bool failed;      /* out of memory */
     bool could_go_on; /* MODE_LAST_LEVEL: some state of the level has a step */
-    Vector steps;     /* uint64_t: the packed successors of the state at hand */
-    Vector labels;    /* uint32_t: their actions, with OUTSIDE_BIT where they leave the constraint */
     uint64_t sum;     /* weighted_sum of the state at hand */
-    Vector owners;    /* uint32_t: the shards of the successors */
+    Vector steps;     /* STEP_BYTES records: the steps out of the state at hand */
     uint64_t *lately; /* LATELY successors that were committed lately, by hash: they need no second insert */
     uint8_t *is_lately;
     Vector *out;      /* for each shard, uint64_t records: hash, parent, words */
@@ -275,7 +353,33 @@ typedef struct {
 } Worker;
 
 #define LATELY 8192u
-#define OUTSIDE_BIT 0x80000000u
+
+/* A record of the memo: group, number of ways, the bits touched, and up to UNASKED ways. */
+#define MEMO 4096u
+#define UNASKED 2
+#define MEMO_WORDS(words) (1 + (size_t)(words) + UNASKED * STEP_WORDS(words))
+#define MEMO_WIDEST 2 /* words of a state */
+#define CLEAN 16384u
+
+/* A remembered way to take an action: its number, what it adds to the weighted sum, the bits that it flips. A step: the
+ * action's number (with OUTSIDE where the constraints are left), the successor's weighted sum, the packed successor. */
+#define STEP_WORDS(words) (2 + (size_t)(words))
+#define STEP_BYTES(words) (STEP_WORDS(words) * sizeof(uint64_t))
+#define OUTSIDE (1ull << 63)
+
+/* The threads beside the first, and where they meet. */
+typedef struct {
+    pthread_t *helpers; /* from 1 on; NULL before they are started */
+    pid_t home;
+    uint32_t parties;
+    uint32_t patience; /* how often to look before going to sleep */
+    atomic_uint arrived;
+    atomic_uint turn;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool dismissed;
+    bool is_refused; /* the system has no threads to give: one does it all */
+} Crew;
 
 typedef enum { MODE_EXPLORE, MODE_LAST_LEVEL, MODE_GRAPH } Mode;
 
@@ -284,7 +388,9 @@ typedef struct Kernel {
     Layout layout;
     Dispatch dispatch; /* of actions */
     Dispatch lookout;  /* of watches that are not settled */
-    uint64_t *reads;   /* for each instance: the bits of a packed state that it was ever seen to read */
+    uint64_t *reads;   /* for each instance: the bits of a packed state that it was ever seen to read or write */
+    uint64_t *watched; /* the bits of a packed state that watches beyond the quiet groups were ever seen to read */
+    uint32_t epoch;    /* of dispatch, reads and layout: what was remembered in another one is void */
     uint32_t threads;
     Shard *shards;
     Worker *workers;
@@ -294,6 +400,7 @@ typedef struct Kernel {
     Vector constraints; /* uint32_t predicate */
     Vector terminal;    /* uint32_t predicate */
     Vector symmetry;    /* Columns */
+    bool inspects;      /* there are judges, constraints or symmetries, so that a step needs a closer look */
     bool check_deadlock;
     uint32_t findings; /* how many there can be; the last is the deadlock */
     Found *found;
@@ -310,9 +417,8 @@ typedef struct Kernel {
     bool round_redoes;
     atomic_size_t cursor;
     size_t round_end;
-    bool stop;
-    pthread_mutex_t gate;
-    pthread_barrier_t barrier;
+    atomic_bool enough; /* too many states wait for an answer: do not begin others */
+    Crew crew;
     /* the graph */
     uint64_t *edge_offsets;
     uint32_t *edge_targets;
@@ -321,15 +427,39 @@ typedef struct Kernel {
 
 typedef enum { ADVANCED_MISSES, ADVANCED_TIME, ADVANCED_LEVEL, ADVANCED_DONE, ADVANCED_MEMORY } Advanced;
 
+/* dispatch.c */
 bool dispatches_rebuild(Kernel *kernel);
 bool reads_rebuild(Kernel *kernel);
 void dispatch_free(Dispatch *dispatch);
-Advanced kernel_advance(Kernel *kernel, double seconds);
-bool kernel_add_initial(Kernel *kernel, const uint32_t *values, bool *added);
-bool kernel_repack(Kernel *kernel, const uint8_t *bits, uint32_t slots, const uint32_t *defaults);
+
+/* worker.c */
 bool workers_make(Kernel *kernel);
 void workers_free(Kernel *kernel);
+void note_miss(Worker *worker, uint32_t instance, const uint32_t *before, const uint32_t *after);
+void note_found(Worker *worker, uint32_t finding, uint32_t action, const uint32_t *after);
+/* In one level, a state that decides something is one step nearer than a step that does. */
+bool is_better(const Found *known, uint32_t state, bool is_step);
+
+/* expand.c */
 void kernel_canonical(const Kernel *kernel, uint32_t *values, uint32_t *scratch);
+/* Walk every step of the state; false if something is not known yet (see worker->missed) or memory ran out. */
+bool expand(Worker *worker, uint32_t state);
+/* Before the first state after tries, layout or mode may have changed: use nothing of what was seen before. */
+void expand_afresh(Worker *worker);
+
+/* crew.c */
+bool crew_start(Kernel *kernel);
+void crew_meet(Crew *crew);
+void crew_stop(Kernel *kernel);
+
+/* rounds.c */
+/* One thread's part of a round. */
+void round_help(Worker *worker);
+Advanced kernel_advance(Kernel *kernel, double seconds);
+
+/* states.c */
+bool kernel_add_initial(Kernel *kernel, const uint32_t *values, bool *added);
+bool kernel_repack(Kernel *kernel, const uint8_t *bits, uint32_t slots, const uint32_t *defaults);
 size_t kernel_count(const Kernel *kernel);
 void dense_bases(Kernel *kernel);
 uint32_t interleaved_of(const Kernel *kernel, size_t dense);
@@ -339,13 +469,12 @@ static inline const uint64_t *state_words(const Kernel *kernel, uint32_t number)
 static inline size_t dense_of(const Kernel *kernel, uint32_t number) {
     return kernel->dense_base[number % kernel->threads] + number / kernel->threads;
 }
-/* Walk every step of the state; false if something is not known yet (see worker->missed) or memory ran out. */
-bool expand(Worker *worker, uint32_t state);
+
+/* ---- graph.c -------------------------------------------------------------------------------------------------- */
+
 /* ADVANCED_DONE: the edges are there; ADVANCED_MISSES: learn, then build again. */
 Advanced kernel_build_graph(Kernel *kernel);
 void kernel_free_graph(Kernel *kernel);
-
-/* ---- graph.c --------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint32_t conditions;

@@ -21,9 +21,6 @@ void vector_free(Vector *vector) {
     memset(vector, 0, sizeof *vector);
 }
 
-static inline Node *nodes_of(const Tries *tries) { return tries->nodes.data; }
-static inline Instance *instances_of(const Tries *tries) { return tries->instances.data; }
-
 bool tries_init(Tries *tries) {
     memset(tries, 0, sizeof *tries);
     if (!vector_reserve(&tries->nodes, sizeof(Node), 1)) return false;
@@ -46,23 +43,38 @@ void tries_free(Tries *tries) {
     vector_free(&tries->reaches);
     vector_free(&tries->forgotten);
     vector_free(&tries->instances);
+    for (size_t i = 0; i < tries->updates.length; i++) vector_free((Vector *)tries->updates.data + i);
+    vector_free(&tries->updates);
 }
 
 /* ---- what tries read ---- */
 
 static bool reach_note(Tries *tries, uint32_t trie, int32_t ref) {
     Reach *reach = (Reach *)tries->reaches.data + trie;
-    tries->reaches_changed = true;
+    uint64_t slots = reach->slots, virtuals = reach->virtuals;
     if (ref < 0) reach->virtuals |= SLOT_BIT(-1 - ref);
     else if (ref < REF_AFTER) reach->slots |= SLOT_BIT(ref);
     else if (ref >= REF_CHOICE) return true;
     else if (!(ref & REF_DERIVED)) reach->slots = UINT64_MAX;
-    else {
+    tries->reaches_changed |= reach->slots != slots || reach->virtuals != virtuals;
+    if (ref >= REF_AFTER && ref & REF_DERIVED) {
         uint32_t *known = reach->derived.data, predicate = (uint32_t)(ref ^ REF_DERIVED);
         for (size_t i = 0; i < reach->derived.length; i++)
             if (known[i] == predicate) return true;
         if (!vector_reserve(&reach->derived, sizeof predicate, reach->derived.length + 1)) return false;
         ((uint32_t *)reach->derived.data)[reach->derived.length++] = predicate;
+        tries->reaches_changed = true;
+    }
+    return true;
+}
+
+static bool reach_writes(Tries *tries, uint32_t trie, int32_t child) {
+    if (child > LEAF_FIRST) return true;
+    const Leaf *leaf = (Leaf *)tries->leaves.data + LEAF_OF(child);
+    for (uint32_t i = 0; i < leaf->count; i++) {
+        const Write *write = (Write *)tries->writes.data + leaf->first + i;
+        if (!reach_note(tries, trie, write->ref)) return false;
+        if (write->value & WRITE_COPY && !reach_note(tries, trie, (int32_t)(write->value ^ WRITE_COPY))) return false;
     }
     return true;
 }
@@ -107,20 +119,6 @@ void tries_reads(const Tries *tries, uint64_t *reads) {
             grew |= all != reads[i];
             reads[i] = all;
         }
-    }
-}
-
-static inline uint32_t scatter(uint32_t value) {
-    value *= 2654435761u;
-    return value ^ (value >> 15);
-}
-
-static inline int32_t child_at(const Node *node, uint32_t value) {
-    if (node->keys == NULL) return value < node->capacity ? node->children[value] : CHILD_MISSING;
-    uint32_t mask = node->capacity - 1;
-    for (uint32_t at = scatter(value) & mask;; at = (at + 1) & mask) {
-        if (node->keys[at] == value + 1) return node->children[at];
-        if (node->keys[at] == 0) return CHILD_MISSING;
     }
 }
 
@@ -203,7 +201,6 @@ static int32_t new_node(Tries *tries, int32_t ref) {
     }
     Node *node = &nodes_of(tries)[number];
     memset(node, 0, sizeof *node);
-    node->kind = ref >= REF_CHOICE ? NODE_FORK : NODE_READ;
     node->ref = ref;
     return number;
 }
@@ -240,7 +237,8 @@ int tries_learn(Tries *tries, uint32_t trie, const int32_t *path, size_t steps, 
             if (here < 0 || nodes_of(tries)[here].ref != path[2 * i]) return 1;
         } else {
             here = is_leaf ? leaf : new_node(tries, path[2 * i]);
-            if (here == CHILD_MISSING || (!is_leaf && !reach_note(tries, trie, path[2 * i]))) return -1;
+            if (here == CHILD_MISSING) return -1;
+            if (!(is_leaf ? reach_writes(tries, trie, leaf) : reach_note(tries, trie, path[2 * i]))) return -1;
             if (i <= 1) tries->roots_changed = true;
             if (parent == CHILD_MISSING) *((int32_t *)tries->roots.data + trie) = here;
             else if (!node_put(tries, &nodes_of(tries)[parent], value, here)) return -1;
@@ -271,16 +269,34 @@ void tries_forget(Tries *tries, uint32_t trie) {
     tries->roots_changed = true;
 }
 
+bool tries_learn_update(Tries *tries, uint32_t update, uint32_t before, uint32_t after) {
+    if (!vector_reserve(&tries->updates, sizeof(Vector), (size_t)update + 1)) return false;
+    while (tries->updates.length <= update) ((Vector *)tries->updates.data)[tries->updates.length++] = (Vector){0};
+    Vector *known = (Vector *)tries->updates.data + update;
+    if (!vector_reserve(known, sizeof(uint32_t), (size_t)before + 1)) return false;
+    while (known->length <= before) ((uint32_t *)known->data)[known->length++] = 0;
+    ((uint32_t *)known->data)[before] = after + 1;
+    return true;
+}
+
 /* ---- walking ---- */
+
+static inline void rely_on_reads(uint64_t *relies, const Kernel *kernel, uint32_t instance) {
+    uint32_t words = kernel->layout.words;
+    const uint64_t *reads = kernel->reads + (size_t)instance * words;
+    for (uint32_t w = 0; w < words; w++) relies[w] |= reads[w];
+}
 
 /* The number behind a reference; false where a predicate read as if it were a slot has no answer yet. */
 static inline bool number_behind(const Tries *tries, const Instance *instance, int32_t ref, View *view, uint32_t *number) {
     if (ref < 0) ref = instance->binding[-1 - ref];
     if (ref < REF_AFTER) {
+        if (view->relies) rely_on_slot(view->relies, &view->kernel->layout.fields[ref]);
         *number = view->before[ref];
         return true;
     }
     if (ref & REF_DERIVED) {
+        if (view->relies) rely_on_reads(view->relies, view->kernel, tries->actions + (uint32_t)(ref ^ REF_DERIVED));
         Walked walked = evaluate(tries, (uint32_t)(ref ^ REF_DERIVED), view);
         *number = walked == WALK_YES;
         return walked != WALK_MISS;
@@ -293,7 +309,7 @@ Walked walk_action(const Tries *tries, uint32_t number, int32_t child, View *vie
     const Instance *instance = &instances_of(tries)[number];
     while (child > 0) {
         const Node *node = &nodes_of(tries)[child];
-        if (node->kind == NODE_FORK) {
+        if (node->ref >= REF_CHOICE) {
             Walked walked = WALK_NO;
             uint32_t ways = (uint32_t)(node->ref ^ REF_CHOICE);
             for (uint32_t way = 0; way < ways; way++) {
@@ -320,7 +336,7 @@ Walked walk_truth(const Tries *tries, uint32_t number, int32_t child, View *view
     const Instance *instance = &instances_of(tries)[number];
     while (child > 0) {
         const Node *node = &nodes_of(tries)[child];
-        if (node->kind == NODE_FORK) {
+        if (node->ref >= REF_CHOICE) {
             Walked walked = WALK_NO;
             uint32_t ways = (uint32_t)(node->ref ^ REF_CHOICE);
             for (uint32_t way = 0; way < ways; way++) {

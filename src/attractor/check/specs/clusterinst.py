@@ -6,7 +6,8 @@ other. ``TRANSITIONS`` is the table of the state machine: who may move a state, 
 
 When the connection breaks (``disconnects``; a crash of the controller looks the same, since what it has committed
 survives), all messages on their way are lost; the CRM reconnects, both sides say what they have, and work goes on. When
-the CRM crashes (``crm_crashes``), it forgets what it was doing, and reads from the platform what is there.
+the CRM crashes (``crm_crashes``), it forgets what it was doing, and reads from the platform what is there. A report
+that work goes on may get lost by itself (``lost_progress``).
 
 What makes it work, and what each of the mistakes in ``mistakes.clusterinst`` leaves out: a state has one owner; a
 message carries the number of its operation, so that a late one is not taken for an answer to a newer question; a CRM
@@ -75,6 +76,7 @@ DELETE = Job(requested=DELETE_REQUESTED, running=DELETING, done=NOT_PRESENT, err
 JOBS = {state: job for job in (CREATE, UPDATE, DELETE) for state in (job.requested, job.running)}
 
 ASKED = tuple(JOBS)
+RUNNING = (CREATING, UPDATING, DELETING)
 REPORTED = (CREATING, UPDATING, DELETING, READY, NOT_PRESENT, CREATE_ERROR, UPDATE_ERROR, DELETE_ERROR)
 ERRORS = (CREATE_ERROR, UPDATE_ERROR, DELETE_ERROR)
 STABLE = (READY, NOT_PRESENT)
@@ -127,6 +129,7 @@ class ClusterInst(Spec):
     operations: int = constant(3)
     disconnects: int = constant(0)
     crm_crashes: int = constant(0)
+    lost_progress: int = constant(0)
 
     wishes: int = var(0)
     tracked: Map[str, Tracked] = each(instances, Tracked())
@@ -136,7 +139,7 @@ class ClusterInst(Spec):
     request: Subset[tuple[str, int, str]] = subset(requests)  # on its way to the CRM
     report: Subset[tuple[str, int, str]] = subset(reports)  # on its way to the controller
     connected: bool = var(True)
-    faults: Map[str, int] = each(("disconnects", "crm_crashes"), 0)
+    faults: Map[str, int] = each(("disconnects", "crm_crashes", "lost_progress"), 0)
 
     # The user
 
@@ -288,6 +291,13 @@ class ClusterInst(Spec):
         self.lose_connection("crm_crashes", self.crm_crashes)
         for i in self.INSTANCES:
             self.agent[i] = Agent()
+
+    @action(i=instances, op=operations_of, state=RUNNING, when=lost_progress)
+    def lose_progress(self, i: str, op: int, state: str) -> None:
+        """A report that work goes on is lost, and nobody says it again."""
+        require((i, op, state) in self.report and self.faults["lost_progress"] < self.lost_progress)
+        self.faults["lost_progress"] += 1
+        self.report.discard((i, op, state))
 
     @action(fair="weak", when=lambda self: self.disconnects or self.crm_crashes)
     def reconnect(self) -> None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from attractor.check.errors import SpecError
 from attractor.check.story.diagram import page
 from attractor.check.story.story import BadStory, Story
-from attractor.check.story.telling import story_of
 from attractor.check.trace import Trace
 from attractor.check.tracefiles import file_name
 
@@ -81,6 +80,8 @@ def save(
     verdict: Verdict, world: World, folder: Path, *, target: str, constants: Sequence[str] = ()
 ) -> dict[str, Written]:
     """Write the counterexample of each violated property, and its diagram; answers the files by property."""
+    from attractor.check.story.telling import story_of  # it needs the world's parts, which take long to load
+
     written = {}
     for each in verdict.violations():
         if each.trace is None:

@@ -117,20 +117,21 @@ class _Sending:
 
     def __init__(self) -> None:
         self._sent: dict[str, deque[int]] = {}
-        self._late: list[int] = []
+        self._late: dict[str, list[int]] = {}
 
     def of(self, account: Account) -> int | None:
         """The step in which what this step delivers was sent: an event, or a request that comes late."""
-        if account.action == "late request" and self._late:
-            return self._late.pop((account.arguments.get("chosen") or [0])[-1])
+        late = self._late.get(account.arguments.get("host", ""))
+        if account.action == "late request" and late:
+            return late.pop((account.arguments.get("chosen") or [0])[-1])
         watch = f"{account.arguments.get('host')}/{account.arguments.get('kind')}"
         waiting = self._sent.get(watch)
         return waiting.popleft() if account.action == "deliver" and waiting else None
 
     def note(self, number: int, account: Account) -> None:
         """Keep in mind what this step put on its way, and what will never arrive."""
-        if account.action in {"crash while sending", "repeated later"}:
-            self._late.append(number)
+        if account.action in {"crash while sending", "repeated later", "delayed"}:
+            self._late.setdefault(account.arguments["host"], []).append(number)
         for change in account.changes:
             found = _WATCH.fullmatch(change.slot)
             if found is None or account.action == "deliver":

@@ -92,7 +92,7 @@ class _Teller:
         outcome, notes = self._taken(number, step, action, state)
         assert isinstance(outcome.leaf, tuple)
         before = padded(self._model, state)
-        after = apply(outcome.leaf, action.binding, before)
+        after = apply(self._model, outcome.leaf, action.binding, before)
         arguments = {**step.arguments, **({"chosen": list(step.chosen)} if step.chosen else {})}
         actor = self._lanes.actor(step.action, step.arguments, notes)
         asked = telling.last_request(notes)

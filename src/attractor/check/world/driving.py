@@ -83,7 +83,7 @@ class Walk:
             self.universe.stage.on_note = self.universe.on_step = None
         state = padded(self._model, self._state)
         return [
-            (apply(outcome.leaf, action.binding, state), notes)
+            (apply(self._model, outcome.leaf, action.binding, state), notes)
             for outcome, notes in zip(found, runs, strict=True)
             if isinstance(outcome.leaf, tuple)
         ]

@@ -119,5 +119,5 @@ def variations(world: World) -> Iterator[tuple[str, World]]:
         yield f"lag {world.lag - 1} instead of {world.lag}", world.but(lag=world.lag - 1)
     if world.workers > 1:
         yield f"1 worker instead of {world.workers}", world.but(workers=1)
-    if len(world.hosts) > 1:
+    if len(world.hosts) > 1 and world.placement is None:
         yield f"host {world.hosts[-1]}", world.but(hosts=world.hosts[:-1])

@@ -22,6 +22,10 @@ The model object given is the initial state. Each call works on a copy, which be
 change its attributes freely, and must keep nothing elsewhere. A method marked with ``happens`` is a step of the outside
 system's own; it is disabled where it changes nothing, and what it returns are keys that the controllers' ``sources``
 are told of. ``conformance`` compares a model with the real system.
+
+A model outlives the hosts that call it. Where each host holds a part of its own (a client with a memory), two methods
+say so: ``seen_by(host)`` answers the object that this host calls, ``host_dies(host)`` is called when it crashes. And
+where the outside starts and ends hosts, ``runs(host)`` says which are up: one that is ended is gone with all it knew.
 """
 
 from __future__ import annotations
@@ -74,33 +78,57 @@ class WorldExternal:
         self.state: Cell = stage.slot("external", self.name, Kept(model))
         self.trouble: str | None = None
         self.model_class = type(model)
+        self.on_change: list[Callable[[], None]] = []
+        """Who is told that its state may have changed."""
+        called = seen_by(model, "host")
         for name in _methods(protocol):
-            if not callable(getattr(model, name, None)):
+            if not callable(getattr(called, name, None)):
                 raise SpecError(f"{type(model).__name__} models {self.name} but has no method {name!r}")
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_"):
-            raise AttributeError(name)
+    @property
+    def is_told_of_crashes(self) -> bool:
+        """Whether something is lost there when a host dies."""
+        return hasattr(self.model_class, "host_dies")
 
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            return self._call(name, args, kwargs)
+    @property
+    def decides_lives(self) -> bool:
+        """Whether the outside starts and ends hosts."""
+        return hasattr(self.model_class, "runs")
 
-        return call
+    def runs(self, host: str) -> bool:
+        """Whether a host is up, as far as the outside decides."""
+        return bool(self.state.get().value.runs(host))
 
-    def _call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _keep(self, model: object) -> None:
+        self.state.set(Kept(model))
+        for told in self.on_change:
+            told()
+
+    def seen_by(self, host: str) -> Seen:
+        """The system, as a host calls it."""
+        return Seen(self, host)
+
+    def host_dies(self, host: str) -> None:
+        """A host dies, and with it what it held of the system."""
+        model = self.state.get().value
+        model.host_dies(host)
+        self.state.set(Kept(model))
+
+    def call(self, host: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Answer a call of a host, or what its trouble makes of it."""
         if self.trouble == "call failed":
             self._note(name, args, None, self.trouble)
             raise self._failure()
         model = self.state.get().value
         try:
-            result = _finished(getattr(model, name)(*args, **kwargs))
+            result = _finished(getattr(seen_by(model, host), name)(*args, **kwargs))
         except Exception as error:
-            self.state.set(Kept(model))
+            self._keep(model)
             self._note(name, args, error, self.trouble)
             if self.trouble:
                 raise self._failure() from None
             raise
-        self.state.set(Kept(model))
+        self._keep(model)
         self._note(name, args, result, self.trouble)
         if self.trouble:
             raise self._failure()
@@ -122,9 +150,30 @@ class WorldExternal:
         after = Kept(model)
         if after == before and not told:
             raise Disabled
-        self.state.set(after)
+        self._keep(model)
         self._note(name, (), told, None)
         return told or ()
+
+
+class Seen:
+    """An outside system, as one host calls it."""
+
+    def __init__(self, external: WorldExternal, host: str) -> None:
+        self._external, self._host = external, host
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            return self._external.call(self._host, name, args, kwargs)
+
+        return call
+
+
+def seen_by(model: object, host: str) -> object:
+    """What a host calls of a model: the part that is its own, where the model has such parts."""
+    return model.seen_by(host) if hasattr(model, "seen_by") else model
 
 
 def _methods(protocol: Any) -> list[str]:

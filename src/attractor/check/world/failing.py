@@ -1,4 +1,4 @@
-"""Faults as steps: each uses up one of its budget, and none is ever owed."""
+"""Faults as steps: each uses up one of its budget, its host's own or that of all hosts, and none is ever owed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor.check.world.faults import Faults
-    from attractor.check.world.host import Host
+    from attractor.check.world.host import Host, WorldTransport
     from attractor.check.world.stage import Cell
     from attractor.check.world.universe import Universe
     from attractor.check.world.worker import Worker
@@ -31,11 +31,10 @@ RIVAL = "example.org/rival"
 
 def add_faults(universe: Universe, faults: Faults) -> None:
     """Add the steps that faults are."""
-    budgets = faults.budgets()
-    cells = {name: universe.stage.slot("fault", name, left) for name, left in budgets.items()}
     for host in universe.hosts:
+        cells = _cells(universe, faults, host.name)
         if "crash" in cells:
-            _add_fault(universe, "crash", (("host", host.name),), cells["crash"], host.crash)
+            _add_fault(universe, "crash", (("host", host.name),), cells["crash"], _crashing(host))
         if "closed_watch" in cells:
             for kind in host.kinds:
                 at = (("host", host.name), ("kind", kind.gvk.kind))
@@ -50,16 +49,27 @@ def add_faults(universe: Universe, faults: Faults) -> None:
                 _add_fault(universe, "stale list", at, cells["stale_list"], read)
         if "partition" in cells:
             _add_partition(universe, host, cells["partition"])
-    if {"late_request", "repeated"} & set(cells):
-        universe.add("late request", (), lambda: _arrive(universe), fair=False)
+        if {"late_request", "repeated", "delayed_request"} & set(cells):
+            arrive = lambda host=host: _arrive(universe, host)  # noqa: E731
+            universe.add("late request", (("host", host.name),), arrive, fair=False)
     if universe.world.election:
-        _add_election(universe, cells.get("leader_change"))
-    if "conflict" in cells:
-        rival = client(universe, "rival")
+        for group in universe.world.electing:
+            _add_election(universe, group, faults)
+    if faults.conflict:
+        rival, budget = client(universe, "rival"), universe.stage.slot("fault", "conflict", faults.conflict)
         for kind in faults.conflict_kinds or universe.watched:
-            _add_fault(
-                universe, "rival", (("kind", kind.gvk.kind),), cells["conflict"], _rivalling(universe, rival, kind)
-            )
+            _add_fault(universe, "rival", (("kind", kind.gvk.kind),), budget, _rivalling(universe, rival, kind))
+
+
+def _cells(universe: Universe, faults: Faults, host: str) -> dict[str, Cell]:
+    """The budgets of the faults that may strike a host: one for all hosts, or its own."""
+    found: dict[str, Cell] = {}
+    for name, budget in faults.budgets().items():
+        if isinstance(budget, int):
+            found[name] = universe.stage.slot("fault", name, budget)
+        elif budget.get(host):
+            found[name] = universe.stage.slot("fault", f"{name} of {host}", budget[host])
+    return found
 
 
 def _add_fault(
@@ -72,6 +82,15 @@ def _add_fault(
     universe.add(name, arguments, fail, fair=False)
 
 
+def _crashing(host: Host) -> Callable[[], None]:
+    def crash() -> None:
+        if not host.is_up():
+            raise Disabled
+        host.crash()
+
+    return crash
+
+
 def _add_losses(universe: Universe, worker: Worker, cells: dict[str, Cell]) -> None:
     for key in worker.keys:
         who = (("host", worker.host.name), ("controller", worker.declared.name), ("key", str(key)))
@@ -80,6 +99,8 @@ def _add_losses(universe: Universe, worker: Worker, cells: dict[str, Cell]) -> N
         if "repeated" in cells:
             _add_fault(universe, "repeated", who, cells["repeated"], _losing(worker, key, "repeated"))
             _add_fault(universe, "repeated later", who, cells["repeated"], _repeating(universe, worker, key))
+        if "delayed_request" in cells:
+            _add_fault(universe, "delayed", who, cells["delayed_request"], _delaying(universe, worker, key))
         if "stale_read" in cells:
             _add_fault(universe, "stale read", who, cells["stale_read"], _reading_older(universe, worker, key))
         for fault, trouble in (("external_failure", "call failed"), ("external_silence", "call unanswered")):
@@ -92,7 +113,7 @@ def _add_losses(universe: Universe, worker: Worker, cells: dict[str, Cell]) -> N
 
 def _losing(worker: Worker, key: Key, trouble: Any) -> Callable[[], None]:
     def lose() -> None:
-        transport = worker.host.transport
+        transport = _connected(worker)
         transport.trouble = trouble
         try:
             worker.go_on(key, is_write)
@@ -102,14 +123,22 @@ def _losing(worker: Worker, key: Key, trouble: Any) -> Callable[[], None]:
     return lose
 
 
-def _late(universe: Universe) -> Cell:
-    """The slot of requests that arrive some time."""
-    return universe.stage.slot("late requests", None, ())
+def _connected(worker: Worker) -> WorldTransport:
+    """The way to the server; there is no step while it is cut off, for nothing is sent then that could go astray."""
+    transport = worker.host.transport
+    if transport.is_cut_off():
+        raise Disabled
+    return transport
+
+
+def _late(universe: Universe, host: Host) -> Cell:
+    """The slot of requests of a host that arrive some time."""
+    return universe.stage.slot("late requests", host.name, ())
 
 
 def _keep_late(universe: Universe, worker: Worker) -> None:
     """Let the request that a host sent last arrive (again) some time."""
-    late, sent = _late(universe), worker.host.transport.last
+    late, sent = _late(universe, worker.host), worker.host.transport.last
     late.set((*late.get(), sent))
 
 
@@ -117,8 +146,8 @@ def _dying(universe: Universe, worker: Worker, key: Key) -> Callable[[], None]:
     """The host dies just after it has sent what the reconcile of a key wants to write."""
 
     def die() -> None:
+        transport = _connected(worker)
         _, effect = worker.asked(key, is_write)
-        transport = worker.host.transport
         transport.trouble = "captured"
         try:
             worker.answer(key, effect)
@@ -132,16 +161,28 @@ def _dying(universe: Universe, worker: Worker, key: Key) -> Callable[[], None]:
 
 def _repeating(universe: Universe, worker: Worker, key: Key) -> Callable[[], None]:
     def repeat() -> None:
+        _connected(worker)
         worker.go_on(key, is_write)
         _keep_late(universe, worker)
 
     return repeat
 
 
-def _arrive(universe: Universe) -> None:
-    waiting = _late(universe).get()
+def _delaying(universe: Universe, worker: Worker, key: Key) -> Callable[[], None]:
+    lose = _losing(worker, key, "request lost")
+
+    def delay() -> None:
+        lose()
+        _keep_late(universe, worker)
+
+    return delay
+
+
+def _arrive(universe: Universe, host: Host) -> None:
+    late = _late(universe, host)
+    waiting = late.get()
     which = universe.stage.view.choose(range(len(waiting)))
-    _late(universe).set(waiting[:which] + waiting[which + 1 :])
+    late.set(waiting[:which] + waiting[which + 1 :])
     response = universe.server.send(waiting[which])
     universe.stage.note(Requested("network", waiting[which], response))
 
@@ -179,11 +220,13 @@ def _add_partition(universe: Universe, host: Host, budget: Cell) -> None:
     universe.add("heal", (("host", host.name),), heal, fair=True)
 
 
-def _add_election(universe: Universe, budget: Cell | None) -> None:
-    first = universe.hosts[0].name
-    leaders = universe.stage.slot("leaders", None, (first,))
-    for host in universe.hosts:
+def _add_election(universe: Universe, group: tuple[str, ...], faults: Faults) -> None:
+    """Hosts that run the same controllers elect one of them; the first one leads at the start."""
+    among = None if len(universe.world.electing) == 1 else group[0]
+    leaders = universe.stage.slot("leaders", among, group[:1])
+    for host in (each for each in universe.hosts if each.name in group):
         host.leaders = leaders
+        budget = _cells(universe, faults, host.name).get("leader_change")
         if budget is not None:
             _add_fault(universe, "new leader", (("host", host.name),), budget, _leading(leaders, host))
         universe.add("leadership lost", (("host", host.name),), _losing_lead(leaders, host), fair=True)

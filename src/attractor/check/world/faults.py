@@ -1,52 +1,77 @@
 """What may go wrong in a world, and how often. Every fault is off unless it has a budget.
 
-``Faults(crash=1, lost_answer=1)`` allows one crash of a controller host and one lost answer, at any step.
+``Faults(crash=1, lost_answer=1)`` allows one crash of a controller host and one lost answer, at any step. A budget may
+name hosts: with ``Faults(crash={"agent": 1})`` only the agent crashes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+from attractor.check.errors import SpecError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from attractor.objects.resource import Resource
+
+Budget: TypeAlias = int | Mapping[str, int]
+"""How often something may go wrong: on any host, or on each host that is named."""
 
 
 @dataclass(frozen=True)
 class Faults:
     """Budgets. Steps of faults are never owed: they may stop at any point, and a verdict counts on nothing else."""
 
-    crash: int = 0
+    crash: Budget = 0
     """A controller host dies and starts again; all that it knew is gone, also the request that it was about to send."""
-    late_request: int = 0
+    late_request: Budget = 0
     """A host dies, and the write that it had under way arrives some time after it has started again."""
-    repeated: int = 0
+    repeated: Budget = 0
     """A write reaches the server a second time: at once, so that the second answer counts, or at any later moment."""
-    lost_request: int = 0
+    delayed_request: Budget = 0
+    """The caller learns that no answer came, and the write arrives some time later."""
+    lost_request: Budget = 0
     """A write does not reach the server; the caller learns that no answer came."""
-    lost_answer: int = 0
+    lost_answer: Budget = 0
     """A write is carried out and its answer is lost; the caller learns that no answer came."""
     conflict: int = 0
     """Somebody else writes an object (an annotation of it), so that updates based on what was read are refused."""
     conflict_kinds: tuple[type[Resource], ...] = ()
     """Which kinds somebody else writes; all that controllers watch when empty."""
-    closed_watch: int = 0
+    closed_watch: Budget = 0
     """A watch is closed, by the server's will or with 410 Gone; what it had not delivered is found by a new list."""
 
-    stale_list: int = 0
+    stale_list: Budget = 0
     """A cache lists from a server that lags behind: it gets an older state, and the events since then afterwards."""
-    stale_read: int = 0
+    stale_read: Budget = 0
     """A read past the cache is answered from an older state."""
-    partition: int = 0
+    partition: Budget = 0
     """A host cannot reach the server for a while: requests fail, events wait; it ends some time."""
-    leader_change: int = 0
+    leader_change: Budget = 0
     """Another host becomes leader; the old one goes on until it notices. It needs ``World(election=True)``."""
-    external_failure: int = 0
+    external_failure: Budget = 0
     """A call of an outside system fails before anything happened there."""
-    external_silence: int = 0
+    external_silence: Budget = 0
     """A call of an outside system does what it should, and the answer is lost."""
 
-    def budgets(self) -> dict[str, int]:
+    def budgets(self) -> dict[str, Budget]:
         """The faults that are on, by name."""
         found = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: value for name, value in found.items() if isinstance(value, int) and value}
+        return {name: value for name, value in found.items() if isinstance(value, int | Mapping) and value}
+
+    def check_hosts(self, hosts: Iterable[str]) -> None:
+        """Raise ``SpecError`` when a budget names a host that is not there, or a fault that no host has."""
+        known = tuple(hosts)
+        for name, budget in self.budgets().items():
+            if isinstance(budget, int):
+                continue
+            if name == "conflict":
+                raise SpecError("somebody else's writes happen on no host: say conflict=1")
+            for host in budget:
+                if host not in known:
+                    raise SpecError(
+                        f"{name} is to strike host {host!r}, which is not there; the world has {', '.join(known)}"
+                    )

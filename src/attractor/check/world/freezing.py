@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import enum
 import functools
-import inspect
 import types
 from collections import deque
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
 
 import msgspec
@@ -25,7 +24,7 @@ import msgspec
 from attractor.runtime.context import Context
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable
 
 _PLAIN = (str, bytes, int, type(None), types.EllipsisType)
 _TAGGED = (bool, float, complex, enum.Enum, date, datetime, time, timedelta, tzinfo, Decimal, PurePath, UUID, range)
@@ -55,53 +54,81 @@ def freeze(value: Any, memo: dict[int, int] | None = None) -> Hashable:
     if kind in _PLAIN_TYPES:
         frozen: Hashable = value
         return frozen
-    return _frozen(value, kind, {} if memo is None else memo)
+    return (_WAYS.get(kind) or _way(kind))(value, {} if memo is None else memo)
 
 
 _PLAIN_TYPES = frozenset(_PLAIN)
+_Way: TypeAlias = "Callable[[Any, dict[int, int]], Hashable]"
+_WAYS: dict[type, _Way] = {}
+"""How values of a type are frozen, found out once for each type."""
 
 
-def _frozen(value: Any, kind: type, memo: dict[int, int]) -> Hashable:
-    if isinstance(value, _TAGGED):
-        return (kind, value)
-    if isinstance(value, Context):
-        return (Context, value.controller, value.key)
-    if isinstance(value, _BY_IDENTITY):
-        return ("same", id(value))
-    if isinstance(value, tuple):
-        return (kind, *(freeze(each, memo) for each in value))
-    if isinstance(value, frozenset):
-        return (kind, frozenset(freeze(each, memo) for each in value))
-    known = memo.get(id(value))
-    if known is not None:
-        return ("again", known)
-    memo[id(value)] = len(memo)
-    return _content(value, kind, memo)
+def _way(kind: type) -> _Way:
+    way = _WAYS[kind] = _immutable(kind) or _once(_content(kind))
+    return way
 
 
-def _content(value: Any, kind: type, memo: dict[int, int]) -> Hashable:
-    """What a value that may change, or be compared by identity, is made of."""
-    if isinstance(value, list | deque):
-        return (kind, *(freeze(each, memo) for each in value))
-    if isinstance(value, dict):
-        return (kind, *((freeze(key, memo), freeze(each, memo)) for key, each in value.items()))
-    if isinstance(value, set | bytearray):
-        return (kind, frozenset(freeze(each, memo) for each in value) if isinstance(value, set) else bytes(value))
-    if isinstance(value, msgspec.Struct):
-        return (kind, *(freeze(getattr(value, name, None), memo) for name in kind.__struct_fields__))  # type: ignore[attr-defined]
-    if isinstance(value, _ITERATORS):
-        return (kind, freeze(value.__reduce__(), memo))
-    if isinstance(value, types.FunctionType):
-        return _function(value, memo)
-    if isinstance(value, types.MethodType):
-        return (kind, freeze(value.__func__, memo), freeze(value.__self__, memo))
-    if isinstance(value, functools.partial):
-        return (kind, freeze(value.func, memo), freeze(value.args, memo), freeze(value.keywords, memo))
-    if isinstance(value, types.CellType):
-        return (kind, freeze(value.cell_contents, memo) if _is_filled(value) else "empty")
-    if isinstance(value, BaseException):
-        return (kind, freeze(value.args, memo), freeze(value.__dict__, memo))
-    return _object(value, kind, memo)
+def _immutable(kind: type) -> _Way | None:
+    """How a value is frozen that is the same wherever it is met, as far as its parts are."""
+    if issubclass(kind, _TAGGED):
+        return lambda value, _: (kind, value)
+    if issubclass(kind, Context):
+        return lambda value, _: (Context, value.controller, value.key)
+    if issubclass(kind, _BY_IDENTITY):
+        return lambda value, _: ("same", id(value))
+    if issubclass(kind, tuple):
+        return lambda value, memo: (kind, *_all(value, memo))
+    if issubclass(kind, frozenset):
+        return lambda value, memo: (kind, frozenset(_all(value, memo)))
+    return None
+
+
+def _once(content: _Way) -> _Way:
+    """A value that may change, or be compared by identity, is written down where it is met first."""
+
+    def frozen(value: Any, memo: dict[int, int]) -> Hashable:
+        known = memo.get(id(value))
+        if known is not None:
+            return ("again", known)
+        memo[id(value)] = len(memo)
+        return content(value, memo)
+
+    return frozen
+
+
+def _all(values: Iterable[Any], memo: dict[int, int]) -> list[Hashable]:
+    return [each if type(each) in _PLAIN_TYPES else freeze(each, memo) for each in values]
+
+
+def _content(kind: type) -> _Way:
+    """How to write down what a value that may change is made of."""
+    if issubclass(kind, list | deque):
+        return lambda value, memo: (kind, *_all(value, memo))
+    if issubclass(kind, dict):
+        return lambda value, memo: (kind, *[(freeze(key, memo), freeze(each, memo)) for key, each in value.items()])
+    if issubclass(kind, set):
+        return lambda value, memo: (kind, frozenset(_all(value, memo)))
+    if issubclass(kind, bytearray):
+        return lambda value, _: (kind, bytes(value))
+    if issubclass(kind, msgspec.Struct):
+        return _attributes(kind, kind.__struct_fields__)
+    if issubclass(kind, _ITERATORS):
+        return lambda value, memo: (kind, freeze(value.__reduce__(), memo))
+    if issubclass(kind, types.FunctionType):
+        return _function
+    if issubclass(kind, types.MethodType):
+        return lambda value, memo: (kind, freeze(value.__func__, memo), freeze(value.__self__, memo))
+    if issubclass(kind, functools.partial):
+        return lambda value, memo: (kind, *_all((value.func, value.args, value.keywords), memo))
+    if issubclass(kind, types.CellType):
+        return lambda value, memo: (kind, freeze(value.cell_contents, memo) if _is_filled(value) else "empty")
+    if issubclass(kind, BaseException):
+        return lambda value, memo: (kind, freeze(value.args, memo), freeze(value.__dict__, memo))
+    return _object(kind)
+
+
+def _attributes(kind: type, names: tuple[str, ...]) -> _Way:
+    return lambda value, memo: (kind, *_all([getattr(value, name, None) for name in names], memo))
 
 
 def _is_filled(cell: types.CellType) -> bool:
@@ -121,18 +148,28 @@ def _function(value: types.FunctionType, memo: dict[int, int]) -> Hashable:
     return (types.FunctionType, id(value.__code__), id(value.__globals__), *inside, *given)
 
 
-def _object(value: Any, kind: type, memo: dict[int, int]) -> Hashable:
-    """An instance of a Python class, by its attributes."""
-    if is_dataclass(value):
-        return (kind, *(freeze(getattr(value, each.name, None), memo) for each in fields(value)))
-    if inspect.isgenerator(value) or inspect.iscoroutine(value):
+def _object(kind: type) -> _Way:
+    """How an instance of a Python class is written down: by its attributes."""
+    if is_dataclass(kind):
+        return _attributes(kind, tuple(each.name for each in fields(kind)))
+    if issubclass(kind, types.GeneratorType | types.CoroutineType):
         from attractor.check.world.frames import frame_of  # frames are made of values, and values may hold frames
 
-        return frame_of(value, memo)
+        return frame_of
     if not _is_python_class(kind):
-        raise Unfreezable(f"a {kind.__module__}.{kind.__qualname__} has no content that could be compared")
-    names = [*_slots(kind), *getattr(value, "__dict__", ())]
-    return (kind, *((name, freeze(getattr(value, name, None), memo)) for name in names))
+        return _refuse
+    declared = tuple(_slots(kind))
+
+    def named(value: Any, memo: dict[int, int]) -> Hashable:
+        names = (*declared, *getattr(value, "__dict__", ()))
+        return (kind, *[(name, freeze(getattr(value, name, None), memo)) for name in names])
+
+    return named
+
+
+def _refuse(value: Any, _: dict[int, int]) -> Hashable:
+    kind = type(value)
+    raise Unfreezable(f"a {kind.__module__}.{kind.__qualname__} has no content that could be compared")
 
 
 def _slots(kind: type) -> Iterable[str]:

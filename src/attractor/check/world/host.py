@@ -117,7 +117,12 @@ class Host:
         self.joins_local_steps, self.merges_reconciles = joins_local_steps, merges_reconciles
         self.leaders: Cell | None = None
         """Where there is an election: the hosts that think they lead, the one that does last."""
-        self.unsynced: Cell = stage.slot("unsynced", name, frozenset(kind.gvk.kind for kind in self.kinds))
+        self.conditions: list[Callable[[], bool]] = []
+        """What must be true for the host to be up, where others decide that."""
+        self.on_crash: list[Callable[[str], None]] = []
+        """Who is told, by name, that this host dies."""
+        self.unsynced: Cell = stage.slot("unsynced", name, len(self.kinds))
+        """How many kinds were not listed since the process began."""
         self.transport = WorldTransport(server, stage, name)
         self.client = Client(self.transport, scheme=Scheme(*self.kinds), retry=NO_RETRY)
         make = partial(WorldInformer, slots=self._slots)
@@ -155,6 +160,10 @@ class Host:
         """Whether this process thinks that it leads."""
         return self.leaders is None or self.name in self.leaders.get()
 
+    def is_up(self) -> bool:
+        """Whether the process is there, or about to be started again."""
+        return all(condition() for condition in self.conditions)
+
     def hear(self, event: Event) -> None:
         """The store changed."""
         for informer in self.informers.values():
@@ -166,11 +175,15 @@ class Host:
     def list(self, kind: type[Resource]) -> None:
         """Read a whole kind, after a start or when the watch was closed."""
         informer = self.informers[kind]
-        if isinstance(informer.slots.watch.get(), int):
+        watch = informer.slots.watch.get()
+        if isinstance(watch, int) or self.transport.is_cut_off() or not self.is_up():
             raise Disabled
-        if self.transport.is_cut_off():
-            raise Disabled
-        at_once(informer._list())  # noqa: SLF001 - the informer's own activity, without its loop
+        informer.core.was_synced = watch is not None
+        try:
+            with informer.core.being_told():
+                at_once(informer._list())  # noqa: SLF001 - the informer's own activity, without its loop
+        finally:
+            informer.core.was_synced = None
         informer.core.version = "0"
         informer.slots.begin_watch()
 
@@ -204,6 +217,8 @@ class Host:
         """The process dies and is started again: everything that it knew is gone."""
         for informer in self.informers.values():
             informer.slots.forget()
-        self.unsynced.set(frozenset(kind.gvk.kind for kind in self.kinds))
+        self.unsynced.set(len(self.kinds))
         for one in self.workers:
             one.forget()
+        for told in self.on_crash:
+            told(self.name)

@@ -12,7 +12,7 @@ from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from attractor.check.world.stage import View
     from attractor.check.world.universe import Universe
@@ -38,6 +38,10 @@ class After:
     def copy(self, ref: int, source: int) -> None:
         """Nothing can be written."""
         self._view.copy(ref | AFTER, source)
+
+    def update(self, ref: int, how: Callable[[Any], Any]) -> None:
+        """Nothing can be written."""
+        self._view.update(ref | AFTER, how)
 
     def choose(self, options: Iterable[Any]) -> Any:
         """One of the options."""

@@ -2,6 +2,7 @@
 
     eventually_stable(lambda world: pair_is_right(world))      once users and faults stop, it is reached and kept
     always(no_duplicates)    sometimes(both_exist)    always_step(lambda before, after: ...)
+    always_step_by(lambda before, after, actor: ...)           the same, for claims about who may do what
 
 ``library`` has ready-made ones.
 
@@ -11,15 +12,16 @@ Every world also claims ``goes quiet``: once users and faults stop, a time comes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from attractor.check.world.looking import Look
 
 Predicate: TypeAlias = "Callable[[Look], bool]"
 StepPredicate: TypeAlias = "Callable[[Look, Look], bool]"
+ActorPredicate: TypeAlias = "Callable[[Look, Look, str], bool]"
 Word = Literal["eventually_always", "always", "sometimes", "always_eventually", "eventually", "settles"]
 
 
@@ -37,13 +39,36 @@ class StepClaim:
     """A named claim about every single step: the world before it and after it; some actions may be left out."""
 
     name: str
-    holds: StepPredicate
+    holds: Callable[..., bool]
     except_for: frozenset[str] = frozenset()
+    tells_actor: bool = False
+    """Whether ``holds`` is also told who takes the step."""
+
+    def judge(self, before: Look, after: Look, actor: str) -> bool:
+        """Whether the claim is true of a step."""
+        return bool(self.holds(before, after, actor) if self.tells_actor else self.holds(before, after))
 
 
 def always_step(holds: StepPredicate, *, name: str = "", except_for: Iterable[str] = ()) -> StepClaim:
     """True of every step between reachable states; ``except_for`` names actions that are not judged."""
     return StepClaim(name or _named(holds), holds, frozenset(except_for))
+
+
+def always_step_by(holds: ActorPredicate, *, name: str = "", except_for: Iterable[str] = ()) -> StepClaim:
+    """True of every step, with who takes it: a host by its name, ``user``, ``rival``, ``outside`` or ``server``.
+
+    A request that arrives late is a step of the host that sent it.
+    """
+    return StepClaim(name or _named(holds), holds, frozenset(except_for), tells_actor=True)
+
+
+def actor_of(action: str, arguments: Mapping[str, Any]) -> str:
+    """Who takes a step, as ``always_step_by`` says it."""
+    if "host" in arguments:
+        return str(arguments["host"])
+    if action in {"create", "edit", "delete"}:
+        return "user"
+    return action if action in {"rival", "outside"} else "server"
 
 
 def eventually_stable(desired: Predicate, *, name: str = "eventually stable") -> Claim:

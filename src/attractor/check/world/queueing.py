@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.check.errors import Disabled, Grown
@@ -22,6 +23,51 @@ class Timer(NamedTuple):
     is_scheduled: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Add:
+    """What adding a key makes of a queue."""
+
+    key: Key
+    priority: int
+
+    def __call__(self, state: QueueState[Key]) -> QueueState[Key]:
+        core = QueueCore.of(state)
+        core.add(self.key, self.priority)
+        return core.state()
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What it makes of a queue that a worker has finished with a key."""
+
+    key: Key
+
+    def __call__(self, state: QueueState[Key]) -> QueueState[Key]:
+        core = QueueCore.of(state)
+        core.done(self.key)
+        return core.state()
+
+
+@dataclass(frozen=True, slots=True)
+class _Also:
+    """One timer more."""
+
+    timer: Timer
+
+    def __call__(self, timers: frozenset[Timer]) -> frozenset[Timer]:
+        return timers | {self.timer}
+
+
+@dataclass(frozen=True, slots=True)
+class _Unscheduled:
+    """Without what ``ctx.schedule`` asked for a key."""
+
+    key: Key
+
+    def __call__(self, timers: frozenset[Timer]) -> frozenset[Timer]:
+        return frozenset(each for each in timers if not (each.is_scheduled and each.key == self.key))
+
+
 class WorldQueue:
     """What handlers and workers of one controller on one host see as their queue.
 
@@ -40,43 +86,38 @@ class WorldQueue:
         """Ask for a key to run soon."""
         if key not in self._keys:
             raise Grown("keys", (self._controller, key))
-        core = self._core()
-        core.add(key, self._priority(priority))
-        self.state.set(core.state())
+        self.state.update(_Add(key, self._priority(priority)))
         self._stage.note(Enqueued(self._name, key))
 
     def take(self, key: Key, workers: int) -> int:
         """Hand the key to a worker if it is next and a worker is free; answers its priority."""
-        core = self._core()
+        core = QueueCore.of(self.state.get())
         if len(core.processing) >= workers:
             raise Disabled
         got = core.get()
         if got is None or got[0] != key:
             raise Disabled
         self.state.set(core.state())
-        timers: frozenset[Timer] = self.timers.get()
-        self.timers.set(frozenset(each for each in timers if not (each.is_scheduled and each.key == key)))
+        self.timers.update(_Unscheduled(key))
         return got[1]
 
     def finish(self, key: Key, follows: Next, priority: int) -> None:
         """A worker has finished with a key; this is what follows."""
         if follows.what != "done":
             self.later(key, priority)
-        core = self._core()
-        core.done(key)
-        self.state.set(core.state())
+        self.state.update(_Done(key))
 
     def later(self, key: Key, priority: int = 0) -> None:
         """Let a key come again when its timer fires."""
         if key not in self._keys:
             raise Grown("keys", (self._controller, key))
-        self.timers.set(self.timers.get() | {Timer(key, self._priority(priority))})
+        self.timers.update(_Also(Timer(key, self._priority(priority))))
 
     def schedule(self, key: Key) -> None:
         """Let a key run soon, unless it runs before."""
         if key not in self._keys:
             raise Grown("keys", (self._controller, key))
-        self.timers.set(self.timers.get() | {Timer(key, 0, is_scheduled=True)})
+        self.timers.update(_Also(Timer(key, 0, is_scheduled=True)))
 
     def fire(self, key: Key) -> None:
         """The time of a delayed key has come."""
@@ -91,9 +132,6 @@ class WorldQueue:
         """The process is gone."""
         self.state.set(self._empty)
         self.timers.set(frozenset())
-
-    def _core(self) -> QueueCore[Key]:
-        return QueueCore.of(self.state.get())
 
     def _priority(self, priority: int) -> int:
         """Priorities order keys; where there is one key they say nothing."""

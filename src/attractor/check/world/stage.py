@@ -10,6 +10,7 @@ Outside the engine, ``Sketch`` is a view over a plain mapping: the initial state
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from attractor.check.errors import Disabled
@@ -37,6 +38,10 @@ class View(Protocol):
         """Set a value to what another slot holds, without looking."""
         ...
 
+    def update(self, ref: int, how: Callable[[Any], Any]) -> None:
+        """Set a value to a function of what is there, without looking."""
+        ...
+
     def choose(self, options: Iterable[Any]) -> Any:
         """One of the options; each is explored."""
         ...
@@ -51,6 +56,8 @@ class Stage:
         self._view: View | None = None
         self.bounds: dict[str, None] = {}
         """What was cut off to keep the world finite, in words, as far as it mattered in some step."""
+        self.changes_blindly = True
+        """Whether an ``update`` is one; otherwise it reads and writes, to compare."""
         self.on_note: Callable[[Any], None] | None = None
         """Who is told what happens inside a step; set while a trace is being told again."""
 
@@ -106,6 +113,39 @@ class Cell:
         """Set it to what another slot of its domain holds, without looking."""
         self._stage.view.copy(self.ref, source.ref)
 
+    def update(self, how: Callable[[Any], Any]) -> None:
+        """Set it to a function of what it holds, without looking.
+
+        ``how`` is a pure function that is known by equality (a frozen dataclass with ``__call__``): what it makes of a
+        value is computed once, and the step need not be run for each value that might be there.
+        """
+        if self._stage.changes_blindly:
+            self._stage.view.update(self.ref, how)
+        else:
+            self.set(how(self.get()))
+
+
+@dataclass(frozen=True, slots=True)
+class With:
+    """A set with one more element, as an ``update``."""
+
+    element: Any
+
+    def __call__(self, elements: frozenset[Any]) -> frozenset[Any]:
+        """The set after."""
+        return elements | {self.element}
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """A set with one element less, as an ``update``."""
+
+    element: Any
+
+    def __call__(self, elements: frozenset[Any]) -> frozenset[Any]:
+        """The set after."""
+        return elements - {self.element}
+
 
 class Sketch:
     """A view over a plain mapping of values by slot, with the model's defaults behind it; choices take the first."""
@@ -128,6 +168,10 @@ class Sketch:
     def copy(self, ref: int, source: int) -> None:
         """Keep the value of another slot."""
         self.values[ref] = self.read(source)
+
+    def update(self, ref: int, how: Callable[[Any], Any]) -> None:
+        """Keep what becomes of the value."""
+        self.values[ref] = how(self.read(ref))
 
     def choose(self, options: Iterable[T]) -> T:
         """The first option."""

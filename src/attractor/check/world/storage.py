@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from attractor.check.errors import Grown
+from attractor.check.world.stage import With, Without
 from attractor.store.contract import Entry, Event
 
 if TYPE_CHECKING:
@@ -91,8 +92,7 @@ class Storage:
         """From here on the kinds of these roots live in slots, and all others stay as they are."""
         self._moving = moving
         for key in [key for key in self.fixed if root_of(key) in moving]:
-            names = self.names(root_of(key))
-            names.set(names.get() | {key})
+            self.names(root_of(key)).update(With(key))
             self.object(key).set(Stored(1, self.canonical(self.fixed.pop(key).value, uid_of(key, 1))))
 
     def is_fixed(self, root: str) -> bool:
@@ -183,7 +183,7 @@ class Storage:
             incarnation = incarnation % self.incarnations + 1
             if incarnation <= before.incarnation:
                 self._stage.bounds[f"{self.incarnations} incarnations of a name are told apart, by uid"] = None
-            self.names(root).set(self.names(root).get() | {key})
+            self.names(root).update(With(key))
         value = self.canonical(value, uid_of(key, incarnation))
         if value == before.value:
             return value
@@ -213,7 +213,7 @@ class Storage:
         before: Stored = cell.get()
         if before.value is None:
             return
-        self.names(root).set(self.names(root).get() - {key})
+        self.names(root).update(Without(key))
         self._change(cell, Logged(key, before, Stored(before.incarnation)))
 
     def _previous(self, key: str, before: Stored) -> Entry | None:

@@ -3,7 +3,7 @@
 A coroutine cannot be copied, and the checker needs the same suspended reconcile in many states. So what a state holds
 is a ``Suspended``: an identity (``frames`` and the effect that it waits for, whole: what is asked need not be in any
 variable that is still read), and one history of answers that leads there.
-To go on from it, a new coroutine is made and given that history; a live one that is left over is used up first.
+To go on from it, a new coroutine is made and given that history; live ones that are left over are used up first.
 
 What makes this right: a reconcile is a function of its answers. It is therefore run twice whenever it gets somewhere
 new, and the two must agree; attributes of the controller must be the same after as before; and it must end.
@@ -37,6 +37,10 @@ _LIBRARY = str(Path(asyncio.__file__).parents[1])
 _PACKAGES = "site-packages"
 MAX_EFFECTS = 500
 """A reconcile that asks for more than so many things is taken for one that does not end."""
+
+
+MAX_LIVE = 4
+"""How many live coroutines are kept for one place where reconciles wait."""
 
 
 class CheckedCodeError(SpecError):
@@ -136,15 +140,21 @@ class Suspended:
         self.history = tuple(run.history)
         self.effect: Effect[Any] = copy.deepcopy(run.effect)
         self.line = own_line(run.coroutine)
-        self.live: Run | None = None
+        self.live: list[Run] = []
 
     def __repr__(self) -> str:
         return f"{described(self.effect)} at {self.line.rsplit('/', 1)[-1]}"
 
     def resume(self) -> Run:
         """A live coroutine that has got this far."""
-        run, self.live = self.live, None
-        return run or Run(self.make, self.history)
+        return self.live.pop() if self.live else Run(self.make, self.history)
+
+    def keep(self, run: Run) -> None:
+        """Keep a live coroutine that has got this far, unless there are enough."""
+        if len(self.live) < MAX_LIVE:
+            self.live.append(run)
+        else:
+            run.close()
 
 
 class Suspensions:
@@ -191,11 +201,8 @@ class Suspensions:
             if again.is_done or self._identity(again, key, origin) != identity:
                 raise _differs(run.coroutine, "went another way")
             known = self._known[identity] = Suspended(run, key, make, identity)
-            known.live = again
-        if known.live is None:
-            known.live = run
-        else:
-            run.close()
+            known.keep(again)
+        known.keep(run)
         return known
 
     def check_guarded(self, where: str) -> None:

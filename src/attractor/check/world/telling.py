@@ -70,6 +70,8 @@ class Lanes:
             return f"external {arguments['external']}"
         if action in {"list", "deliver", "close watch"}:
             return f"cache {arguments['host']}"
+        if action == "late request":
+            return action
         if "host" in arguments:
             return str(arguments["host"])
         if action in {"create", "edit", "delete"}:

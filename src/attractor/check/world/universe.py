@@ -6,6 +6,7 @@ server are weakly fair, those of users and faults are not.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.garbage import plan_garbage
@@ -20,7 +21,7 @@ from attractor.check.world.externals import WorldExternal
 from attractor.check.world.host import Host
 from attractor.check.world.looking import After, Look, Moment, root
 from attractor.check.world.notes import Operated
-from attractor.check.world.properties import Claim, StepClaim
+from attractor.check.world.properties import Claim, StepClaim, actor_of
 from attractor.check.world.server import ApiServer
 from attractor.check.world.stage import Sketch, Stage
 from attractor.check.world.storage import Storage
@@ -47,6 +48,7 @@ class Universe:
         self.model = Model(world.name)
         self.stage = Stage(self.model)
         self.stage.bounds = self.model.within
+        self.stage.changes_blindly = world.changes_blindly
         self.storage = Storage(self.stage)
         self.storage.incarnations = world.incarnations
         self.storage.keeps_managers = parts.keeps_managers
@@ -69,20 +71,23 @@ class Universe:
             self.hosts = [
                 Host(
                     name,
-                    world.controllers,
+                    world.controllers_on(name),
                     self.server,
                     self.stage,
                     keys=keys,
                     workers=world.workers,
                     lag=Lag(world.lag, world.closes_lagging_watches),
                     own_writes=world.own_writes,
-                    externals=self.externals,
+                    externals={protocol: each.seen_by(name) for protocol, each in self.externals.items()},
                     joins_local_steps=world.joins_local_steps,
                     merges_reconciles=world.merges_reconciles,
                 )
                 for name in world.hosts
             ]
             acting.write_objects(self, world.objects)
+        self._may_end_hosts = False
+        """Whether the running step may have ended a host."""
+        self._join_lives()
         self.changes = 0
         """How many objects were changed so far, in whatever step: steps compare it before and after."""
         self.storage.on_event += [self._changed, *(host.hear for host in self.hosts)]
@@ -104,15 +109,31 @@ class Universe:
         acting.add_happenings(self)
         acting.add_users(self, world.users)
         failing.add_faults(self, world.faults)
-        for claim in world.claims:
-            if isinstance(claim, StepClaim):
-                self._claim_steps(claim)
-            else:
-                self._claim(claim)
+        self._add_claims()
         self.model.is_composed = True
 
     def _changed(self, _event: Any) -> None:
         self.changes += 1
+
+    def _join_lives(self) -> None:
+        """Tell outside systems of crashes, and let them start and end hosts."""
+        for external in self.externals.values():
+            for host in self.hosts:
+                if external.is_told_of_crashes:
+                    host.on_crash.append(external.host_dies)
+                if external.decides_lives:
+                    host.conditions.append(partial(external.runs, host.name))
+            if external.decides_lives:
+                external.on_change.append(self._look_for_ends)
+
+    def _look_for_ends(self) -> None:
+        self._may_end_hosts = True
+
+    def _end_hosts(self) -> None:
+        """Hosts that the outside has ended are gone, also the one that takes this very step."""
+        for host in self.hosts:
+            if not host.is_up():
+                host.crash()
 
     @property
     def watched(self) -> tuple[type[Resource], ...]:
@@ -132,7 +153,10 @@ class Universe:
             try:
                 with self.stage.on(view):
                     step()
+                    if self._may_end_hosts:
+                        self._end_hosts()
             finally:
+                self._may_end_hosts = False
                 if self.on_step is not None:
                     self.on_step()
 
@@ -188,14 +212,33 @@ class Universe:
         response = self.server.perform(op)
         self.stage.note(Operated(actor, op.verb, f"{op.resource} {op.namespace}/{op.name}", response.code))
 
+    def _add_claims(self) -> None:
+        for claim in self.world.claims:
+            if isinstance(claim, StepClaim):
+                self._claim_steps(claim)
+            else:
+                self._claim(claim)
+
     def _claim_steps(self, claim: StepClaim) -> None:
+        judges: dict[str, int] = {}
+        judged: dict[int, int] = {}
+        for action in self.model.actions:
+            if action.name not in claim.except_for:
+                actor = actor_of(action.name, dict(action.arguments)) if claim.tells_actor else ""
+                if actor not in judges:
+                    judges[actor] = self._add_judge(claim, actor)
+                judged[action.index] = judges[actor]
+        self.model.properties.append(
+            Property(claim.name, "always_step", (Case((), tuple(judges.values()), steps=judged),))
+        )
+        self.model.applied.add(claim.name)
+
+    def _add_judge(self, claim: StepClaim, actor: str) -> int:
         def holds(view: Any, *_: Any) -> bool:
-            return bool(claim.holds(Look(Moment(self, view)), Look(Moment(self, After(view)))))
+            return claim.judge(Look(Moment(self, view)), Look(Moment(self, After(view))), actor)
 
         (index,) = self.model.add_predicates(claim.name, holds)
-        judged = {action.index: index for action in self.model.actions if action.name not in claim.except_for}
-        self.model.properties.append(Property(claim.name, "always_step", (Case((), (index,), steps=judged),)))
-        self.model.applied.add(claim.name)
+        return index
 
     def _claim(self, claim: Claim) -> None:
         cases = []

@@ -15,17 +15,20 @@ so it can go on; only in a world that never goes quiet could such a step wait fo
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import orjson
 
-from attractor.cache.core import ViewCore, Wrote
+from attractor.cache.core import Removed, Unsure, ViewCore, Wrote
 from attractor.cache.index import Indexer
 from attractor.cache.informer import Informer
 from attractor.cache.reflector import Watching
 from attractor.check.errors import Disabled
 from attractor.check.model import Domain
 from attractor.check.world.notes import Closed, Delivered
+from attractor.check.world.stage import With, Without
 from attractor.client.codec import encoded
 from attractor.client.events import WatchEvent
 from attractor.client.kinds import EncodedObject, MetadataOnly
@@ -86,11 +89,16 @@ class WatchSlots:
             stage.slot("undelivered", f"{name}/{place}", domain=events) for place in range(1, lag.events + 1)
         ]
         self.names: Cell = stage.slot("cached names", name, frozenset())
-        self.floors: Cell = stage.slot("own writes", name, frozenset())
+        self.own: Cell = stage.slot("own writes", name, frozenset())
+        """Which own writes the watch has not caught up with: keys, each with its ``Mark``."""
 
     def entry(self, key: Key) -> Cell:
         """The slot of a cached object."""
         return self._stage.slot("cached", f"{self._name}/{key}")
+
+    def own_write(self, key: Key) -> Cell:
+        """The slot of what was written."""
+        return self._stage.slot("own write", f"{self._name}/{key}")
 
     def note(self, told: Told) -> None:
         """Say that an event is delivered."""
@@ -137,9 +145,14 @@ class WatchSlots:
 
     def count_down(self) -> None:
         """One event was delivered: everybody waits one place less."""
-        floors = self.floors.get()
-        if floors:
-            self.floors.set(frozenset((key, _nearer(floor)) for key, floor in floors))
+        own = self.own.get()
+        if own:
+            self.own.set(frozenset((key, mark - 1 if isinstance(mark, int) else mark) for key, mark in own))
+
+    def outdate(self, key: Key) -> None:
+        """An object is written again: without a watch there are no places, so what was written before goes to 0."""
+        if isinstance(self.watch.get(), frozenset) and isinstance(dict(self.own.get()).get(key), int):
+            self.own.update(_Marked(key, 0))
 
     def begin_watch(self) -> None:
         """The list is complete; from here on events come."""
@@ -157,17 +170,15 @@ class WatchSlots:
         for key in self.names.get():
             self.entry(key).set(None)
         self.names.set(frozenset())
-        self.floors.set(frozenset())
+        for key, _ in self.own.get():
+            self.own_write(key).set(None)
+        self.own.set(frozenset())
         self.watch.set(None)
         self._clear_events()
 
     def _clear_events(self) -> None:
         for cell in self.events:
             cell.set(None)
-
-
-def _nearer(floor: Floor) -> Floor:
-    return floor._replace(version=str(int(floor.version) - 1)) if isinstance(floor, Wrote) else floor
 
 
 class SlotIndexer(Indexer):
@@ -193,17 +204,17 @@ class SlotIndexer(Indexer):
 
     def put(self, obj: EncodedObject) -> None:
         """Take up an object."""
-        names = self._slots.names.get()
-        if obj.key not in names:
-            self._slots.names.set(names | {obj.key})
-        self._slots.entry(obj.key).set(Cached(obj.uid, obj.json))
+        entry = self._slots.entry(obj.key)
+        if entry.get() is None:
+            self._slots.names.update(With(obj.key))
+        entry.set(Cached(obj.uid, obj.json))
 
     def discard(self, key: Key) -> None:
         """Forget an object, if it is there."""
-        names = self._slots.names.get()
-        if key in names:
-            self._slots.names.set(names - {key})
-            self._slots.entry(key).set(None)
+        entry = self._slots.entry(key)
+        if entry.get() is not None:
+            self._slots.names.update(Without(key))
+            entry.set(None)
 
     def keys(self, name: str, value: str) -> frozenset[Key]:
         """The keys of the objects that have a value in an index."""
@@ -216,66 +227,170 @@ class SlotIndexer(Indexer):
         return {key: obj for key, obj in found if obj is not None}
 
 
+class Written(NamedTuple):
+    """An object as this process wrote it; None when it then no longer is in the view's scope."""
+
+    uid: str
+    json: bytes | None
+
+    def __plain__(self) -> Any:
+        return None if self.json is None else orjson.loads(self.json)
+
+
+Mark: TypeAlias = int | Literal["removed", "unsure"]
+"""An own write: where its event waits in the FIFO, or that it was a deletion, or that its outcome is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Marked:
+    """One own write more, or another mark for one, as an ``update``."""
+
+    key: Key
+    mark: Mark | None
+
+    def __call__(self, own: frozenset[tuple[Key, Mark]]) -> frozenset[tuple[Key, Mark]]:
+        others = frozenset(each for each in own if each[0] != self.key)
+        return others if self.mark is None else others | {(self.key, self.mark)}
+
+
+class SlotWrote(Wrote):
+    """An own write; what was written, and where its event waits, is looked at only when somebody asks for it."""
+
+    at: tuple[WatchSlots, Key]
+
+    @property
+    def uid(self) -> str:
+        """Whose state it is."""
+        written: Written = self.at[0].own_write(self.at[1]).get()
+        return written.uid
+
+    @property
+    def object(self) -> EncodedObject | None:
+        """The object as written; readers of it never look at its place."""
+        slots, key = self.at
+        written: Written = slots.own_write(key).get()
+        return None if written.json is None else EncodedObject(key, written.uid, "0", written.json)
+
+    @property
+    def version(self) -> str:
+        """Where its event waits."""
+        slots, key = self.at
+        return next(str(mark) for known, mark in slots.own.get() if known == key)
+
+
 class SlotFloors(MutableMapping[Key, "Floor"]):
-    """Own writes that the watch has not caught up with, in one slot. When they were acknowledged does not matter here:
-    a list and its answer are one step, so every list shows what was acknowledged before."""
+    """Own writes that the watch has not caught up with: which ones in one slot, what was written in one slot for each.
+
+    A reader looks at what was written; the watch (``by_marks``) looks at where it waits. When it was acknowledged does
+    not matter here: a list and its answer are one step, so every list shows what was acknowledged before.
+    """
 
     def __init__(self, slots: WatchSlots) -> None:
         self._slots = slots
+        self.by_marks = False
 
     def __getitem__(self, key: Key) -> Floor:
-        for known, floor in self._slots.floors.get():
-            if known == key:
-                found: Floor = floor
-                return found
-        raise KeyError(key)
+        if self.by_marks:
+            mark = dict(self._slots.own.get()).get(key)
+            is_there, is_wrote = mark is not None, isinstance(mark, int)
+        else:
+            what = self._slots.own_write(key).get()
+            is_there, is_wrote = what is not None, isinstance(what, Written)
+        if not is_there:
+            raise KeyError(key)
+        if is_wrote:
+            wrote = SlotWrote(None, "", "", 0)
+            wrote.at = self._slots, key
+            return wrote
+        floor: Removed | Unsure = self._slots.own_write(key).get()
+        return floor
 
     def __setitem__(self, key: Key, floor: Floor) -> None:
-        self._keep({**self, key: floor._replace(order=0)})
+        match floor:
+            case Wrote(obj, uid, version):
+                self._keep(key, Written(uid, None if obj is None else obj.json), int(version))
+            case Removed(uid, before):
+                self._keep(key, Removed(uid, before, 0), "removed")
+            case Unsure():
+                self._keep(key, floor._replace(order=0), "unsure")
 
     def __delitem__(self, key: Key) -> None:
-        self._keep({known: floor for known, floor in self.items() if known != key})
+        self._keep(key, None, None)
+
+    def _keep(self, key: Key, what: Written | Removed | Unsure | None, mark: Mark | None) -> None:
+        self._slots.own_write(key).set(what)
+        self._slots.own.update(_Marked(key, mark))
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(sorted(key for key, _ in self._slots.floors.get()))
+        return iter(sorted(key for key, _ in self._slots.own.get()))
 
     def __len__(self) -> int:
-        return len(self._slots.floors.get())
+        return len(self._slots.own.get())
 
-    def _keep(self, floors: dict[Key, Floor]) -> None:
-        self._slots.floors.set(frozenset(floors.items()))
+
+@dataclass(frozen=True, slots=True)
+class _OneLess:
+    """A number that is counted down, as an ``update``."""
+
+    def __call__(self, number: int) -> int:
+        return number - 1
 
 
 class SlotView(ViewCore):
     """The production view, whose state is slots."""
 
-    def __init__(self, decode: Callable[[EncodedObject], Any], slots: WatchSlots, unsynced: Cell, kind: str) -> None:
-        self._unsynced, self._kind = unsynced, kind
-        super().__init__(decode, seen=SlotIndexer(decode, slots), floors=SlotFloors(slots))
+    def __init__(self, decode: Callable[[EncodedObject], Any], slots: WatchSlots, unsynced: Cell) -> None:
+        self._unsynced, self._slots = unsynced, slots
+        self.was_synced: bool | None = None
+        """While a list comes in: whether the collection was seen before it."""
+        self._own = SlotFloors(slots)
+        super().__init__(decode, seen=SlotIndexer(decode, slots), floors=self._own)
 
     @property
     def is_synced(self) -> bool:
         """Whether the whole collection was seen at least once."""
-        return self._kind not in self._unsynced.get()
+        if self.was_synced is not None:
+            return self.was_synced
+        return not self._unsynced.get() or self._slots.watch.get() is not None
 
     @is_synced.setter
     def is_synced(self, synced: bool) -> None:
-        if synced:
-            self._unsynced.set(self._unsynced.get() - {self._kind})
+        if synced and not self.is_synced:
+            self._unsynced.update(_OneLess())
+
+    @contextmanager
+    def being_told(self) -> Iterator[None]:
+        """The server tells something: own writes are looked at for where they wait."""
+        self._own.by_marks = True
+        try:
+            yield
+        finally:
+            self._own.by_marks = False
+
+    def _is_seen(self, key: Key, made: Wrote) -> bool:
+        """What was seen is at position 0, so what waits in the FIFO was not."""
+        return made.version == "0" and super()._is_seen(key, made)
 
 
 class WorldInformer(Informer[Any]):
     """The production informer, driven by steps of the world instead of a task."""
 
+    core: SlotView
+
     def __init__(self, *args: Any, slots: Callable[[Any], tuple[WatchSlots, Cell, Watch, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.slots, unsynced, self._translator, self.name = slots(self.kind)
-        self.core = SlotView(self.decode, self.slots, unsynced, self.name)
+        self.core = SlotView(self.decode, self.slots, unsynced)
         self.state = Watching("0")
         self.prefix = self._translator.prefix
         self._is_delivering = False
         self.is_shown_the_past = False
         """Whether a list comes from an older state: what it shows differently replaces what is newer."""
+
+    def wrote(self, obj: EncodedObject) -> None:
+        """This process wrote an object of this kind."""
+        self.slots.outdate(obj.key)
+        super().wrote(obj)
 
     def prepared(self, obj: EncodedObject) -> EncodedObject:
         """An object at its position in the FIFO."""
@@ -309,7 +424,8 @@ class WorldInformer(Informer[Any]):
         obj = EncodedObject(told.key, told.uid, "1", told.json)
         self._is_delivering = True
         try:
-            self._take(WatchEvent(told.type, obj, told.key, told.uid, "1"))  # type: ignore[arg-type]
+            with self.core.being_told():
+                self._take(WatchEvent(told.type, obj, told.key, told.uid, "1"))  # type: ignore[arg-type]
         finally:
             self._is_delivering = False
         self.core.version = "0"

@@ -18,6 +18,7 @@ from attractor.check.errors import SpecError
 from attractor.check.world.clock import checked
 from attractor.check.world.externals import NoAnswer
 from attractor.check.world.faults import Faults
+from attractor.check.world.hosting import distinct, placement
 from attractor.check.world.parts import Parts
 from attractor.check.world.properties import goes_quiet
 from attractor.check.world.server import EPOCH
@@ -43,7 +44,7 @@ class World:
 
     def __init__(
         self,
-        controllers: Sequence[Controller],
+        controllers: Sequence[Controller] = (),
         objects: Sequence[Resource] = (),
         users: Sequence[User] = (),
         faults: Faults | None = None,
@@ -55,7 +56,7 @@ class World:
         lag: int = 3,
         closes_lagging_watches: bool = False,
         incarnations: int = INCARNATIONS,
-        hosts: Sequence[str] = ("host1",),
+        hosts: Sequence[str] | Mapping[str, Sequence[Controller]] = ("host1",),
         election: bool = False,
         own_writes: bool = True,
         garbage_collection: bool = True,
@@ -66,36 +67,37 @@ class World:
         external_failure: Callable[[], Exception] = NoAnswer,
         joins_local_steps: bool = True,
         merges_reconciles: bool = True,
+        changes_blindly: bool = True,
     ) -> None:
         """``workers`` per controller; ``lag``: undelivered events per kind; ``own_writes`` switches D6 off to show why.
 
         With ``closes_lagging_watches`` a watch that would lag further is closed; otherwise writes wait for it.
         ``incarnations``: how many objects of one name, one after the other, are told apart by uid.
 
+        ``hosts`` are processes: names of replicas, each of which runs all ``controllers``; or, instead of
+        ``controllers``, a mapping that says what each of them runs. Each has caches, queues and memory of its own.
+
         ``quiet`` adds the claim that the world goes quiet; ``kinds`` names kinds that nothing else here mentions;
-        without ``election`` every host acts at once, with it the first one leads. ``clock`` is the instants that the
-        time goes through (it stands still at one, and never if it is ``Swinging``); ``externals`` are models of
-        outside systems by protocol class, and ``external_failure`` what a call raises that gets no answer.
+        without ``election`` every host acts at once, with it the first of those that run the same leads. ``clock`` is
+        the instants that the time goes through (it stands still at one, and never if it is ``Swinging``); ``externals``
+        are models of outside systems by protocol class, ``external_failure`` what a call raises that gets no answer.
         ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is never owed.
-        To compare: ``joins_local_steps=False`` makes a step of everything that a reconcile asks for, and
-        ``merges_reconciles=False`` tells reconciles apart by all that they were ever answered.
+        To compare: ``joins_local_steps=False`` makes a step of everything that a reconcile asks for;
+        ``merges_reconciles=False`` tells reconciles apart by all that they were ever answered;
+        ``changes_blindly=False`` runs a step for each value of what it only adds to (a queue, a set of names).
         """
         self._given = {name: value for name, value in locals().items() if name != "self"}
-        if not controllers:
-            raise SpecError("a world needs a controller, as in World(controllers=[pairs])")
+        self.placement = placement(controllers, hosts)
+        """What each host runs, where they do not all run the same."""
         if workers < 1 or lag < 1:
             raise SpecError(f"a world needs at least one worker and a lag of 1, not workers={workers}, lag={lag}")
-        self.controllers = tuple(controllers)
-        self.objects = tuple(objects)
-        self.users = tuple(users)
+        self.controllers = tuple(controllers) or distinct(self.placement)
+        self.objects, self.users = tuple(objects), tuple(users)
         self.faults = faults or Faults()
         self.workers, self.lag, self.incarnations = workers, lag, incarnations
         self.closes_lagging_watches = closes_lagging_watches
         self.hosts, self.election = tuple(hosts), election
-        if self.faults.leader_change and (not election or len(self.hosts) < 2):
-            raise SpecError(
-                "a change of leader needs two hosts that elect one: hosts=('host1', 'host2'), election=True"
-            )
+        self._check_faults()
         names = [user.name for user in self.users if isinstance(user, Script)]
         if len(set(names)) < len(names):
             raise SpecError('several scripts need names to tell them apart, as in Script(..., name="admin")')
@@ -103,7 +105,7 @@ class World:
         self.external_failure = external_failure
         self.clock = checked(clock)
         self.joins_local_steps, self.resync = joins_local_steps, resync
-        self.merges_reconciles = merges_reconciles
+        self.merges_reconciles, self.changes_blindly = merges_reconciles, changes_blindly
         self._check_externals()
         self.own_writes, self.garbage_collection = own_writes, garbage_collection
         self.name = name or "world of " + ", ".join(one.name for one in self.controllers)
@@ -117,6 +119,25 @@ class World:
     def but(self, **changes: Any) -> World:
         """The same world, except for some of its arguments."""
         return World(**{**self._given, **changes})
+
+    def controllers_on(self, host: str) -> tuple[Controller, ...]:
+        """The controllers that a host runs: its own, or all of them."""
+        return self.controllers if self.placement is None else self.placement[host]
+
+    @property
+    def electing(self) -> tuple[tuple[str, ...], ...]:
+        """The hosts, grouped by what they run: with an election each group has a leader."""
+        groups: dict[tuple[int, ...], list[str]] = {}
+        for host in self.hosts:
+            groups.setdefault(tuple(map(id, self.controllers_on(host))), []).append(host)
+        return tuple(map(tuple, groups.values()))
+
+    def _check_faults(self) -> None:
+        self.faults.check_hosts(self.hosts)
+        if self.faults.leader_change and not (self.election and any(len(group) > 1 for group in self.electing)):
+            raise SpecError(
+                "a change of leader needs two hosts that elect one: hosts=('host1', 'host2'), election=True"
+            )
 
     def _check_externals(self) -> None:
         for one in self.controllers:
@@ -152,7 +173,7 @@ class World:
                 elif act.kind is one.for_.kind:
                     keys.append(Key(*act.key))
             keys += [key for name, key in parts.keys if name == one.name]
-            found[one.name] = tuple(sorted(set(keys)))
+            found[one.name] = tuple(sorted({*keys, *found.get(one.name, ())}))
         return found
 
     def grow(self, grown: Grown) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from attractor.apiserver.bodies import media_type
 from attractor.apiserver.routing import parse_path
 from attractor.httpd.formats.encoding import JSON
 from attractor.httpd.formats.wire import (
@@ -63,8 +64,7 @@ def request_as_json(method: str, path: str, content_type: str, body: bytes) -> t
 
     Patches and custom resources know no protobuf: their bodies come back as they are, for the core to refuse.
     """
-    is_protobuf = content_type.split(";", 1)[0].strip().lower() == PROTOBUF
-    if not is_protobuf or not body or method not in {"POST", "PUT", "DELETE"}:
+    if media_type(content_type) != PROTOBUF or not body or method not in {"POST", "PUT", "DELETE"}:
         return body, content_type
     target = parse_path(path)
     info = builtin.find(target.group, target.version, target.resource) if target is not None else None

@@ -6,6 +6,7 @@ change of nothing but that, which only untyped data allows, is not seen.)
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.objects.apply.atoms import DEDUCED, LIST, MAP, Atom
@@ -30,6 +31,11 @@ UNTRACKED_METADATA = frozenset(
 )
 """What nobody owns; nor is the type, or metadata as such, anybody's."""
 
+REMEMBERED_NAMES = 32
+"""Sets of names up to this size are worked out once."""
+
+_CONTAINERS = (dict, list)
+_SCALARS = frozenset((str, int, bool, float, type(None)))
 _MISSING: Any = object()
 _NOTHING: JsonObject = {}
 
@@ -70,6 +76,8 @@ def compare_objects(atom: Atom, old: JsonObject, new: JsonObject) -> Comparison:
 
 
 def _compare_metadata(atom: Atom, old: Any, new: Any, into: Comparison) -> None:
+    if not old and isinstance(new, dict) and new.keys() <= UNTRACKED_METADATA:
+        return
     before = _tracked(old) if isinstance(old, dict) else _NOTHING
     after = _tracked(new) if isinstance(new, dict) else _NOTHING
     if before != after:
@@ -102,7 +110,7 @@ def _compare_maps(atom: Atom, old: JsonObject, new: JsonObject, into: Comparison
 
 def _compare_values(element: str, atom: Atom, old: Any, new: Any, into: Comparison) -> None:
     """Compare two present values that are not equal."""
-    if not isinstance(old, dict | list) and not isinstance(new, dict | list):
+    if not isinstance(old, _CONTAINERS) and not isinstance(new, _CONTAINERS):
         into.modified[element] = LEAF
         return
     below = Comparison({}, {}, {})
@@ -161,15 +169,17 @@ def _by_element(atom: Atom, items: list[Any]) -> dict[str, list[Any]]:
 
 def _whole(atom: Atom, value: Any) -> FieldSet:
     """Every path of a value that only one side has, below and including its own."""
-    if not value or not isinstance(value, dict | list):
+    if not value or not isinstance(value, _CONTAINERS):
         return LEAF
     result: FieldSet = {".": LEAF}
     if isinstance(value, dict):
         if not atom.is_map or atom.is_atomic_map:
             return LEAF
+        if len(value) <= REMEMBERED_NAMES and _SCALARS.issuperset(map(type, value.values())):
+            return _leaves(tuple(value))
         fields, element = atom.fields, atom.element
         for name, item in value.items():
-            if isinstance(item, dict | list):
+            if isinstance(item, _CONTAINERS):
                 result[f"f:{name}"] = _whole(fields.get(name) or element or DEDUCED, item)
             else:
                 result[f"f:{name}"] = LEAF
@@ -185,3 +195,9 @@ def _whole(atom: Atom, value: Any) -> FieldSet:
     for key in twice:
         result[key] = LEAF
     return result
+
+
+@lru_cache(maxsize=1024)
+def _leaves(names: tuple[str, ...]) -> FieldSet:
+    """The paths of a map of scalars; whoever makes objects gives all of them the same labels, annotations and keys."""
+    return {".": LEAF, **{f"f:{name}": LEAF for name in sorted(names)}}

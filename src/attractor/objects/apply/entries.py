@@ -119,13 +119,16 @@ def written(managed: Managed) -> list[JsonObject]:
 
 
 def _entry(name: ManagerId, owned: Owned) -> JsonObject:
-    if owned.entry is not None:
-        return owned.entry
-    entry: JsonObject = {"manager": name.manager, "operation": name.operation, "apiVersion": owned.api_version}
-    if owned.time:
-        entry["time"] = owned.time
+    return owned.entry if owned.entry is not None else entry_of(name, owned.api_version, owned.time, owned.fields)
+
+
+def entry_of(name: ManagerId, api_version: str, time: str, fields: FieldSet) -> JsonObject:
+    """An entry as it is stored."""
+    entry: JsonObject = {"manager": name.manager, "operation": name.operation, "apiVersion": api_version}
+    if time:
+        entry["time"] = time
     entry["fieldsType"] = "FieldsV1"
-    entry["fieldsV1"] = fieldset.encode(owned.fields)
+    entry["fieldsV1"] = fieldset.encode(fields)
     if name.subresource:
         entry["subresource"] = name.subresource
     return entry

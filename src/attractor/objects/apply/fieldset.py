@@ -83,6 +83,8 @@ def encode(fields: FieldSet) -> FieldSet:
     ordered = sorted(fields)
     if len(ordered) > 1 and ordered[-1] >= "g":  # lists: keys and values do not sort as text
         ordered.sort(key=_order)
+    if not any(fields.values()) and ordered == list(fields):
+        return fields
     return {element: encode(below) if (below := fields[element]) else LEAF for element in ordered}
 
 

@@ -92,6 +92,8 @@ class FieldManager:
         the live ones (not through a subresource), anything else is ignored. ``reset`` names what the write cannot
         touch, and so cannot own. Never raises for a strange object: it then keeps the live entries.
         """
+        if live is None and new["metadata"].get("managedFields") is None:
+            return self._on_create(new, updater(manager, self._api_version, subresource), now, reset)
         stored: list[JsonObject] = (live["metadata"].get("managedFields") or []) if live is not None else []
         managed, is_stored = _live_or_new(stored, new, subresource)
         if not managed and live is not None and live["metadata"].get("uid"):
@@ -104,6 +106,17 @@ class FieldManager:
         if changed is managed and is_stored:
             return stored
         return managed_entries.written(managed_entries.capped(changed))
+
+    def _on_create(self, new: JsonObject, name: ManagerId, now: str, reset: FieldSet | None) -> list[JsonObject]:
+        """The managedFields of a new object that brings none: whoever makes it owns what it has."""
+        try:
+            comparison = compare_objects(self._atom, self._empty, new)
+        except Untypable:
+            return []
+        if reset:
+            comparison = comparison.without(reset)
+        taken = union(comparison.added, comparison.modified)
+        return [managed_entries.entry_of(name, self._api_version, now, taken)] if taken else []
 
     def on_apply(
         self,

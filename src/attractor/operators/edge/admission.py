@@ -57,7 +57,7 @@ def actors_of(who: Requester, obj: JsonObject) -> frozenset[Actor]:
     return _COORDINATOR if COORDINATORS in who.groups else frozenset({Actor.USER})
 
 
-_OWNED = {"current": _CRM | {Actor.ADMIN}, "target": _COORDINATOR, "operation": _COORDINATOR}
+_OWNED = {"current": _CRM | {Actor.ADMIN}, "attempts": _CRM, "target": _COORDINATOR, "operation": _COORDINATOR}
 TABLES = LifecycleAdmission(
     {
         ClusterInst.gvk.group_kind: Guard(

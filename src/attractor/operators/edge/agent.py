@@ -3,11 +3,13 @@
 Of every instance the agent reports what the platform shows, first of all at its start and whenever it has been cut off
 (``sessions``). In the states that belong to it, it works: it says that it has begun (that message may be lost), lets
 the driver do it, and says how it ended. An agent that crashed in between finds the state as it left it, looks at the
-platform, and either reports the end or does it again; it needs no memory.
+platform, and either reports the end or does it again; it needs no memory. Before it does something again it says so,
+which makes reports of its former life too late.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attractor.objects.errors import ServiceUnavailable, Timeout
@@ -27,6 +29,13 @@ if TYPE_CHECKING:
 T = TrackedState
 BEGUN = {T.CREATE_REQUESTED: T.CREATING, T.UPDATE_REQUESTED: T.UPDATING, T.DELETE_REQUESTED: T.DELETING}
 LATER_S = 0.2
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The operation that this process has said it works on; so whatever an earlier process has sent is refused."""
+
+    operation: int
 
 
 def serves(cloudlet: Cloudlet | None, version: str) -> bool:
@@ -90,13 +99,18 @@ class Worker:
         """Nobody has this instance: it must not run. The cache may be behind, so the server is asked."""
         if await ctx.external(Driver).find(ref) is None:
             return
-        if await ctx.find(self.kind, Key(ref.namespace, ref.name), cached=False) is None:
+        if await self._should_not_be(ctx, ref):
             await ctx.external(Driver).remove(ref)
+
+    async def _should_not_be(self, ctx: Context, ref: Ref) -> bool:
+        """Whether the server itself says that nothing should be there."""
+        obj = await ctx.find(self.kind, Key(ref.namespace, ref.name), cached=False)
+        return obj is None or status_of(obj).state is T.NOT_PRESENT
 
     async def _report(self, ctx: Context, obj: Instance, ref: Ref, session: str) -> None:
         """Say what is there, if that is news or was not said in this session; where nothing should be, see to it."""
         found = await ctx.external(Driver).find(ref)
-        if found is not None and status_of(obj).state is T.NOT_PRESENT:
+        if found is not None and status_of(obj).state is T.NOT_PRESENT and await self._should_not_be(ctx, ref):
             await ctx.external(Driver).remove(ref)
             found = None
         status = status_of(obj.deep_copy())
@@ -123,14 +137,26 @@ class Worker:
         status = status_of(obj.deep_copy())
         running = BEGUN.get(status.state)
         if running is None:
-            return obj
+            return await self._begin_again(ctx, obj)
         status.state = lifecycle_of(obj).follow(status.state, Actor.CRM, "response", to=running)
-        status.message = f"agent {self.version} is at work"
+        status.attempts, status.message = 1, f"agent {self.version} is at work"
         try:
             written: Instance = await self._write(ctx, obj, status)
         except (ServiceUnavailable, Timeout) as error:
             ctx.log.info("a progress message was lost", error=str(error))
             return obj
+        await ctx.remember(Taken(status.operation))
+        return written
+
+    async def _begin_again(self, ctx: Context, obj: Instance) -> Instance:
+        """Take up work that this process has not begun. What an earlier one sent may still be under way: this write
+        changes the object, so that the server refuses it; without that, the operation could end while it is done."""
+        status = status_of(obj.deep_copy())
+        if await ctx.recall(Taken) == Taken(status.operation):
+            return obj
+        status.attempts, status.message = status.attempts + 1, f"agent {self.version} is at work again"
+        written: Instance = await self._write(ctx, obj, status)
+        await ctx.remember(Taken(status.operation))
         return written
 
     async def _end(self, ctx: Context, obj: Instance, ref: Ref, event: str, why: str) -> None:
@@ -148,7 +174,11 @@ class Worker:
             found = status.current  # it is looked at again when the platform can be asked
         status.error = why
         status.message = why or (f"at {found.endpoint}" if found is not None and found.endpoint else str(status.state))
-        await self._write(ctx, obj, status)
+        try:
+            await self._write(ctx, obj, status)
+        except (ServiceUnavailable, Timeout):
+            await ctx.forget(Taken)  # the report may still arrive
+            raise
 
     async def _write(self, ctx: Context, obj: Instance, status: InstanceStatus) -> Any:
         return await ctx.merge(obj, with_status(obj, status), subresource="status")

@@ -1,7 +1,8 @@
 """Pure models of the outside systems, for the checker: a platform, and the agents beside this one.
 
-Each method is one step. The platform can be told to fail once (``breaks``), and to lose something that was there
-(``loses``); the launcher can fail to bring up the next agent (``cannot_start``).
+Each method is one step. The platform outlives the agents; each agent has a gate to it, which is open when it starts.
+The platform can fail once (``FragileDriver``), and lose something that was there (``LossyDriver``); the launcher can
+fail to bring up the next agent (``FragileLauncher``).
 """
 
 from __future__ import annotations
@@ -15,47 +16,63 @@ from attractor.operators.edge.driver import Drained, DriverError, Found, LaunchE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+AGENT = "agent-"
 Settings = tuple[tuple[str, str], ...]
 
 
 class DriverModel:
-    """A platform: what is there, whether work may begin, and whether the next piece of it fails."""
+    """A platform: what is there, which agents may not begin work, and whether the next piece of it fails."""
 
     def __init__(self) -> None:
         self.there: dict[Ref, Found] = {}
-        self.is_drained = False
+        self.drained: frozenset[str] = frozenset()
         self.is_broken = False
 
+    def seen_by(self, host: str) -> AgentsDriver:
+        """The driver in the process of an agent."""
+        return AgentsDriver(self, host)
+
+    def host_dies(self, host: str) -> None:
+        """The next process of that name finds its gate open."""
+        self.drained -= {host}
+
+
+class AgentsDriver:
+    """The driver of one agent process, on the platform that all of them share."""
+
+    def __init__(self, platform: DriverModel, host: str) -> None:
+        self._platform, self._host = platform, host
+
     def _begin(self) -> None:
-        if self.is_drained:
+        if self._host in self._platform.drained:
             raise Drained("the agent is being replaced")
-        if self.is_broken:
-            self.is_broken = False
+        if self._platform.is_broken:
+            self._platform.is_broken = False
             raise DriverError("broken")
 
     def find(self, ref: Ref) -> Found | None:
         """What is there."""
-        return self.there.get(ref)
+        return self._platform.there.get(ref)
 
     def apply(self, ref: Ref, generation: int, settings: Settings) -> Found:
         """Put something there, unless it fails."""
         self._begin()
-        found = self.there[ref] = Found(generation, settings)
+        found = self._platform.there[ref] = Found(generation, settings)
         return found
 
     def remove(self, ref: Ref) -> None:
         """Take something away, unless it fails."""
         self._begin()
-        self.there.pop(ref, None)
+        self._platform.there.pop(ref, None)
 
     def drain(self) -> bool:
         """Begin nothing more; a step is whole, so nothing is in progress."""
-        self.is_drained = True
+        self._platform.drained |= {self._host}
         return True
 
     def resume(self) -> None:
         """Begin again."""
-        self.is_drained = False
+        self._platform.drained -= {self._host}
 
 
 class FragileDriver(DriverModel):
@@ -80,26 +97,40 @@ class LossyDriver(DriverModel):
 
 
 class LauncherModel:
-    """The agents of one machine: the one of version 1 runs at first."""
+    """The agents of one machine, by version: the hosts ``agent-1``, ``agent-2``. That of version 1 runs at first."""
 
     def __init__(self) -> None:
         self.running: frozenset[str] = frozenset({"1"})
-        self.left: frozenset[str] = frozenset()
         self.is_broken = False
+
+    def runs(self, host: str) -> bool:
+        """Whether an agent runs; other hosts are elsewhere, and do."""
+        return not host.startswith(AGENT) or host.removeprefix(AGENT) in self.running
+
+    def seen_by(self, host: str) -> AgentsLauncher:
+        """The launcher of one agent."""
+        return AgentsLauncher(self, host)
+
+
+class AgentsLauncher:
+    """Starts and ends other agents, and the one whose it is."""
+
+    def __init__(self, machine: LauncherModel, host: str) -> None:
+        self._machine, self._host = machine, host
 
     def start(self, version: str) -> None:
         """Start an agent, unless it fails."""
-        if self.is_broken:
+        if self._machine.is_broken:
             raise LaunchError("broken")
-        self.running |= {version}
+        self._machine.running |= {version}
 
     def end(self, version: str) -> None:
         """End an agent."""
-        self.running -= {version}
+        self._machine.running -= {version}
 
     def leave(self, why: str) -> None:
         """An agent that is not wanted goes."""
-        self.left |= {why}
+        self.end(self._host.removeprefix(AGENT))
 
 
 class FragileLauncher(LauncherModel):

@@ -1,21 +1,36 @@
-"""What the edge operator owes its users, as predicates of a world."""
+"""What the edge operator owes its users, as predicates of a world; for each there is a wrong operator in the tests.
+
+Safety: states move along the tables, each moved by its owner; one operation at a time; the platform changes only as the
+operation in progress asks; no app is worked on during its cluster's operation. At rest: every request has ended, and
+what is believed is true. ``upgrading`` has the claims about upgrades.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.operators.edge.agent import serves
 from attractor.operators.edge.driver import APP, CLUSTER, Driver, Found, Ref
-from attractor.operators.edge.intents import cluster_status, is_installed, lifecycle_of, status_of, wanted
-from attractor.operators.edge.states import Actor, CloudletState, TrackedState
-from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst
-from attractor.operators.edge.upgrades import agent_state, cloudlet_status
+from attractor.operators.edge.intents import (
+    DELETIONS,
+    cluster_status,
+    is_installed,
+    lifecycle_of,
+    status_of,
+    wanted,
+    wish,
+)
+from attractor.operators.edge.states import Actor, TrackedState
+from attractor.operators.edge.types import AppInst, ClusterInst
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from attractor.check.world import Look
     from attractor.operators.edge.types import Instance
 
-T, C = TrackedState, CloudletState
+T = TrackedState
+AGENTS = "agent"
+"""How the names of hosts begin that run an agent; the others run a coordinator."""
 
 
 def instances(world: Look) -> list[Instance]:
@@ -23,12 +38,14 @@ def instances(world: Look) -> list[Instance]:
     return [*world.list(ClusterInst), *world.list(AppInst)]
 
 
-def _ref(obj: Instance) -> Ref:
+def ref_of(obj: Instance) -> Ref:
+    """An instance on the platform."""
     return Ref(CLUSTER if isinstance(obj, ClusterInst) else APP, *obj.key)
 
 
-def _truth(world: Look, obj: Instance) -> Found | None:
-    found: Found | None = world.external(Driver).there.get(_ref(obj))
+def there(world: Look) -> dict[Ref, Found]:
+    """What is on the platform."""
+    found: dict[Ref, Found] = world.external(Driver).there
     return found
 
 
@@ -37,15 +54,88 @@ def is_with_agent(obj: Instance) -> bool:
     return lifecycle_of(obj).owner(status_of(obj).state) is Actor.CRM
 
 
+def actors_of(host: str) -> frozenset[Actor]:
+    """Who a host acts as: an agent, or a coordinator, which also acts for users whose wishes it takes up."""
+    return frozenset({Actor.CRM} if host.startswith(AGENTS) else {Actor.USER, Actor.CONTROLLER})
+
+
+def _same(before: Look, after: Look) -> Iterator[tuple[Instance | None, Instance]]:
+    """Every instance after a step, with what it was before; None when it is new."""
+    known = {(ref_of(obj), obj.metadata.uid): obj for obj in instances(before)}
+    for obj in instances(after):
+        yield known.get((ref_of(obj), obj.metadata.uid)), obj
+
+
+# The tables
+
+
 def states_follow_the_tables(before: Look, after: Look) -> bool:
     """Every change of a state is a row of its table; an object that is new, or gone, was and is NotPresent."""
-    known = {(_ref(obj), obj.metadata.uid): obj for obj in instances(before)}
-    for obj in instances(after):
-        old = known.get((_ref(obj), obj.metadata.uid))
+    for old, obj in _same(before, after):
         was, now = T.NOT_PRESENT if old is None else status_of(old).state, status_of(obj).state
         if was != now and not any((row.state, row.next) == (was, now) for row in lifecycle_of(obj).steps):
             return False
     return True
+
+
+def states_are_moved_by_their_owners(before: Look, after: Look, host: str) -> bool:
+    """Who moves a state is the owner of the state that it leaves; each other field has one writer, too."""
+    actors = actors_of(host)
+    for old, obj in _same(before, after):
+        if old is None:
+            continue
+        was, now = status_of(old), status_of(obj)
+        if was.state != now.state and lifecycle_of(obj).owner(was.state) not in actors:
+            return False
+        if was.current != now.current and Actor.CRM not in actors:
+            return False
+        if (was.target, was.operation) != (now.target, now.operation) and Actor.CONTROLLER not in actors:
+            return False
+    return True
+
+
+# One operation at a time
+
+
+def no_two_operations_on_one_key(before: Look, after: Look) -> bool:
+    """An operation begins only when the one before has ended; until then its number and what it leads to stay."""
+    for old, obj in _same(before, after):
+        if old is None or status_of(old).state in lifecycle_of(old).resting:
+            continue
+        was, now = status_of(old), status_of(obj)
+        if was.operation != now.operation or (is_with_agent(old) and is_with_agent(obj) and was.target != now.target):
+            return False
+    return True
+
+
+def the_platform_changes_only_as_asked(before: Look, after: Look) -> bool:
+    """Something comes or changes only into the target of the operation in progress; it goes only in a deletion, or
+    where nothing should be. (What dies by itself is no step of an agent: leave ``outside`` out.)"""
+    was, now = there(before), there(after)
+    known = {ref_of(obj): obj for obj in instances(before)}
+    for ref in was.keys() | now.keys():
+        if was.get(ref) == now.get(ref):
+            continue
+        obj, found = known.get(ref), now.get(ref)
+        if not (_may_go(obj) if found is None else _may_be(obj, found)):
+            return False
+    return True
+
+
+def _may_be(obj: Instance | None, found: Found) -> bool:
+    """Whether the operation in progress asks for what was found."""
+    if obj is None or not is_with_agent(obj):
+        return False
+    target = status_of(obj).target
+    return target is not None and (target.generation, target.settings) == (found.generation, dict(found.settings))
+
+
+def _may_go(obj: Instance | None) -> bool:
+    nothing = {T.NOT_PRESENT, T.CREATE_REQUESTED}
+    return obj is None or status_of(obj).state in DELETIONS | nothing
+
+
+# Apps and their clusters
 
 
 def no_app_work_during_its_clusters(world: Look) -> bool:
@@ -56,77 +146,63 @@ def no_app_work_during_its_clusters(world: Look) -> bool:
 
 def no_app_without_its_cluster(world: Look) -> bool:
     """What runs on the platform runs in a cluster."""
-    there: dict[Ref, Found] = world.external(Driver).there
+    found = there(world)
     return all(
-        Ref(CLUSTER, ref.namespace, dict(found.settings)["cluster"]) in there
-        for ref, found in there.items()
+        Ref(CLUSTER, ref.namespace, dict(each.settings)["cluster"]) in found
+        for ref, each in found.items()
         if ref.kind == APP
     )
 
 
 def no_deletion_with_apps(world: Look) -> bool:
     """The agent is asked to delete a cluster only when no app is left in it."""
-    deleting = {T.DELETE_REQUESTED, T.DELETING}
-    return not any(status.state in deleting and status.apps for status in map(cluster_status, world.list(ClusterInst)))
+    return not any(status.state in DELETIONS and status.apps for status in map(cluster_status, world.list(ClusterInst)))
 
 
-def truth_is_believed(world: Look) -> bool:
-    """At rest: what is believed is there, and what is there is what is wished for, or an error says why not."""
-    known = {_ref(obj) for obj in instances(world)}
-    if any(ref not in known for ref in world.external(Driver).there):
-        return False
-    return all(_is_true(world, obj) for obj in instances(world))
+# At rest
 
 
-def _is_true(world: Look, obj: Instance) -> bool:
-    status, truth = status_of(obj), _truth(world, obj)
-    if obj.metadata.is_deleting:
+def every_request_has_ended(world: Look) -> bool:
+    """Each instance is Ready or NotPresent and as it was wished for, or says why not; what was deleted is gone."""
+    return all(_has_ended(world, obj) for obj in instances(world))
+
+
+def _has_ended(world: Look, obj: Instance) -> bool:
+    status = status_of(obj)
+    if obj.metadata.is_deleting or status.state not in lifecycle_of(obj).resting:
         return False
-    if status.state is T.NOT_PRESENT:
-        return truth is None and bool(status.error or _waits(world, obj))
-    if status.state is not T.READY or truth is None or not is_installed(status.current, status.target):
+    if _waits(world, obj):
+        return bool(status.message)
+    if wish(obj):
         return False
-    if status.current is None or dict(truth.settings) != status.current.settings:
-        return False
-    return bool(status.error) or wanted(obj).settings == status.current.settings
+    return bool(status.error) or (status.target is not None and wanted(obj).settings == status.target.settings)
 
 
 def _waits(world: Look, obj: Instance) -> bool:
     """Whether an app waits for a cluster that is not there."""
-    if not isinstance(obj, AppInst):
+    if not isinstance(obj, AppInst) or status_of(obj).state is not T.NOT_PRESENT:
         return False
     cluster = world.find(ClusterInst, (obj.key.namespace, obj.spec.cluster))
     return cluster is None or cluster_status(cluster).state is T.NOT_PRESENT
 
 
-# Upgrades
+def what_is_believed_is_true(world: Look) -> bool:
+    """What the coordinator believes of every instance is what is on the platform, and nothing else is there."""
+    objects = instances(world)
+    known = {ref_of(obj) for obj in objects}
+    return all(ref in known for ref in there(world)) and all(_is_true(world, obj) for obj in objects)
 
 
-def never_two_serve(world: Look) -> bool:
-    """At most one agent works on instances."""
-    return all(
-        sum(serves(cloudlet, version) for version in cloudlet_status(cloudlet).agents) <= 1
-        for cloudlet in world.list(Cloudlet)
-    )
+def _is_true(world: Look, obj: Instance) -> bool:
+    status, truth = status_of(obj), there(world).get(ref_of(obj))
+    if status.state is T.NOT_PRESENT or truth is None:
+        return status.state is T.NOT_PRESENT and truth is None and status.current is None
+    if status.state is not T.READY or status.current is None:
+        return False
+    believed = status.current.generation, status.current.settings
+    return believed == (truth.generation, dict(truth.settings)) and is_installed(status.current, status.target)
 
 
-def the_old_agent_stays_until_the_new_one_has_come(world: Look) -> bool:
-    """Before the upgrade has come to UpgradeDone, the version that serves is not forgotten."""
-    for cloudlet in world.list(Cloudlet):
-        status = cloudlet_status(cloudlet)
-        if status.version and agent_state(status, status.version) is None:
-            return False
-    return True
-
-
-def upgrade_has_ended(world: Look) -> bool:
-    """The version that is wished for serves, or an error is left for an administrator."""
-    for cloudlet in world.list(Cloudlet):
-        status = cloudlet_status(cloudlet)
-        if status.state is T.UPDATE_ERROR:
-            continue
-        if status.state is not T.READY or status.version != cloudlet.spec.version:
-            return False
-        if not serves(cloudlet, status.version):
-            return False
-    return True
+def truth_is_believed(world: Look) -> bool:
+    """At rest: what is believed is there, and what is there is what is wished for, or an error says why not."""
+    return what_is_believed_is_true(world) and every_request_has_ended(world)

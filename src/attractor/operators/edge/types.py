@@ -47,6 +47,8 @@ class InstanceStatus(Struct):
     """What the operation in progress leads to, or what the last one led to; the coordinator's."""
     current: Installed | None = None
     """What is really there, as the agent last reported; None when nothing is."""
+    attempts: int = 0
+    """How many agent processes have worked on the operation, one after the other; the agent counts."""
     message: str = ""
     """What goes on, for people."""
     error: str = ""

@@ -7,13 +7,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.world import Create, Delete, Edit, Faults, World, always, always_step, eventually_stable, sometimes
+from attractor.check.world import (
+    Create,
+    Delete,
+    Edit,
+    Faults,
+    World,
+    always,
+    always_step,
+    always_step_by,
+    eventually_stable,
+    sometimes,
+)
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.operators.edge import properties as owed
-from attractor.operators.edge.agent import worker
-from attractor.operators.edge.driver import CLUSTER, Driver, Launcher, Ref
-from attractor.operators.edge.intents import status_of
+from attractor.operators.edge import upgrading
+from attractor.operators.edge.agent import serves, worker
+from attractor.operators.edge.driver import APP, CLUSTER, Driver, Found, Launcher, Ref
+from attractor.operators.edge.intents import status_of, wanted
 from attractor.operators.edge.model import DriverModel, FragileDriver, FragileLauncher, LauncherModel
 from attractor.operators.edge.states import CloudletState, TrackedState
 from attractor.operators.edge.takeover import takeover
@@ -29,6 +41,7 @@ from attractor.operators.edge.types import (
     ClusterInstSpec,
     ClusterInstStatus,
     Installed,
+    InstanceStatus,
     Target,
 )
 from attractor.operators.edge.watching import APPS, CLOUDLETS, CLUSTERS
@@ -74,10 +87,30 @@ def app() -> AppInst:
     return AppInst(metadata=meta, spec=AppInstSpec(cluster="one", auto_delete=True))
 
 
+def ready_app() -> AppInst:
+    """An app that is there; the cluster has no claim open for it."""
+    made = app()
+    settings = wanted(made).settings
+    made.status = InstanceStatus(
+        state=T.READY,
+        operation=1,
+        observed_generation=1,
+        target=Target(generation=1, settings=settings),
+        current=Installed(generation=1, settings=settings),
+    )
+    return made
+
+
 def with_cluster(driver: DriverModel) -> DriverModel:
     """A platform on which the cluster of ``ready_cluster`` is."""
-    driver.apply(Ref(CLUSTER, *ONE), 1, (("nodes", "1"),))
+    driver.there[Ref(CLUSTER, *ONE)] = Found(1, (("nodes", "1"),))
     return driver
+
+
+def with_app(driver: DriverModel) -> DriverModel:
+    """A platform on which that cluster is, and ``ready_app`` in it."""
+    driver.there[Ref(APP, *SHOP)] = Found(1, tuple(sorted(wanted(app()).settings.items())))
+    return with_cluster(driver)
 
 
 def _reaches(kind: Any, key: Key, state: TrackedState) -> Any:
@@ -88,8 +121,72 @@ def _reaches(kind: Any, key: Key, state: TrackedState) -> Any:
     return sometimes(reached, name=f"{kind.__name__} is {state}")
 
 
+OWED = (
+    always_step(owed.states_follow_the_tables),
+    always_step_by(owed.states_are_moved_by_their_owners),
+    always_step(owed.no_two_operations_on_one_key),
+    always_step(owed.the_platform_changes_only_as_asked, except_for=["outside"]),
+    eventually_stable(owed.every_request_has_ended, name="every request has ended"),
+    eventually_stable(owed.what_is_believed_is_true, name="what is believed is true"),
+)
+"""What every operation on an instance owes."""
+OWED_TO_APPS = (
+    always(owed.no_app_work_during_its_clusters),
+    always(owed.no_app_without_its_cluster),
+    always(owed.no_deletion_with_apps),
+)
+"""What operations on an app and on its cluster owe together."""
+
+
+def _of_cluster(faults: Faults | None, fragile: bool, lag: int, **changes: Any) -> World:
+    given: dict[str, Any] = {
+        "hosts": {"coordinator": [CLUSTERS], "agent": [worker(ClusterInst, "1")]},
+        "objects": [cloudlet()],
+        "faults": faults,
+        "workers": 1,
+        "lag": lag,
+        **changes,
+    }
+    driver = FragileDriver() if fragile else DriverModel()
+    return World(**given, externals={Driver: driver if len(given["objects"]) == 1 else with_cluster(driver)})
+
+
+def cluster_created(faults: Faults | None = None, *, fragile: bool = True, lag: int = 2) -> World:
+    """A cluster is created, on a platform that may fail once. Coordinator and agent are processes of their own."""
+    reached = _reaches(ClusterInst, ONE, T.CREATING)
+    return _of_cluster(
+        faults, fragile, lag, name="a cluster is created", users=[Create(cluster())], properties=[*OWED, reached]
+    )
+
+
+def cluster_updated(faults: Faults | None = None, *, fragile: bool = True, lag: int = 2) -> World:
+    """A cluster is updated."""
+    return _of_cluster(
+        faults,
+        fragile,
+        lag,
+        name="a cluster is updated",
+        objects=[cloudlet(), ready_cluster()],
+        users=[Edit(ClusterInst, ONE, spec=[{"nodes": 2}])],
+        properties=[*OWED, _reaches(ClusterInst, ONE, T.UPDATING)],
+    )
+
+
+def cluster_deleted(faults: Faults | None = None, *, fragile: bool = True, lag: int = 2) -> World:
+    """A cluster is deleted."""
+    return _of_cluster(
+        faults,
+        fragile,
+        lag,
+        name="a cluster is deleted",
+        objects=[cloudlet(), ready_cluster()],
+        users=[Delete(ClusterInst, ONE)],
+        properties=[*OWED, _reaches(ClusterInst, ONE, T.DELETING)],
+    )
+
+
 def cluster_life(faults: Faults | None = None, *, fragile: bool = True, lag: int = 2) -> World:
-    """A cluster is created, updated and deleted, on a platform that may fail once."""
+    """A cluster is created, updated and deleted, on a platform that may fail once; all in one process."""
     return World(
         name="the life of a cluster",
         controllers=[CLUSTERS, worker(ClusterInst, "1")],
@@ -107,30 +204,111 @@ def cluster_life(faults: Faults | None = None, *, fragile: bool = True, lag: int
     )
 
 
-def app_and_cluster(faults: Faults | None = None, *, lag: int = 2) -> World:
-    """An app is created in a cluster that is being deleted."""
-    return World(
-        name="an app and its cluster",
-        controllers=[CLUSTERS, APPS, worker(ClusterInst, "1"), worker(AppInst, "1")],
+def _of_app(faults: Faults | None, fragile: bool, lag: int, **changes: Any) -> World:
+    """An app in a cluster that is there and stays: whoever looks after the cluster has nothing to do."""
+    driver = FragileDriver() if fragile else DriverModel()
+    given: dict[str, Any] = {
+        "hosts": {"coordinator": [APPS], "agent": [worker(AppInst, "1")]},
+        "objects": [cloudlet(), ready_cluster("shop"), ready_app()],
+        "externals": {Driver: with_app(driver)},
+        "faults": faults,
+        "workers": 1,
+        "lag": lag,
+        **changes,
+    }
+    return World(**given)
+
+
+def app_created(faults: Faults | None = None, *, fragile: bool = True, lag: int = 1) -> World:
+    """An app is created in a cluster that is there."""
+    return _of_app(
+        faults,
+        fragile,
+        lag,
+        name="an app is created",
         objects=[cloudlet(), ready_cluster()],
-        users=[Create(app()), Delete(ClusterInst, ONE)],
-        faults=faults,
+        externals={Driver: with_cluster(FragileDriver() if fragile else DriverModel())},
+        users=[Create(app())],
+        properties=[*OWED, *OWED_TO_APPS, _reaches(AppInst, SHOP, T.CREATING)],
+    )
+
+
+def app_updated(faults: Faults | None = None, *, fragile: bool = True, lag: int = 1) -> World:
+    """An app is updated."""
+    return _of_app(
+        faults,
+        fragile,
+        lag,
+        name="an app is updated",
+        users=[Edit(AppInst, SHOP, spec=[{"revision": "2"}])],
+        properties=[*OWED, *OWED_TO_APPS, _reaches(AppInst, SHOP, T.UPDATING)],
+    )
+
+
+def app_deleted(faults: Faults | None = None, *, fragile: bool = True, lag: int = 1) -> World:
+    """An app is deleted."""
+    return _of_app(
+        faults,
+        fragile,
+        lag,
+        name="an app is deleted",
+        users=[Delete(AppInst, SHOP)],
+        properties=[*OWED, *OWED_TO_APPS, _reaches(AppInst, SHOP, T.DELETING)],
+    )
+
+
+def _of_both(faults: Faults | None, lag: int, **changes: Any) -> World:
+    given: dict[str, Any] = {
+        "hosts": {"coordinator": [CLUSTERS, APPS], "agent": [worker(ClusterInst, "1"), worker(AppInst, "1")]},
+        "faults": faults,
+        "workers": 1,
+        "lag": lag,
+        **changes,
+    }
+    return World(**given)
+
+
+def app_and_update(faults: Faults | None = None, *, lag: int = 1) -> World:
+    """An app is created in a cluster that is being updated."""
+    return _of_both(
+        faults,
+        lag,
+        name="an app, and its cluster is updated",
+        objects=[cloudlet(), ready_cluster(), app()],
+        users=[Edit(ClusterInst, ONE, spec=[{"nodes": 2}])],
         externals={Driver: with_cluster(DriverModel())},
-        workers=1,
-        lag=lag,
-        properties=[
-            eventually_stable(owed.truth_is_believed),
-            always_step(owed.states_follow_the_tables),
-            always(owed.no_app_work_during_its_clusters),
-            always(owed.no_app_without_its_cluster),
-            always(owed.no_deletion_with_apps),
-            _reaches(AppInst, SHOP, T.READY),
-        ],
+        properties=[*OWED, *OWED_TO_APPS, _reaches(AppInst, SHOP, T.READY), _reaches(ClusterInst, ONE, T.UPDATING)],
+    )
+
+
+def app_and_deletion(faults: Faults | None = None, *, lag: int = 1) -> World:
+    """A cluster is deleted, and first the app in it."""
+    return _of_both(
+        faults,
+        lag,
+        name="an app goes with its cluster",
+        objects=[cloudlet(), ready_cluster("shop"), ready_app()],
+        users=[Delete(ClusterInst, ONE)],
+        externals={Driver: with_app(DriverModel())},
+        properties=[*OWED, *OWED_TO_APPS, _reaches(AppInst, SHOP, T.DELETING), _reaches(ClusterInst, ONE, T.DELETING)],
+    )
+
+
+def app_and_cluster(faults: Faults | None = None, *, lag: int = 1) -> World:
+    """An app is created in a cluster that is being deleted."""
+    return _of_both(
+        faults,
+        lag,
+        name="an app and its cluster",
+        objects=[cloudlet(), ready_cluster(), app()],
+        users=[Delete(ClusterInst, ONE)],
+        externals={Driver: with_cluster(DriverModel())},
+        properties=[*OWED, *OWED_TO_APPS, _reaches(AppInst, SHOP, T.READY)],
     )
 
 
 def two_coordinators(faults: Faults | None = None, *, lag: int = 1) -> World:
-    """Two coordinators at once: an app is asked for, and its cluster is deleted. No agent answers."""
+    """Two whole coordinators at once: an app is asked for, and its cluster is deleted. No agent answers."""
     return World(
         name="two coordinators",
         controllers=[CLUSTERS, APPS],
@@ -143,6 +321,8 @@ def two_coordinators(faults: Faults | None = None, *, lag: int = 1) -> World:
         quiet=False,
         properties=[
             always_step(owed.states_follow_the_tables),
+            always_step_by(owed.states_are_moved_by_their_owners),
+            always_step(owed.no_two_operations_on_one_key),
             always(owed.no_app_work_during_its_clusters),
             always(owed.no_deletion_with_apps),
             _reaches(AppInst, SHOP, T.CREATE_REQUESTED),
@@ -151,26 +331,82 @@ def two_coordinators(faults: Faults | None = None, *, lag: int = 1) -> World:
     )
 
 
+def coordinators_apart(faults: Faults | None = None, *, lag: int = 1) -> World:
+    """The same, where one coordinator looks after clusters and the other after apps, each with caches of its own."""
+    return two_coordinators(faults, lag=lag).but(
+        name="coordinators apart", controllers=(), hosts={"clusters": [CLUSTERS], "apps": [APPS]}
+    )
+
+
+def coordinators_of_apps(faults: Faults | None = None, *, lag: int = 1) -> World:
+    """Two coordinators look after the same app in a cluster that stays."""
+    whole = two_coordinators(faults, lag=lag)
+    return whole.but(name="two coordinators of an app", controllers=[APPS], users=(), properties=whole.claims[:-1])
+
+
+def coordinators_of_clusters(faults: Faults | None = None, *, lag: int = 1) -> World:
+    """Two coordinators look after the same cluster, which is deleted; nobody asks for an app."""
+    whole = two_coordinators(faults, lag=lag)
+    claims = [claim for claim in whole.claims if not claim.name.startswith("AppInst is")]
+    return whole.but(
+        name="two coordinators of a cluster",
+        controllers=[CLUSTERS],
+        objects=[cloudlet(), ready_cluster()],
+        properties=claims,
+    )
+
+
+def _serves(version: str) -> Any:
+    def serves_now(world: Look) -> bool:
+        return serves(world.find(Cloudlet, HERE), version)
+
+    return sometimes(serves_now, name=f"agent {version} serves")
+
+
+OWED_IN_UPGRADES = (
+    eventually_stable(upgrading.upgrade_has_ended, name="the upgrade has ended"),
+    always_step_by(upgrading.upgrades_follow_the_tables),
+    always(upgrading.the_old_agent_stays_until_the_new_one_has_come),
+)
+"""What an upgrade owes."""
+
+
 def upgrade(faults: Faults | None = None, *, fragile: bool = True, lag: int = 2) -> World:
-    """A cloudlet's agent is replaced by the next version, which may fail to start."""
+    """A cloudlet's agent is replaced by the next version, which may fail to start; each is a process of its own."""
     return World(
         name="an upgrade",
-        controllers=[CLOUDLETS, _named(takeover("1"), "agent-1"), _named(takeover("2"), "agent-2")],
+        hosts={"coordinator": [CLOUDLETS], "agent-1": [takeover("1")], "agent-2": [takeover("2")]},
         objects=[cloudlet()],
         users=[Edit(Cloudlet, HERE, spec=[{"version": "2"}])],
         faults=faults,
         externals={Driver: DriverModel(), Launcher: FragileLauncher() if fragile else LauncherModel()},
         workers=1,
         lag=lag,
-        properties=[
-            eventually_stable(owed.upgrade_has_ended),
-            always(owed.never_two_serve),
-            always(owed.the_old_agent_stays_until_the_new_one_has_come),
-        ],
+        properties=[*OWED_IN_UPGRADES, _serves("2")],
     )
 
 
-def _named(controller: Any, name: str) -> Any:
-    from dataclasses import replace
-
-    return replace(controller, name=name)
+def upgrade_at_work(faults: Faults | None = None, *, fragile: bool = False, lag: int = 1) -> World:
+    """A cluster is updated while the agent is replaced."""
+    return World(
+        name="an upgrade at work",
+        hosts={
+            "coordinator": [CLOUDLETS, CLUSTERS],
+            **{f"agent-{each}": [takeover(each), worker(ClusterInst, each)] for each in ("1", "2")},
+        },
+        objects=[cloudlet(), ready_cluster()],
+        users=[Edit(Cloudlet, HERE, spec=[{"version": "2"}]), Edit(ClusterInst, ONE, spec=[{"nodes": 2}])],
+        faults=faults,
+        externals={
+            Driver: with_cluster(DriverModel()),
+            Launcher: FragileLauncher() if fragile else LauncherModel(),
+        },
+        workers=1,
+        lag=lag,
+        properties=[
+            *OWED[:-2],
+            *OWED_IN_UPGRADES,
+            always_step_by(upgrading.only_the_agent_that_serves_works),
+            _serves("2"),
+        ],
+    )

@@ -101,4 +101,4 @@ def _after(model: Model, state: State) -> Iterable[State]:
     for action in model.actions:
         for outcome in steps(model, action, state):
             if isinstance(outcome.leaf, tuple):
-                yield padded(model, apply(outcome.leaf, action.binding, state))
+                yield padded(model, apply(model, outcome.leaf, action.binding, state))

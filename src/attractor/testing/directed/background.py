@@ -33,6 +33,10 @@ class GatedBackground:
         """Whether a controller has no background work that waits or runs."""
         return not self._started.get(controller)
 
+    def is_at(self, place: Worker) -> bool:
+        """Whether a piece of work is at a place."""
+        return place in self._places
+
     def directed(self, controller: str, effect: Start) -> Start:
         """The same start of work that waits for its turn."""
         work = effect.work

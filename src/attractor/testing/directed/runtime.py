@@ -12,6 +12,7 @@ import orjson
 from attractor.apiserver.core import Request
 from attractor.apiserver.garbage import plan_garbage
 from attractor.apiserver.server import FIRST_NAMESPACES
+from attractor.check.world.externals import seen_by
 from attractor.check.world.looking import prefix
 from attractor.check.world.worker import LOCAL, MEMORY
 from attractor.client import ClientRequest, ClientResponse
@@ -60,6 +61,7 @@ class DirectedRuntime:
         self,
         controllers: Sequence[Controller],
         *,
+        runs: Callable[[str], Sequence[Controller]] | None = None,
         objects: Sequence[Resource] = (),
         externals: Mapping[Any, object] | None = None,
         workers: int | None = None,
@@ -70,15 +72,20 @@ class DirectedRuntime:
         clock: Sequence[datetime] = (START,),
         local: tuple[type, ...] = LOCAL,
     ) -> None:
-        """``kinds`` are installed beside those that controllers and objects name; ``uids`` are the objects'.
+        """``runs`` says what a host runs, by its name, where that is not all ``controllers``.
 
-        Time goes through the instants of ``clock``. Effects of ``local`` types are performed with what comes before.
+        ``kinds`` are installed beside those that controllers and objects name; ``uids`` are the objects'.
+
+        Outside systems outlive hosts; one with a method ``seen_by`` is asked for the part of each host, and one with
+        ``host_dies`` is told of crashes. Time goes through the instants of ``clock``. Effects of ``local`` types are
+        performed with what comes before.
         """
         self._local = local
         self._uids = tuple(uids)
         self._namespaces = tuple(namespaces)
         self._kinds = tuple(kinds)
         self._controllers = tuple(controllers)
+        self._runs = runs or (lambda _: self._controllers)
         self._objects = tuple(objects)
         self._externals = dict(externals or {})
         self._workers = workers
@@ -151,10 +158,10 @@ class DirectedRuntime:
         self._hosts[name] = Host(
             name,
             self.cluster.transport(),
-            self._controllers,
+            self._runs(name),
             group=self._group,
             now=self.source.instant,
-            externals=self._externals,
+            externals={protocol: seen_by(each, name) for protocol, each in self._externals.items()},
             workers=self._workers,
             own_writes=self._own_writes,
         )
@@ -167,6 +174,9 @@ class DirectedRuntime:
         left = host.kill()
         await self.quiet()
         self._left_over.setdefault(name, []).extend(left)
+        for each in self._externals.values():
+            if hasattr(each, "host_dies"):
+                each.host_dies(name)
 
     def host(self, name: str) -> Host:
         """A host that runs; raises ``Departed`` when there is none of that name."""
@@ -291,16 +301,23 @@ class DirectedRuntime:
         await self._settle(at, worker)
         return tuple(at.transport.performed)
 
-    async def work_on(self, host: str, controller: str, place: int) -> Sequence[Performed]:
+    async def work_on(
+        self, host: str, controller: str, place: int, outcome: Outcome = "answered"
+    ) -> Sequence[Performed]:
         """Background work begins at a place, or the piece that is there goes on. Raises ``Departed``."""
         at, worker = self.host(host), Worker(controller, FIRST + place)
         at.transport.performed.clear()
         if at.background.begin(controller, place) is None:
             at.effects.open(worker, None)
         await self.quiet()
-        while worker in at.requests.waiting:
-            at.requests.open(worker, "answered")
-            await self.quiet()
+        while at.background.is_at(worker) and worker not in at.effects.waiting:
+            if worker in at.requests.waiting:
+                at.requests.open(worker, outcome)
+                await self.quiet()
+            else:
+                await self._until(
+                    lambda: at.is_waiting(worker) or not at.background.is_at(worker), f"{worker} on {host} was to go on"
+                )
         await self._settle(at, worker)
         return tuple(at.transport.performed)
 

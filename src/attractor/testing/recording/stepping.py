@@ -76,5 +76,5 @@ class Stepper:
             stage.on_note = self._universe.on_step = None
         for outcome, notes in zip(outcomes, runs, strict=True):
             if isinstance(outcome.leaf, tuple):
-                after = apply(outcome.leaf, action.binding, padded(self._model, state))
+                after = apply(self._model, outcome.leaf, action.binding, padded(self._model, state))
                 yield Taken(name, given, notes, padded(self._model, after))

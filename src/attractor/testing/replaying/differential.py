@@ -51,7 +51,7 @@ def _run(world: World, chance: random.Random, steps: int) -> Trace:
         action, outcome = chosen
         before = padded(model, state)
         assert isinstance(outcome.leaf, tuple)
-        state = apply(outcome.leaf, action.binding, before)
+        state = apply(model, outcome.leaf, action.binding, before)
         taken.append(_step(model, action, outcome, before, state))
     initial = padded(model, model.initial[0])
     values = {slot.name: plain(slot.domain.values[at]) for slot, at in zip(model.slots, initial, strict=True)}

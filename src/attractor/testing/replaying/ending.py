@@ -41,7 +41,7 @@ async def ends_as_claimed(
         is_broken = not await judge.holds()
         return is_broken, f"`{judge.name}` {'is broken' if is_broken else 'holds'} after the last step"
     if judge.word == "always_step":
-        is_broken = not await judge.step_holds(before, told[-1].action)
+        is_broken = not await judge.step_holds(before, told[-1].action, told[-1].arguments)
         return is_broken, f"`{judge.name}` {'is broken' if is_broken else 'holds'} in the last step"
     if judge.word not in LASTING or trace.loop is None:
         return False, f"a trace of `{judge.word}` shows no violation that could be looked for"

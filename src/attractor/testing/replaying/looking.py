@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.world.looking import Look, root
-from attractor.check.world.properties import StepClaim
+from attractor.check.world.properties import StepClaim, actor_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,10 +88,12 @@ class Judge:
         look = await self.look()
         return all(bool(predicate(look)) for predicate in self.claim.predicates)
 
-    async def step_holds(self, before: Look, action: str) -> bool:
+    async def step_holds(self, before: Look, action: str, arguments: Mapping[str, Any]) -> bool:
         """Whether what is claimed is true of the step from then to now."""
         assert isinstance(self.claim, StepClaim), "states are judged by `holds`"
-        return action in self.claim.except_for or bool(self.claim.holds(before, await self.look()))
+        if action in self.claim.except_for:
+            return True
+        return self.claim.judge(before, await self.look(), actor_of(action, arguments))
 
 
 def claim_of(world: World, name: str) -> Claim | StepClaim:

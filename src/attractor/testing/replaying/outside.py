@@ -6,6 +6,7 @@ import copy
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from attractor.check.world.externals import seen_by
 from attractor.testing.directed import Departed
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PlayedExternal:
-    """What a manager calls instead of the outside system; ``trouble`` strikes the next call."""
+    """What managers call instead of the outside system; ``trouble`` strikes the next call."""
 
     def __init__(self, protocol: Any, model: object, failure: Callable[[], Exception]) -> None:
         self.name: str = getattr(protocol, "__name__", str(protocol))
@@ -23,26 +24,34 @@ class PlayedExternal:
         self._failure = failure
         self.trouble = ""
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_"):
-            raise AttributeError(name)
+    def seen_by(self, host: str) -> PlayedPart:
+        """What the manager on a host calls."""
+        return PlayedPart(self, host)
 
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            trouble, self.trouble = self.trouble, ""
-            if trouble == "call failed":
-                raise self._failure()
-            try:
-                result = getattr(self.model, name)(*args, **kwargs)
-                result = await result if inspect.isawaitable(result) else result
-            except Exception:
-                if trouble:
-                    raise self._failure() from None
-                raise
+    def host_dies(self, host: str) -> None:
+        """A host dies, and with it what it held of the system."""
+        if hasattr(self.model, "host_dies"):
+            self.model.host_dies(host)
+
+    def runs(self, host: str) -> bool:
+        """Whether a host is up, as far as the outside decides."""
+        return bool(self.model.runs(host)) if hasattr(self.model, "runs") else True
+
+    async def call(self, host: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Answer a call of a host, or what its trouble makes of it."""
+        trouble, self.trouble = self.trouble, ""
+        if trouble == "call failed":
+            raise self._failure()
+        try:
+            result = getattr(seen_by(self.model, host), name)(*args, **kwargs)
+            result = await result if inspect.isawaitable(result) else result
+        except Exception:
             if trouble:
-                raise self._failure()
-            return result
-
-        return call
+                raise self._failure() from None
+            raise
+        if trouble:
+            raise self._failure()
+        return result
 
     def happen(self, name: str) -> Iterable[Any]:
         """The system does something by itself; answers the keys that sources hear of. Raises ``Departed``."""
@@ -50,6 +59,22 @@ class PlayedExternal:
         if method is None:
             raise Departed(f"{self.name} does no {name!r}")
         return method() or ()
+
+
+class PlayedPart:
+    """An outside system, as the manager on one host calls it."""
+
+    def __init__(self, external: PlayedExternal, host: str) -> None:
+        self._external, self._host = external, host
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            return await self._external.call(self._host, name, args, kwargs)
+
+        return call
 
 
 def played(world: World) -> dict[Any, PlayedExternal]:

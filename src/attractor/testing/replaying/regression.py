@@ -46,9 +46,8 @@ async def withstand_async(world: World, claim: str, turns: Sequence[Turn], *, lo
     found = claim_of(world, claim)
     externals = played(world)
     async with directed(world, externals) as runtime:
-        for host in world.hosts:
-            await runtime.start(host)
         player = Player(runtime, world, externals)
+        await player.begin()
         trial = _Trial(world, runtime, player, Judge(found, world, runtime, externals, player.users))
         await trial.run(turns, loop)
 
@@ -80,7 +79,7 @@ class _Trial:
             self._left_out += 1
         if self._claim.word == "always" and not await self._claim.holds():
             raise Broken(f"`{self._claim.name}` is broken after turn {number}: {turn}")
-        if self._claim.word == "always_step" and not await self._claim.step_holds(before, turn.action):
+        if self._claim.word == "always_step" and not await self._claim.step_holds(before, turn.action, turn.arguments):
             raise Broken(f"`{self._claim.name}` is broken by turn {number}: {turn}")
 
     async def _go_round(self, turns: Sequence[Turn]) -> None:

@@ -99,7 +99,8 @@ def directed(
     stored = dict(stored_objects(initial or {}))
     local = tuple(kind for kind in LOCAL if kind is not effects.Now or len(world.clock) == 1)
     return DirectedRuntime(
-        [replace(one, sources=()) for one in world.controllers],
+        world.controllers,
+        runs=lambda host: [replace(one, sources=()) for one in world.controllers_on(host)],
         objects=world.objects,
         externals=externals,
         clock=world.clock,
@@ -130,9 +131,9 @@ class _Follower:
     @classmethod
     async def begun(cls, world: World, runtime: DirectedRuntime, externals: Mapping[Any, PlayedExternal]) -> _Follower:
         """One whose hosts run."""
-        for host in world.hosts:
-            await runtime.start(host)
-        return cls(world, runtime, externals)
+        made = cls(world, runtime, externals)
+        await made.player.begin()
+        return made
 
     async def follow(self, account: Account, state: Mapping[str, Any]) -> str:
         """Take the step; answers what differs from the account and from the state after it, or nothing."""
@@ -171,7 +172,10 @@ class _Follower:
         """Whether the reconcile was told the same; an error is compared by its type."""
         if account.effect is None or account.action == "crash while sending":
             return ""
-        answers = self.runtime.host(account.arguments["host"]).answers
+        at = self.runtime.hosts.get(account.arguments["host"])
+        if at is None:
+            return ""  # it has ended itself, and nobody was told
+        answers = at.answers
         if not answers:
             return f"expected the reconcile to ask `{account.effect['text']}`, and it asked nothing"
         got = answers[0]

@@ -32,6 +32,7 @@ OUTSIDERS = ("create", "edit", "delete", "rival")
 _OUTCOMES: dict[str, Outcome] = {
     "go on": "answered",
     "request lost": "request lost",
+    "delayed": "request lost",
     "answer lost": "answer lost",
     "repeated": "repeated",
     "repeated later": "answered",
@@ -91,16 +92,27 @@ class Player:
         self._kinds = {kind.gvk.kind: kind for kind in world.kinds}
         self._externals = externals
         self._sources = [one.name for one in world.controllers if one.sources]
-        self._late: list[ClientRequest] = []
-        """Requests that reach the server some time, in the order in which they were sent."""
+        self._late: dict[str, list[ClientRequest]] = {host: [] for host in world.hosts}
+        """Requests of each host that reach the server some time, in the order in which they were sent."""
         self._cut_off: set[str] = set()
         self._hosts = world.hosts
-        self._leaders = [world.hosts[0]] if world.election else None
+        self._leaders = {host: led for group in world.electing for led in [[group[0]]] for host in group}
+        """For each host those that think they lead, of the hosts that run what it runs."""
+        self._elects = world.election
 
     @property
     def acting(self) -> Sequence[str]:
         """The hosts whose workers may begin: all of them, or those that think they lead."""
-        return self._hosts if self._leaders is None else self._leaders
+        return [host for host in self._hosts if not self._elects or host in self._leaders[host]]
+
+    async def begin(self) -> None:
+        """Start and end hosts, so that those run which the outside wants."""
+        for host in self._hosts:
+            is_up = all(each.runs(host) for each in self._externals.values())
+            if is_up and host not in self.runtime.hosts:
+                await self.runtime.start(host)
+            elif not is_up and host in self.runtime.hosts:
+                await self.runtime.crash(host)
 
     async def take(self, turn: Turn) -> Sequence[Performed]:
         """Make a step happen; answers the requests of a worker that it took.
@@ -113,6 +125,7 @@ class Player:
         for watch in turn.closes:
             host, _, kind = watch.partition("/")
             await self.runtime.close_watch(host, self.kind(kind))
+        await self.begin()
         return performed
 
     async def _act(self, turn: Turn) -> Sequence[Performed]:
@@ -121,11 +134,14 @@ class Player:
         if "key" in given:
             return await self._act_of_worker(turn, host, given["controller"], key_of(given["key"]))
         if turn.action == "background":
-            return await self.runtime.work_on(host, given["controller"], int(given["place"]))
+            is_cut_off = host in self._cut_off
+            outcome: Outcome = "unreachable" if is_cut_off else "answered"
+            performed = await self.runtime.work_on(host, given["controller"], int(given["place"]), outcome)
+            return performed[:1] if is_cut_off else performed
         if "kind" in given and host:
             await self._act_of_cache(turn, host, self.kind(given["kind"]))
         elif turn.action == "late request":
-            return [await self._arrive(given)]
+            return [await self._arrive(host, given)]
         elif turn.request is not None:
             await self._send(turn.request)
         else:
@@ -165,17 +181,15 @@ class Player:
     async def _act_of_others(self, turn: Turn, host: str) -> None:
         match turn.action:
             case "crash" | "leadership lost":
-                if turn.action != "crash" and self._leaders is not None and host in self._leaders:
-                    self._leaders.remove(host)
+                if turn.action != "crash" and host in self._leaders[host]:
+                    self._leaders[host].remove(host)
                 await self.runtime.crash(host)
-                await self.runtime.start(host)
             case "cut off":
                 self._cut_off.add(host)
             case "heal":
                 self._cut_off.discard(host)
             case "new leader":
-                if self._leaders is not None:
-                    self._leaders.append(host)
+                self._leaders[host].append(host)
             case "resync":
                 await self.runtime.resync(host, turn.arguments["controller"])
             case "collect garbage":
@@ -206,8 +220,8 @@ class Player:
             performed = await self.runtime.go_on_with(host, controller, key, fits, chosen[0], outcome)
         else:
             performed = await self.runtime.go_on(host, controller, key, outcome)
-        if turn.action == "repeated later":
-            self._late += [each.request for each in performed[-1:]]
+        if turn.action in {"repeated later", "delayed"}:
+            self._late[host] += [each.request for each in performed[-1:]]
         return performed[:1] if outcome == "unreachable" else performed
 
     async def _read_older(self, turn: Turn, host: str, controller: str, key: Key) -> Sequence[Performed]:
@@ -222,26 +236,25 @@ class Player:
     async def _die_sending(self, turn: Turn, host: str, controller: str, key: Key) -> None:
         if isinstance(self.runtime.asks(host, controller, key), Gather):
             chosen = turn.arguments.get("chosen") or [None]
-            self._late.append(await self.runtime.send_part(host, controller, key, is_write, chosen[0]))
+            self._late[host].append(await self.runtime.send_part(host, controller, key, is_write, chosen[0]))
         else:
-            self._late.append(await self.runtime.send_only(host, controller, key))
+            self._late[host].append(await self.runtime.send_only(host, controller, key))
         await self.runtime.crash(host)
-        await self.runtime.start(host)
 
-    async def _arrive(self, given: Mapping[str, Any]) -> Performed:
-        which = (given.get("chosen") or [0])[-1]
-        if which >= len(self._late):
-            raise Departed(f"{len(self._late)} requests are on their way, so there is none of number {which}")
-        request = self._late.pop(which)
+    async def _arrive(self, host: str, given: Mapping[str, Any]) -> Performed:
+        which, late = (given.get("chosen") or [0])[-1], self._late[host]
+        if which >= len(late):
+            raise Departed(f"{len(late)} requests of {host} are on their way, so there is none of number {which}")
+        request = late.pop(which)
         return Performed(request, await self.runtime.send(request))
 
     async def _happen(self, external: str, event: str) -> None:
         """An outside system does something by itself; sources hear of it."""
         keys = next(each for each in self._externals.values() if each.name == external).happen(event)
         for host in self.runtime.hosts.values():
-            for controller in self._sources:
+            for queue in (queue for name, queue in host.queues.items() if name in self._sources):
                 for key in keys:
-                    host.queue(controller).add(Key(*key))
+                    queue.add(Key(*key))
         await self.runtime.quiet()
 
     async def _send(self, request: Mapping[str, Any]) -> None:

@@ -55,12 +55,9 @@ _UPDATE_ONLY: dict[tuple[str, str], UpdateValidator] = {("", "Pod"): pods.valida
 
 def validate_create(kind: GroupKind, obj: JsonObject) -> list[FieldError]:
     """Every rule that a new object breaks."""
-    errors: list[FieldError] = []
-    for table in (_CREATE, _VALIDATE):
-        validator = table.get((kind.group, kind.kind))
-        if validator is not None:
-            errors += validator(obj)
-    return errors
+    only, validator = _CREATE.get(kind), _VALIDATE.get(kind)
+    errors = only(obj) if only is not None else []
+    return errors + validator(obj) if validator is not None else errors
 
 
 def validate_update(kind: GroupKind, obj: JsonObject, old: JsonObject) -> list[FieldError]:

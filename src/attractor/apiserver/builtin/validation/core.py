@@ -55,9 +55,10 @@ def validate_config_map(config_map: JsonObject) -> list[FieldError]:
     """Keys and total size."""
     data, binary = config_map.get("data") or {}, config_map.get("binaryData") or {}
     errors = _key_errors(data, "data")
-    for key in binary.keys() & data.keys():
-        errors.append(FieldError.invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
-    errors += _key_errors(binary, "binaryData")
+    if binary:
+        for key in binary.keys() & data.keys():
+            errors.append(FieldError.invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
+        errors += _key_errors(binary, "binaryData")
     size = sum(map(len, data.values()))
     if size * 4 > MAX_DATA_BYTES:  # characters have up to four bytes; count them only when it may matter
         size = sum(len(value.encode()) for value in data.values())
