@@ -38,6 +38,10 @@ class OmittedValue:
 OMITTED = OmittedValue()
 
 
+class InOrder(dict[str, Any]):
+    """A value that is printed with its fields in the order they stand in: a struct of Go's, not a map."""
+
+
 class FieldError(NamedTuple):
     """One broken rule: what kind of trouble, at which path, with which value."""
 
@@ -108,10 +112,6 @@ class FieldError(NamedTuple):
         return {"reason": self.reason, "message": self.body, "field": self.path}
 
 
-class GoStruct(dict[str, Any]):
-    """A value that Go shows as a struct: by the names of its fields there, in their order."""
-
-
 def _shown(value: Any) -> str:
     """A value as Go prints it in such an error: JSON for composites, quoted text, ``null`` for nothing.
 
@@ -121,8 +121,8 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict) and value.keys() == {"matchLabels", "matchExpressions"}:
         labels, expressions = _shown(value["matchLabels"]), _shown(value["matchExpressions"])
         return f'{{"matchLabels":{labels},"matchExpressions":{expressions}}}'
-    if isinstance(value, GoStruct):
-        return orjson.dumps(value).decode()
+    if isinstance(value, InOrder) or (isinstance(value, list) and value and isinstance(value[0], InOrder)):
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except TypeError:  # an integer of more than 64 bits, which Go prints for floats below 1e21

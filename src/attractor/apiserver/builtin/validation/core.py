@@ -6,8 +6,6 @@ import binascii
 from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from attractor.apiserver.builtin.validation.pods import validate_pod, validate_template
 from attractor.apiserver.builtin.validation.resources import (
     INTEGER_RESOURCES,
@@ -27,6 +25,7 @@ from attractor.apiserver.builtin.validation.rules import (
 )
 from attractor.objects import names
 from attractor.objects.field import FieldError
+from attractor.objects.gojson import syntax_error
 from attractor.objects.labels import validate_label_selector
 
 if TYPE_CHECKING:
@@ -115,10 +114,10 @@ def _has(data: JsonObject, key: str, kind: str) -> bool:
 
 def _validate_redacted_json(encoded: str, path: str) -> list[FieldError]:
     try:
-        orjson.loads(b64decode(encoded))
-    except (orjson.JSONDecodeError, binascii.Error) as error:
-        return [FieldError.invalid(path, "<secret contents redacted>", str(error))]
-    return []
+        trouble = syntax_error(b64decode(encoded))
+    except binascii.Error as error:
+        trouble = str(error)
+    return [FieldError.invalid(path, "<secret contents redacted>", trouble)] if trouble else []
 
 
 def update_secret(secret: JsonObject, old: JsonObject) -> list[FieldError]:

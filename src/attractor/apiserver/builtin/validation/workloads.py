@@ -20,7 +20,7 @@ from attractor.apiserver.builtin.validation.rules import (
     required,
     unchanged,
 )
-from attractor.objects.field import FieldError, GoStruct
+from attractor.objects.field import FieldError, InOrder
 from attractor.objects.labels import LabelSelector, SelectorError, validate_label_selector
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def validate_stateful_set(stateful_set: JsonObject) -> list[FieldError]:
     if strategy.get("type") == "OnDelete":
         if rolling is not None:
             detail = "only allowed for updateStrategy 'RollingUpdate'"
-            said = GoStruct(Partition=rolling.get("partition", 0), MaxUnavailable=rolling.get("maxUnavailable"))
+            said = InOrder(Partition=rolling.get("partition", 0), MaxUnavailable=rolling.get("maxUnavailable"))
             errors.append(FieldError.invalid("spec.updateStrategy.rollingUpdate", said, detail))
     elif strategy.get("type") == "RollingUpdate":
         errors += at_least_zero(rolling, "spec.updateStrategy.rollingUpdate", "partition")
@@ -358,7 +358,7 @@ def validate_disruption_budget(budget: JsonObject) -> list[FieldError]:
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         detail = "minAvailable and maxUnavailable cannot be both set"
         fields = ("minAvailable", "selector", "maxUnavailable", "unhealthyPodEvictionPolicy")
-        said = GoStruct((field[0].upper() + field[1:], spec.get(field)) for field in fields)
+        said = InOrder((field[0].upper() + field[1:], spec.get(field)) for field in fields)
         errors.append(FieldError.invalid("spec", said, detail))
     for field in ("minAvailable", "maxUnavailable"):
         value = spec.get(field)
