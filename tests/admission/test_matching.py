@@ -128,7 +128,7 @@ async def test_an_equivalent_version_is_converted_for_the_webhook_and_back(api: 
     async with webhook(patching(raised)) as hook:
         await api.register("Mutating", hook, rules=[rule])
         created = await api.create(
-            SCALERS, "s", spec={"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "d"}}
+            SCALERS, "s", spec={"maxReplicas": 3, "scaleTargetRef": {"kind": "ReplicationController", "name": "d"}}
         )
     (request,) = hook.requests
     assert (request["kind"]["version"], request["requestKind"]["version"]) == ("v1", "v2")

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.core import Request
+from attractor.apiserver.admissionplugins import DEFAULT_PLUGINS
+from attractor.apiserver.chain import chain_with
+from attractor.apiserver.core import Core, Request
 from attractor.apiserver.operation import User
 from attractor.apiserver.response import Response
 from attractor.apiserver.server import Server
@@ -24,6 +26,7 @@ ADMIN = User("admin", "admin", ("system:masters", "system:authenticated"))
 
 NEEDS_THE_WIRE = {
     "routing": "discovery, health, authentication and plain-text 404s are the HTTP layer's",
+    "pod-admission": "the system's priority classes are made when a cluster starts",
     "reviews": "reviews ask the HTTP layer's authenticator and authorizer",
 }
 TABLE = "application/json;as=Table"
@@ -106,7 +109,7 @@ class Replayer:
 
 @pytest.fixture
 async def server() -> Server:
-    server = Server(MemoryStore(), CountingSource())
+    server = Server(MemoryStore(), CountingSource(), Core(chain_with(tuple(DEFAULT_PLUGINS.values()))))
     await server.start()
     await server.store.compact(server.store.revision)
     return server

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from attractor.apiserver.admissionplugins import PLUGIN_NAMES
 from attractor.embedded import EmbeddedCluster
 from attractor.httpd.authentication import Authenticator, parse_token_file
 from attractor.httpd.certificates import ensure_certificates
@@ -35,7 +36,7 @@ class Served(NamedTuple):
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
     files = ensure_certificates(tmp_path, ["localhost"])
     authenticator = Authenticator(parse_token_file(TOKENS))
-    async with EmbeddedCluster(controllers=(), authenticator=authenticator) as cluster:
+    async with EmbeddedCluster(controllers=(), authenticator=authenticator, admission_plugins=PLUGIN_NAMES) as cluster:
         address = await cluster.listen(tls=server_context(files.cert, files.key))
         yield Served(cluster, address.port, ssl.create_default_context(cafile=str(files.ca)))
 

@@ -157,11 +157,11 @@ def test_describe_shows_the_object_and_its_events(pods: Kubectl) -> None:
     text = EVENT.replace("NAMESPACE", pods.namespace).replace("UID", uid)
     pods("create", "-f", pods.file("event.yaml", text))
     shown = pods("describe", "pod", "a")
-    assert "Status:       Running" in shown
-    assert "IP:           10.0.0.7" in shown
+    assert "Status:           Running" in shown
+    assert "IP:               10.0.0.7" in shown
     assert "Image:        i:1" in shown
     assert shown.split("Events:")[1].split()[-4:] == ["kubelet", "got", "the", "image"]
-    assert pods("describe", "pods", "-l", "app=two").count("Name:  ") == 2
+    assert pods("describe", "pods", "-l", "app=two").count("Namespace:  ") == 2
 
 
 def test_events_are_listed_and_narrowed_to_an_object(pods: Kubectl) -> None:

@@ -13,6 +13,8 @@ from attractor.apiserver.policies.plugin import ValidatingAdmissionPolicies
 from attractor.apiserver.webhooks.plugins import MutatingWebhooks, ValidatingWebhooks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from attractor.apiserver.admission import Plugin
 
 DEFAULT_CHAIN: tuple[Plugin, ...] = (
@@ -21,3 +23,9 @@ DEFAULT_CHAIN: tuple[Plugin, ...] = (
     ValidatingAdmissionPolicies(),
     ValidatingWebhooks(),
 )
+
+
+def chain_with(plugins: Sequence[Plugin]) -> tuple[Plugin, ...]:
+    """The chain with more plug-ins where Kubernetes has its own: before the webhooks, which see what these made."""
+    first, *others = DEFAULT_CHAIN
+    return (first, *plugins, *others)

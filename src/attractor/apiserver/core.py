@@ -73,6 +73,12 @@ _NEEDS_A_NODE = frozenset({"attach", "exec", "portforward", "proxy"})
 _STATE_SUBRESOURCES = frozenset({"status", "finalize", "approval", "ephemeralcontainers", "resize"})
 """Subresources that read and write the object itself."""
 
+_DEPRECATED = {
+    "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
+    "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
+"""Resources of the core group that nobody should use any more, and what callers are told."""
+
 _WRITE, _DELETE, _LIST, _NO_BODY = WriteOptions(), DeleteOptions(), ListOptions(), bodies.Parsed(None, ())
 
 _PATCH_TYPES: tuple[PatchType, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
@@ -113,6 +119,8 @@ class Core:
 
     def execute_on(self, op: Operation, kind: Kind, txn: Transaction) -> Response:
         """Carry out an operation on a kind that is already known."""
+        if op.resource in _DEPRECATED and not op.group:
+            txn.warn(_DEPRECATED[op.resource])
         call = Call(op, kind, txn, self.chain)
         if not kind.is_stored:
             if is_review(kind) and self.reviewer is not None:

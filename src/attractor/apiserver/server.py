@@ -21,13 +21,13 @@ from attractor.apiserver.custom.naming import MANAGER, plan_names
 from attractor.apiserver.operation import Operation, WriteOptions
 from attractor.apiserver.outside import Answers, NeedsAnswers, NobodyOutside, RecordedSource
 from attractor.apiserver.response import refusal
-from attractor.apiserver.transaction import Transaction
+from attractor.apiserver.transaction import NotYet, Transaction
 from attractor.objects.errors import ApiError, Conflict, InsufficientStorage, ServiceUnavailable
 from attractor.store.contract import Stale, StoreFull, StoreUnavailable
 from attractor.store.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from attractor.apiserver.core import Request
     from attractor.apiserver.outside import Outside
@@ -39,6 +39,9 @@ T = TypeVar("T")
 
 MAX_ATTEMPTS = 100
 """How often a request is run again when others keep being faster; each loss means that another one won."""
+
+MAX_PAUSES = 20
+"""How often a request pauses for what a controller is about to create."""
 
 _READS = frozenset({"GET", "HEAD", "get", "list", "watch"})
 """Methods and verbs that are answered from what is durable; all others may rest on writes that are on their way."""
@@ -54,6 +57,8 @@ class Server:
         self.source = source
         self.core = core or Core()
         self.outside = outside or NobodyOutside()
+        self.pause: Callable[[], Awaitable[None]] | None = None
+        """How to wait a little for a controller; None when none runs, for then waiting is in vain."""
         self._turns = Turns()
 
     async def start(self) -> None:
@@ -144,6 +149,7 @@ class _Run:
         self._attempt = attempt
         self._is_read = is_read
         self._consultation: _Consultation | None = None
+        self._pauses_left = MAX_PAUSES if server.pause else 0
 
     async def until_done(self) -> Response:
         """The answer; raises ``Stale`` when another writer was faster, ``ApiError`` for a refusal."""
@@ -153,8 +159,14 @@ class _Run:
                 txn = self._consultation.transaction(await store.snapshot())
             else:
                 txn = server.transaction(await (store.snapshot() if self._is_read else store.draft()))
+            txn.may_wait = self._pauses_left > 0
             try:
                 response = self._attempt(txn)
+            except NotYet:
+                assert server.pause is not None, "nobody waits without a way to"
+                self._pauses_left -= 1
+                await server.pause()
+                continue
             except NeedsAnswers as needs:
                 if self._consultation is None:
                     self._consultation = _Consultation(server)

@@ -43,6 +43,10 @@ class Strategy:
     has_status_subresource = False
     """Whether status is written only through its subresource."""
     allow_create_on_update = False
+    orphans_by_default = False
+    """Whether dependents stay when the caller of a delete does not say what becomes of them."""
+    warns_of_orphans = ""
+    """What such a caller is told."""
     """Whether PUT creates a missing object."""
     allow_unconditional_update = True
     """Whether PUT may leave out ``metadata.resourceVersion``."""

@@ -43,6 +43,14 @@ class Source(Protocol):
         ...
 
 
+class NotYet(Exception):
+    """The request rests on something that a controller is about to create; run it again when ``key`` is there."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(f"{key} is not there yet")
+
+
 class Transaction:
     """One attempt to answer one request."""
 
@@ -59,6 +67,8 @@ class Transaction:
         self._answers = answers
         self.warnings: list[str] = []
         """What admission wants the caller to know, whether or not the request succeeds."""
+        self.may_wait = False
+        """Whether the driver runs the request again when the core raises ``NotYet``."""
         self.compares: dict[str, int] = {}
         self.puts: dict[str, bytes] = {}
         self.deletes: set[str] = set()

@@ -104,6 +104,13 @@ def register(commands: Any) -> None:
         help="controllers to run: all, none, or names with commas (default: all)",
     )
     parser.add_argument(
+        "--disable-admission-plugins",
+        default="",
+        metavar="NAMES",
+        help="admission for built-in kinds to leave out, such as ServiceAccount,Priority, or all; a wrong name lists "
+        "those there are (default: everything is on, as in kube-apiserver)",
+    )
+    parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(default: info)"
     )
     parser.set_defaults(run=run)
@@ -193,6 +200,7 @@ class Settings:
     anonymous_read: bool
     crds: Path | None
     controllers: tuple[str, ...]
+    admission_plugins: tuple[str, ...]
     service_addresses: Mapping[tuple[str, str], tuple[str, int]]
     audit_log: Path | None
     audit_policy: Policy
@@ -231,6 +239,7 @@ class Settings:
             anonymous_read=args.anonymous_read,
             crds=args.crds,
             controllers=controllers,
+            admission_plugins=_admission_plugins(args.disable_admission_plugins),
             service_addresses=dict(map(parse_service_address, args.service_address)),
             audit_log=args.audit_log,
             audit_policy=_audit_policy(args.audit_policy, args.audit_log),
@@ -267,6 +276,20 @@ def parse_service_address(text: str) -> tuple[tuple[str, str], tuple[str, int]]:
             "write NAMESPACE/NAME=HOST:PORT, such as default/hook=127.0.0.1:9443",
         )
     return (namespace, name), (host.removeprefix("[").removesuffix("]"), int(port))
+
+
+def _admission_plugins(disabled: str) -> tuple[str, ...]:
+    """What stays switched on; raises ``ServeError``."""
+    from attractor.apiserver.admissionplugins import PLUGIN_NAMES, UnknownPlugin, plugins_named
+
+    if disabled == "all":
+        return ()
+    names = {name.strip() for name in disabled.split(",") if name.strip()}
+    try:
+        plugins_named(names)
+    except UnknownPlugin as error:
+        raise ServeError(f"--disable-admission-plugins: {error}", "see `attractor serve --help`") from error
+    return tuple(name for name in PLUGIN_NAMES if name not in names)
 
 
 def _state_dir() -> Path:
@@ -362,6 +385,7 @@ async def serving(settings: Settings, admission: Sequence[Plugin] = ()) -> Async
         service_addresses=settings.service_addresses,
         root_ca=ca.decode("ascii") if ca else "",
         admission=admission,
+        admission_plugins=settings.admission_plugins,
         audit=_audit_sink(settings),
         audit_policy=settings.audit_policy,
     )

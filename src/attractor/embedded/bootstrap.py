@@ -110,6 +110,39 @@ def _objects() -> Iterator[tuple[str, str, dict[str, Any]]]:
         )
 
 
+PRIORITY_CLASSES = {
+    "system-node-critical": (
+        2000001000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+    "system-cluster-critical": (
+        2000000000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+}
+"""Value and description of the classes that are reserved for the system."""
+
+
+async def create_priority_classes(server: Server) -> None:
+    """Create the system's priority classes where they are missing."""
+    snapshot = await server.store.snapshot()
+    for name, (value, description) in PRIORITY_CLASSES.items():
+        if snapshot.get(f"scheduling.k8s.io/priorityclasses/{name}") is not None:
+            continue
+        op = Operation(
+            verb="create",
+            group="scheduling.k8s.io",
+            version="v1",
+            resource="priorityclasses",
+            body={"metadata": {"name": name}, "value": value, "description": description},
+            write=WriteOptions(field_manager="kube-apiserver"),
+        )
+        try:
+            await server.perform(op)
+        except AlreadyExists:
+            continue
+
+
 async def create_default_roles(server: Server) -> None:
     """Create what is missing; several servers on one store may do it at once."""
     snapshot = await server.store.snapshot()

@@ -14,16 +14,17 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
+from attractor.apiserver.admissionplugins import plugins_named
 from attractor.apiserver.audit.policy import METADATA_ONLY
 from attractor.apiserver.authorization import AnonymousRead
-from attractor.apiserver.chain import DEFAULT_CHAIN
+from attractor.apiserver.chain import chain_with
 from attractor.apiserver.core import Core
 from attractor.apiserver.escalation import EscalationCheck
 from attractor.apiserver.rbac import RbacAuthorizer
 from attractor.apiserver.reviews import Reviewer, Verified
 from attractor.apiserver.server import Server
 from attractor.client.client import Client
-from attractor.embedded.bootstrap import create_default_roles
+from attractor.embedded.bootstrap import create_default_roles, create_priority_classes
 from attractor.embedded.controllers import CONTROLLERS, Controllers
 from attractor.embedded.inprocess import InProcessTransport
 from attractor.embedded.serviceaddresses import ServiceAddresses
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
     from attractor.store.contract import Store
 
 GRACE_S = 4.0
+PAUSE_S = 0.05
+"""A pod waits twenty times as long, a second as in Kubernetes, for its new namespace's service account."""
 
 
 class Address(NamedTuple):
@@ -90,11 +93,14 @@ class EmbeddedCluster:
         pod_logs: PodLogs | None = None,
         root_ca: str = "",
         admission: Sequence[Plugin] = (),
+        admission_plugins: Collection[str] = (),
         audit: AuditSink | None = None,
         audit_policy: Policy = METADATA_ONLY,
     ) -> None:
         self._given = store
         self._admission = tuple(admission)
+        self._chain = chain_with(plugins_named(admission_plugins))
+        self._has_priorities = "Priority" in admission_plugins
         self._controllers = controllers
         self._source = source or SystemSource()
         self.authenticator = authenticator or Authenticator()
@@ -163,12 +169,16 @@ class EmbeddedCluster:
             server = Server(
                 store,
                 self._source,
-                Core((*DEFAULT_CHAIN, EscalationCheck(self._authorizer), *self._admission), self._reviewer(tokens)),
+                Core((*self._chain, EscalationCheck(self._authorizer), *self._admission), self._reviewer(tokens)),
                 webhooks,
             )
+            if "service-accounts" in self._controllers:
+                server.pause = lambda: asyncio.sleep(PAUSE_S)
             is_fresh = not (await store.snapshot()).count("")
             await server.start()
             await create_default_roles(server)
+            if self._has_priorities:
+                await create_priority_classes(server)
             await ensure_token_key(store)
             if is_fresh:
                 # What the cluster begins with is no history: a watch from before it is told to list first.

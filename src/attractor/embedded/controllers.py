@@ -25,6 +25,7 @@ from attractor.apiserver.garbage import plan_garbage
 from attractor.apiserver.namespacecontent import ROOT_CA, plan_root_ca, plan_service_accounts
 from attractor.apiserver.operation import User
 from attractor.apiserver.registry import builtin_kind, served_builtin
+from attractor.apiserver.storageprotection import plan_storage_protection
 from attractor.apiserver.termination import plan_definitions, plan_namespaces
 from attractor.embedded.lookout import Lookout
 from attractor.objects.errors import ApiError, Conflict, NotFound
@@ -153,6 +154,11 @@ _ALL = (
         "disruption",
         _under("core/pods/", BUDGETS, "apps/", "core/replicationcontrollers/"),
         lambda snapshot, facts: plan_budgets(snapshot, facts.now),
+    ),
+    Controller(
+        "storage-protection",
+        _under("core/pods/", "core/persistentvolumeclaims/", "core/persistentvolumes/"),
+        lambda snapshot, _: plan_storage_protection(snapshot),
     ),
     Controller("events", _never, lambda snapshot, facts: plan_events(snapshot, facts.now), EXPIRY_PERIOD_S),
     Controller("leases", _never, lambda snapshot, facts: plan_leases(snapshot, facts.now), EXPIRY_PERIOD_S),

@@ -3,7 +3,7 @@
 import pytest
 
 from attractor.objects.jsontypes import JsonObject
-from tests.apiserver.builtin.pipeline import change_refusals, refusals
+from tests.apiserver.builtin.pipeline import change_refusals, created, refusals, strategy
 
 CM, SECRET, SERVICE, CLAIM, VOLUME = (
     "v1/ConfigMap",
@@ -54,10 +54,11 @@ P0 = "spec.ports[0]"
         (CLAIM, {"spec": {"accessModes": ["X"], "resources": {"requests": {"storage": "0"}}}},
          ['spec.accessModes: Unsupported value: "X": supported values: "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"',
           'spec.resources[storage]: Invalid value: "0": must be greater than zero']),
-        (VOLUME, {"spec": {}}, ["spec.accessModes: Required value", "spec.capacity: Required value", "spec: Required value: must specify a volume type"]),
+        (VOLUME, {"spec": {}}, ["spec.accessModes: Required value", "spec.capacity: Required value", 'spec.capacity: Unsupported value: null: supported values: "storage"', "spec: Required value: must specify a volume type"]),
         (VOLUME, {"spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/"}}}, []),
         ("v1/ResourceQuota", {"spec": {"hard": {"pods": "1.5", "bogus": "1", "count/widgets.e.org": "3", "cpu": "-1"}}},
          ['spec.hard[pods]: Invalid value: "1500m": must be an integer', 'spec.hard[bogus]: Invalid value: "bogus": must be a standard resource type or fully qualified',
+          'spec.hard[bogus]: Invalid value: "bogus": must be a standard resource for quota',
           'spec.hard[cpu]: Invalid value: "-1": must be greater than or equal to 0']),
         ("v1/LimitRange", {"spec": {"limits": [{"type": "Pod", "min": {"cpu": "2"}, "max": {"cpu": "1"}}]}},
          ['spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1']),
@@ -76,7 +77,7 @@ def test_rules_of_new_objects(kind: str, obj: JsonObject, expected: list[str]) -
 
 HEADLESS: JsonObject = {"spec": {"clusterIP": "None"}}
 WITH_IP: JsonObject = {"spec": {"clusterIP": "10.0.0.1", "ports": [{"port": 80}]}}
-BOUND: JsonObject = {
+CLAIMED: JsonObject = {
     "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "volumeName": "v"}
 }
 
@@ -93,10 +94,9 @@ BOUND: JsonObject = {
          ['spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set']),
         (SERVICE, WITH_IP, {"spec": {"type": "ExternalName", "externalName": "e.org"}}, []),
         (SERVICE, HEADLESS, {"spec": {"selector": {"a": "b"}}}, []),
-        (CLAIM, BOUND, {"spec": {"resources": {"requests": {"storage": "2Gi"}}}}, []),
-        (CLAIM, BOUND, {"spec": {"resources": {"requests": {"storage": "1Mi"}}}},
-         ["spec.resources.requests.storage: Forbidden: field can not be less than previous value"]),
-        (CLAIM, BOUND, {"spec": {"volumeName": "w"}},
+        (CLAIM, CLAIMED, {"spec": {"resources": {"requests": {"storage": "2Gi"}}}},
+         ["spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"]),
+        (CLAIM, CLAIMED, {"spec": {"volumeName": "w"}},
          ["spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"]),
         ("v1/ResourceQuota", {"spec": {"scopes": ["BestEffort"]}}, {"spec": {"scopes": ["NotBestEffort"]}},
          ['spec.scopes: Invalid value: ["NotBestEffort"]: field is immutable']),
@@ -104,3 +104,16 @@ BOUND: JsonObject = {
 )  # fmt: skip
 def test_rules_of_changes(kind: str, old: JsonObject, change: JsonObject, expected: list[str]) -> None:
     assert change_refusals(kind, old, change) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        ("2Gi", []),
+        ("1Mi", ["spec.resources.requests.storage: Forbidden: field can not be less than status.capacity"]),
+    ],
+)
+def test_a_bound_claim_may_grow(size: str, expected: list[str]) -> None:
+    bound = {**created(CLAIM, CLAIMED), "status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}
+    spec = {**bound["spec"], "resources": {"requests": {"storage": size}}}
+    assert [str(error) for error in strategy(CLAIM).validate_update({**bound, "spec": spec}, bound, "")] == expected

@@ -11,6 +11,8 @@ from attractor.apiserver.custom.definition import DefinitionStrategy
 from attractor.apiserver.strategy import DecodeError
 from attractor.objects.builtin import ResourceInfo, find
 
+NOT_THE_KINDS_OWN = {"pod-admission"}
+"""Conversations about what admission makes of objects."""
 RECORDINGS = Path(__file__).parents[2] / "golden" / "kube-apiserver-1.36"
 
 
@@ -28,7 +30,9 @@ def creations() -> list[Any]:
     """Every recorded creation of a built-in object that the kind itself decides."""
     found = []
     for path in sorted(RECORDINGS.glob("*.json")):
-        for index, step in enumerate(json.loads(path.read_text().replace("{ns}", "ns"))["steps"]):
+        text = path.read_text().replace("{ns}", "ns")
+        steps = [] if path.stem in NOT_THE_KINDS_OWN else json.loads(text)["steps"]
+        for index, step in enumerate(steps):
             request, answer = step["request"], step["response"]
             if request["method"] != "POST" or "body" not in request or "contentType" in request or not answer:
                 continue
@@ -51,7 +55,7 @@ def creations() -> list[Any]:
 
 @pytest.mark.parametrize(("info", "namespace", "body", "answer"), creations())
 def test_creation_is_answered_as_recorded(info: ResourceInfo, namespace: str, body: Any, answer: Any) -> None:
-    strategy, expected = strategy_for(info), answer["body"]
+    strategy, expected = strategy_for(info), json.loads(json.dumps(answer["body"]).replace("<uid>", "the-uid"))
     if info.kind == "CustomResourceDefinition":
         strategy = DefinitionStrategy(strategy)
     if answer["code"] == 400:
@@ -62,17 +66,20 @@ def test_creation_is_answered_as_recorded(info: ResourceInfo, namespace: str, bo
     obj = strategy.decode(json.loads(json.dumps(body))).obj
     if namespace:
         obj["metadata"]["namespace"] = namespace
+    obj["metadata"]["uid"] = "the-uid"
     strategy.default(obj)
     strategy.prepare_create(obj)
     errors = [error for error in strategy.validate(obj) if not error.path.startswith("metadata")]
     if answer["code"] == 422:
         causes = [cause for cause in expected["details"]["causes"] if not cause["field"].startswith("metadata")]
-        assert sorted(map(json.dumps, (error.cause() for error in errors))) == sorted(map(json.dumps, causes))
+        broken = [error.cause() for error in errors if not error.path.startswith("metadata")]
+        assert sorted(map(json.dumps, broken)) == sorted(map(json.dumps, causes))
         return
     assert errors == []
     assert {**obj, "metadata": None} == {**expected, "metadata": None}
     assert obj["metadata"].get("labels") == expected["metadata"].get("labels")
-    assert strategy.has_generation is ("generation" in expected["metadata"])
+    is_counted = strategy.has_generation or "generation" in obj["metadata"]
+    assert is_counted is ("generation" in expected["metadata"])
 
 
 def test_the_recordings_cover_successes_and_refusals() -> None:

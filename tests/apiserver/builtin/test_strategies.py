@@ -76,7 +76,7 @@ def test_job_without_a_selector_gets_one_from_its_uid() -> None:
         "controller-uid": "u-1",
         "job-name": "j",
     }
-    assert job["metadata"]["labels"] == {"app": "a"}
+    assert job["metadata"]["labels"] == job["spec"]["template"]["metadata"]["labels"]
 
 
 def test_job_with_its_own_selector_keeps_it() -> None:
@@ -186,7 +186,8 @@ def test_facts_of_kinds(kind: str, facts: tuple[bool, bool, bool, bool]) -> None
         ("v1/ConfigMap", "a-", True, True),
         ("v1/ConfigMap", "a-", False, False),
         ("v1/Namespace", "a.b", False, False),
-        ("v1/Service", "1a", False, False),
+        ("v1/Service", "1a", False, True),
+        ("v1/Service", "A", False, False),
         ("rbac.authorization.k8s.io/v1/ClusterRole", "system:a", False, True),
         ("rbac.authorization.k8s.io/v1/ClusterRole", "a/b", False, False),
     ],

@@ -70,7 +70,7 @@ def test_a_plain_job_breaks_no_rule() -> None:
          ["spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: 1: may not be set when maxUnavailable is non-zero"]),
         (STATEFUL_SET, {"podManagementPolicy": "X"}, ['spec.podManagementPolicy: Invalid value: "X": must be \'OrderedReady\' or \'Parallel\'']),
         (STATEFUL_SET, {"updateStrategy": {"type": "OnDelete", "rollingUpdate": {"partition": 1}}},
-         ['spec.updateStrategy.rollingUpdate: Invalid value: {"partition":1}: only allowed for updateStrategy \'RollingUpdate\'']),
+         ['spec.updateStrategy.rollingUpdate: Invalid value: {"Partition":1,"MaxUnavailable":null}: only allowed for updateStrategy \'RollingUpdate\'']),
         (STATEFUL_SET, {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": -1}}},
          [f"spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: {NEGATIVE}"]),
     ],
@@ -118,7 +118,7 @@ def test_counts_in_a_status_make_sense(status: JsonObject, expected: list[str]) 
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ({"template": template()}, ['spec.template.spec.restartPolicy: Unsupported value: "Always": supported values: "OnFailure", "Never"']),
+        ({"template": template()}, ['spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"']),
         ({"parallelism": -1}, [f"spec.parallelism: Invalid value: -1: {NEGATIVE}"]),
         ({"completionMode": "Indexed", "parallelism": 1}, ["spec.completions: Required value: when completion mode is Indexed"]),
         ({"manualSelector": True}, ["spec.selector: Required value"]),
@@ -178,10 +178,11 @@ def test_schedules_are_read_as_the_cron_library_reads_them(schedule: str, expect
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ({"maxReplicas": 3, "scaleTargetRef": {"kind": "D", "name": "d"}}, []),
-        ({"maxReplicas": 0, "scaleTargetRef": {"kind": "D", "name": "d"}},
+        ({"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "a/v1", "kind": "D", "name": "d"}}, []),
+        ({"maxReplicas": 0, "scaleTargetRef": {"kind": "ReplicationController", "name": "d"}},
          ["spec.maxReplicas: Invalid value: 0: must be greater than 0", "spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`"]),
-        ({"maxReplicas": 1, "minReplicas": 0}, ["spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
+        ({"maxReplicas": 1, "minReplicas": 0}, ['spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group',
+                                                "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
                                                 "spec.scaleTargetRef.kind: Required value", "spec.scaleTargetRef.name: Required value"]),
     ],
 )  # fmt: skip
@@ -192,7 +193,8 @@ def test_autoscaler_rules(spec: JsonObject, expected: list[str]) -> None:
 def test_a_disruption_budget_says_one_thing() -> None:
     found = refusals("policy/v1/PodDisruptionBudget", {"spec": {"minAvailable": 1, "maxUnavailable": 1}})
     assert found == [
-        'spec: Invalid value: {"maxUnavailable":1,"minAvailable":1}: minAvailable and maxUnavailable cannot be both set'
+        'spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":1,"UnhealthyPodEvictionPolicy":null}: '
+        "minAvailable and maxUnavailable cannot be both set"
     ]
 
 

@@ -21,7 +21,7 @@ _RBAC = "rbac.authorization.k8s.io"
 
 NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {
     "/Namespace": names.dns1123_label,
-    "/Service": names.dns1035_label,
+    "/Service": names.dns1123_label,
     "certificates.k8s.io/CertificateSigningRequest": names.path_segment,
     "apiregistration.k8s.io/APIService": names.path_segment,
     "internal.apiserver.k8s.io/StorageVersion": names.path_segment,
@@ -82,6 +82,15 @@ STATUS_KEEPS_METADATA = frozenset(
     )
 )  # fmt: skip
 """Kinds whose status subresource changes neither labels nor annotations, finalizers or owners."""
+
+ORPHANS_BY_DEFAULT = frozenset(("/ReplicationController", "batch/Job"))
+"""Kinds whose dependents outlive them, unless the caller says otherwise."""
+
+ORPHAN_WARNINGS = {
+    "batch/Job": "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to "
+    "remove them or set propagationPolicy=Orphan to suppress this warning",
+}
+"""What callers are told who did not say that dependents should stay."""
 
 STATUS_KEEPS_LABELS = frozenset(("apps/Deployment",))
 """Kinds whose status subresource does not change labels."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from attractor.apiserver.builtin.defaults.workloads import TEMPLATE_GENERATION
 from attractor.apiserver.builtin.servicenetwork import keep_allocated, settle_families
 from attractor.objects.quantity import Quantity
 
@@ -63,6 +64,32 @@ def prepare_claim(claim: JsonObject) -> None:
     claim["status"] = {"phase": "Pending"}
 
 
+def prepare_volume(volume: JsonObject) -> None:
+    """A new volume is pending, from now on."""
+    since = volume["metadata"].get("creationTimestamp")
+    volume["status"] = {"phase": "Pending", **({"lastPhaseTransitionTime": since} if since else {})}
+
+
+def prepare_daemon_set(daemon_set: JsonObject) -> None:
+    """The first template has the number 1."""
+    daemon_set["metadata"]["annotations"][TEMPLATE_GENERATION] = "1"
+
+
+def update_daemon_set(daemon_set: JsonObject, old: JsonObject) -> None:
+    """Templates are numbered: another one has the next number."""
+    before = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "")
+    number = int(before) if before.isdigit() else 0
+    if daemon_set["spec"]["template"] != old["spec"]["template"]:
+        number += 1
+    annotations = daemon_set["metadata"].get("annotations") or {}
+    daemon_set["metadata"]["annotations"] = {**annotations, TEMPLATE_GENERATION: str(number)}
+
+
+def prepare_priority_class(priority_class: JsonObject) -> None:
+    """Its generation is 1, and never counts on."""
+    priority_class["metadata"]["generation"] = 1
+
+
 def prepare_job(job: JsonObject) -> None:
     """A job that does not bring its own selector gets one from its uid, and labels its pods with it."""
     spec, metadata = job["spec"], job["metadata"]
@@ -75,6 +102,8 @@ def prepare_job(job: JsonObject) -> None:
     selector = spec.get("selector") or {}
     spec["selector"] = selector
     selector.setdefault("matchLabels", {}).setdefault(_UID_LABELS[0], metadata.get("uid", ""))
+    if not metadata.get("labels"):
+        metadata["labels"] = dict(labels)
 
 
 def prepare_service(service: JsonObject) -> None:
@@ -119,16 +148,19 @@ def update_pod_status(pod: JsonObject, old: JsonObject) -> None:
 
 CREATE: Mapping[str, Preparation] = {
     "/Namespace": prepare_namespace,
-    "/PersistentVolume": prepare_claim,
+    "/PersistentVolume": prepare_volume,
     "/PersistentVolumeClaim": prepare_claim,
     "/Pod": prepare_pod,
     "/Service": prepare_service,
     "apiextensions.k8s.io/CustomResourceDefinition": prepare_crd,
+    "apps/DaemonSet": prepare_daemon_set,
     "batch/Job": prepare_job,
+    "scheduling.k8s.io/PriorityClass": prepare_priority_class,
 }
 UPDATE: Mapping[str, UpdatePreparation] = {
     "/Namespace": update_namespace,
     "/Service": update_service,
     "apiextensions.k8s.io/CustomResourceDefinition": update_crd,
+    "apps/DaemonSet": update_daemon_set,
 }
 STATUS: Mapping[str, UpdatePreparation] = {"/Pod": update_pod_status}

@@ -2,8 +2,8 @@
 
 >>> from attractor.objects.builtin import find
 >>> strategy = strategy_for(find("", "v1", "services"))
->>> strategy.has_generation, strategy.allow_create_on_update, strategy.validate_name("1st")[0][:22]
-(False, True, 'a DNS-1035 label must ')
+>>> strategy.has_generation, strategy.allow_create_on_update, strategy.validate_name("-st")[0][:28]
+(False, True, 'a lowercase RFC 1123 label m')
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class BuiltinStrategy(Strategy):
         self.has_status_subresource = "status" in info.subresources
         self.allow_create_on_update = self._key in kindfacts.CREATED_BY_PUT
         self.allow_unconditional_update = self._key not in kindfacts.NEEDS_VERSION
+        self.orphans_by_default = self._key in kindfacts.ORPHANS_BY_DEFAULT
+        self.warns_of_orphans = kindfacts.ORPHAN_WARNINGS.get(self._key, "")
         self.selectable = kindfacts.SELECTABLE_FIELDS.get(self._key, METADATA_ONLY)
 
     @cached_property

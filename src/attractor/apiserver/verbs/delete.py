@@ -67,7 +67,13 @@ def _check_preconditions(kind: Kind, name: str, live: JsonObject, entry: Entry, 
 def mark_deleted(call: Call, live: JsonObject) -> JsonObject:
     """The object with the mark of deletion and the finalizers that its propagation policy asks for."""
     metadata = {**live["metadata"]}
-    finalizers = _with_policy(metadata.get("finalizers") or [], call.op.delete.propagation)
+    finalizers = metadata.get("finalizers") or []
+    propagation = call.op.delete.propagation
+    if not propagation and call.kind.strategy.orphans_by_default and not {ORPHAN, FOREGROUND} & {*finalizers}:
+        propagation = "Orphan"
+        if call.kind.strategy.warns_of_orphans:
+            call.txn.warn(call.kind.strategy.warns_of_orphans)
+    finalizers = _with_policy(finalizers, propagation)
     if finalizers:
         metadata["finalizers"] = finalizers
     else:

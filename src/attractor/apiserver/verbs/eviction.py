@@ -20,12 +20,13 @@ from attractor.apiserver.verbs.binding import CREATED
 from attractor.apiserver.verbs.call import Call
 from attractor.apiserver.verbs.delete import delete
 from attractor.apiserver.verbs.subkinds import admit, read_body
-from attractor.objects.errors import Forbidden, InternalError, TooManyRequests
+from attractor.objects.errors import Conflict, Forbidden, InternalError, TooManyRequests
 from attractor.objects.gvk import GroupResource, GroupVersionKind
 from attractor.objects.labels import LabelSelector
 
 if TYPE_CHECKING:
     from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.operation import DeleteOptions
     from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Entry
 
@@ -34,6 +35,12 @@ _BUDGETS = GroupResource("policy", "poddisruptionbudgets")
 MAX_DISRUPTED_PODS = 2000
 _VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget."
 _PROCESSING_RETRY_S = 10
+_CONDITION = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
 
 
 def evict(call: Call) -> Response:
@@ -49,10 +56,29 @@ def evict(call: Call) -> Response:
         said = msgspec.structs.replace(said, dry_run=True)
     if not _goes_anyway(pod):
         _take_from_budget(call, pod, dry_run=said.dry_run)
+    if not said.dry_run:
+        said = _tell_why(call, pod, said)
     # Whoever may evict need not be allowed to delete: what was admitted is the eviction.
     deletion = msgspec.structs.replace(op, verb="delete", subresource="", body=None, delete=said)
     delete(Call(deletion, call.kind, call.txn, NO_PLUGINS))
     return Response(201, JsonBody(dict(CREATED)), tuple(warnings))
+
+
+def _tell_why(call: Call, pod: JsonObject, said: DeleteOptions) -> DeleteOptions:
+    """Write the reason into the pod; what the caller demands of the pod's version is checked before that."""
+    entry, wanted = call.existing(), said.preconditions.resource_version
+    if wanted is not None and wanted != str(entry.revision):
+        why = (
+            f"the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record "
+            f"({entry.revision}). The object might have been modified"
+        )
+        raise Conflict.of(GroupResource("", "Pod"), call.op.name, why)
+    status = pod.get("status") or {}
+    conditions = [one for one in status.get("conditions") or () if one.get("type") != _CONDITION["type"]]
+    told = {**_CONDITION, "lastProbeTime": None, "lastTransitionTime": call.txn.now}
+    call.txn.put(entry.key, call.kind.encode({**pod, "status": {**status, "conditions": [*conditions, told]}}))
+    checked = msgspec.structs.replace(said.preconditions, resource_version=None)
+    return msgspec.structs.replace(said, preconditions=checked)
 
 
 def _goes_anyway(pod: JsonObject) -> bool:

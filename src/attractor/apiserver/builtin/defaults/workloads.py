@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 _INT32_MAX = 2**31 - 1
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+"""The annotation that numbers the templates of a DaemonSet."""
 
 
 def default_deployment(deployment: JsonObject) -> None:
@@ -33,6 +35,8 @@ def default_deployment(deployment: JsonObject) -> None:
 def default_daemon_set(daemon_set: JsonObject) -> None:
     """The rolling update and history."""
     default_template(daemon_set)
+    annotations = daemon_set["metadata"].get("annotations") or {}
+    daemon_set["metadata"]["annotations"] = {TEMPLATE_GENERATION: "0", **annotations}
     spec = daemon_set["spec"]
     fill(spec, revisionHistoryLimit=10)
     fill(spec["updateStrategy"], type="RollingUpdate")
@@ -53,7 +57,7 @@ def default_stateful_set(stateful_set: JsonObject) -> None:
         strategy["type"] = "RollingUpdate"
         child(strategy, "rollingUpdate")
     if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
-        fill(strategy["rollingUpdate"], partition=0, maxUnavailable=1)
+        fill(strategy["rollingUpdate"], partition=0)
     fill(child(spec, "persistentVolumeClaimRetentionPolicy"), whenDeleted="Retain", whenScaled="Retain")
     for claim in items(spec, "volumeClaimTemplates"):
         claim.update(apiVersion="v1", kind="PersistentVolumeClaim")
@@ -81,7 +85,7 @@ def default_job(job: JsonObject) -> None:
             fill(condition, status="True")
     labels = spec["template"]["metadata"].get("labels")
     if labels and not job["metadata"].get("labels"):
-        job["metadata"]["labels"] = dict(labels)
+        job["metadata"]["labels"] = labels  # the same ones: what is added to the template's is added to the job's
 
 
 def default_cron_job(cron_job: JsonObject) -> None:

@@ -43,6 +43,7 @@ def _create_cron_job(cron_job: JsonObject) -> list[FieldError]:
 
 
 _CREATE: dict[tuple[str, str], Validator] = {
+    ("autoscaling", "HorizontalPodAutoscaler"): workloads.create_autoscaler,
     ("batch", "CronJob"): _create_cron_job,
     ("scheduling.k8s.io", "PriorityClass"): cluster.create_priority_class,
 }

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 RBAC = "rbac.authorization.k8s.io"
 _ADMISSION = "admissionregistration.k8s.io"
+_SYSTEM_PRIORITIES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _HIGHEST_USER_PRIORITY = 1_000_000_000
 _NOT_IN_UPDATE = "may not be changed in an update."
 
@@ -163,9 +164,8 @@ def _validate_ingress_path(path: JsonObject, at: str) -> list[FieldError]:
     errors: list[FieldError] = []
     kind, value = path.get("pathType"), path.get("path", "")
     if not kind:
-        errors.append(FieldError.required(f"{at}.pathType", "pathType must be specified"))
-    else:
-        errors += one_of(kind, f"{at}.pathType", ("Exact", "ImplementationSpecific", "Prefix"))
+        return [FieldError.required(f"{at}.pathType", "pathType must be specified")]
+    errors += one_of(kind, f"{at}.pathType", ("Exact", "ImplementationSpecific", "Prefix"))
     if not value.startswith("/") and (kind in {"Exact", "Prefix"} or value):
         errors.append(FieldError.invalid(f"{at}.path", value, "must be an absolute path"))
     elif kind in {"Exact", "Prefix"}:
@@ -185,7 +185,7 @@ def _validate_backend(backend: JsonObject, path: str) -> list[FieldError]:
         return [FieldError.required(path, "resource or service backend is required")]
     name = service.get("name", "")
     errors = (
-        named(names.dns1035_label, name, f"{path}.service.name")
+        named(names.dns1123_label, name, f"{path}.service.name")
         if name
         else required(service, f"{path}.service", "name")
     )
@@ -218,7 +218,7 @@ def validate_network_policy(policy: JsonObject) -> list[FieldError]:
         errors.append(FieldError.invalid("spec.policyTypes", kinds, "may not specify more than two policyTypes"))
         return errors
     for kind, at in each(spec, "policyTypes", "spec"):
-        errors += one_of(kind, at, ("Egress", "Ingress"))
+        errors += one_of(kind, at, ("Ingress", "Egress"))
     return errors
 
 
@@ -272,30 +272,39 @@ def validate_storage_class(storage_class: JsonObject) -> list[FieldError]:
 
 def update_storage_class(storage_class: JsonObject, old: JsonObject) -> list[FieldError]:
     """What a class means never changes."""
-    detail = "updates to {} are forbidden."
-    errors = forbidden_change(storage_class, old, "", detail, "parameters", "provisioner", "reclaimPolicy")
-    return errors + unchanged(storage_class, old, "", "volumeBindingMode")
+    return unchanged(storage_class, old, "", "parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
 
 
 def create_priority_class(priority_class: JsonObject) -> list[FieldError]:
     """Names and values that belong to the system."""
     name, value = priority_class["metadata"].get("name", ""), priority_class.get("value", 0)
-    if name in {"system-cluster-critical", "system-node-critical"}:
-        return []
     errors = []
     if name.startswith("system-"):
-        detail = "priority class names with 'system-' prefix are reserved for system use only"
-        errors.append(FieldError.forbidden("metadata.name", detail))
-    if value > _HIGHEST_USER_PRIORITY:
+        trouble = _system_class_trouble(name, value, bool(priority_class.get("globalDefault")))
+        if trouble:
+            detail = "priority class names with 'system-' prefix are reserved for system use only. error: "
+            errors.append(FieldError.forbidden("metadata.name", detail + trouble))
+    elif value > _HIGHEST_USER_PRIORITY:
         detail = f"maximum allowed value of a user defined priority is {_HIGHEST_USER_PRIORITY}"
         errors.append(FieldError.forbidden("value", detail))
     policies = ("Never", "PreemptLowerPriority")
     return errors + one_of(priority_class.get("preemptionPolicy"), "preemptionPolicy", policies, optional=True)
 
 
+def _system_class_trouble(name: str, value: int, is_default: bool) -> str:
+    """Why a class is none of the system's."""
+    expected = _SYSTEM_PRIORITIES.get(name)
+    if expected is None:
+        return f"{name} is not a known system priority class"
+    if value != expected:
+        return f"value of {name} PriorityClass must be {expected}"
+    return f"globalDefault of {name} PriorityClass must be false" if is_default else ""
+
+
 def update_priority_class(priority_class: JsonObject, old: JsonObject) -> list[FieldError]:
     """The value never changes."""
-    return forbidden_change(priority_class, old, "", _NOT_IN_UPDATE, "value", "preemptionPolicy")
+    errors = forbidden_change(priority_class, old, "", _NOT_IN_UPDATE, "value")
+    return errors + unchanged(priority_class, old, "", "preemptionPolicy")
 
 
 def validate_webhooks(configuration: JsonObject) -> list[FieldError]:

@@ -6,10 +6,13 @@ import binascii
 from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from attractor.apiserver.builtin.validation.pods import validate_pod, validate_template
-from attractor.apiserver.builtin.validation.resources import INTEGER_RESOURCES, validate_resource_name
+from attractor.apiserver.builtin.validation.resources import (
+    INTEGER_RESOURCES,
+    STANDARD_RESOURCES,
+    is_huge_pages,
+    validate_resource_name,
+)
 from attractor.apiserver.builtin.validation.rules import (
     amount,
     at_least_zero,
@@ -22,6 +25,7 @@ from attractor.apiserver.builtin.validation.rules import (
 )
 from attractor.objects import names
 from attractor.objects.field import FieldError
+from attractor.objects.gojson import syntax_error
 from attractor.objects.labels import validate_label_selector
 
 if TYPE_CHECKING:
@@ -110,10 +114,10 @@ def _has(data: JsonObject, key: str, kind: str) -> bool:
 
 def _validate_redacted_json(encoded: str, path: str) -> list[FieldError]:
     try:
-        orjson.loads(b64decode(encoded))
-    except (orjson.JSONDecodeError, binascii.Error) as error:
-        return [FieldError.invalid(path, "<secret contents redacted>", str(error))]
-    return []
+        trouble = syntax_error(b64decode(encoded))
+    except binascii.Error as error:
+        trouble = str(error)
+    return [FieldError.invalid(path, "<secret contents redacted>", trouble)] if trouble else []
 
 
 def update_secret(secret: JsonObject, old: JsonObject) -> list[FieldError]:
@@ -163,9 +167,10 @@ def update_claim(claim: JsonObject, old: JsonObject) -> list[FieldError]:
     spec, before = dict(claim["spec"]), dict(old["spec"])
     if not before.get("volumeName"):
         before["volumeName"] = spec.get("volumeName")
-    for free in ("resources", "volumeAttributesClassName"):
-        spec.pop(free, None)
-        before.pop(free, None)
+    if (claim.get("status") or {}).get("phase") == "Bound":
+        spec.pop("volumeAttributesClassName", None)
+        before.pop("volumeAttributesClassName", None)
+        spec["resources"] = _with_size(spec["resources"], _storage(old))
     errors = []
     if {k: v for k, v in spec.items() if v is not None} != {k: v for k, v in before.items() if v is not None}:
         detail = (
@@ -173,10 +178,16 @@ def update_claim(claim: JsonObject, old: JsonObject) -> list[FieldError]:
         )
         errors.append(FieldError.forbidden("spec", detail))
     new_size, old_size = (_storage(obj) for obj in (claim, old))
-    if amount(new_size) < amount(old_size):
-        detail = "field can not be less than previous value"
+    capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
+    if amount(new_size) < amount(old_size) and amount(new_size) <= amount(capacity):
+        detail = "field can not be less than status.capacity"
         errors.append(FieldError.forbidden("spec.resources.requests.storage", detail))
     return errors
+
+
+def _with_size(resources: JsonObject, size: str) -> JsonObject:
+    requests = resources.get("requests")
+    return resources if requests is None else {**resources, "requests": {**requests, "storage": size}}
 
 
 def _storage(claim: JsonObject) -> str:
@@ -188,8 +199,8 @@ def validate_volume(volume: JsonObject) -> list[FieldError]:
     spec = volume["spec"]
     errors = required(spec, "spec", "accessModes") + _validate_access_modes(spec) + required(spec, "spec", "capacity")
     capacity = spec.get("capacity") or {}
-    if capacity and set(capacity) != {"storage"}:
-        errors.append(FieldError.unsupported("spec.capacity", capacity, ("storage",)))
+    if set(capacity) != {"storage"}:
+        errors.append(FieldError.unsupported("spec.capacity", spec.get("capacity"), ("storage",)))
     for name, value in capacity.items():
         if amount(value).sign <= 0:
             errors.append(FieldError.invalid(f"spec.capacity[{name}]", value, "must be greater than zero"))
@@ -220,10 +231,17 @@ def validate_resource_quota(quota: JsonObject) -> list[FieldError]:
     errors = []
     for name, value in (quota["spec"].get("hard") or {}).items():
         at = f"spec.hard[{name}]"
-        errors += [] if name.startswith("count/") else validate_resource_name(name, at)
+        errors += [] if name.startswith("count/") else _validate_quota_name(name, at)
         errors += quantity_at_least_zero(value, at)
         if (name in INTEGER_RESOURCES or name.startswith("count/")) and amount(value).nanos % 10**9:
             errors.append(FieldError.invalid(at, value, "must be an integer"))
+    return errors
+
+
+def _validate_quota_name(name: str, path: str) -> list[FieldError]:
+    errors = validate_resource_name(name, path)
+    if "/" not in name and name not in STANDARD_RESOURCES and not is_huge_pages(name):
+        errors.append(FieldError.invalid(path, name, "must be a standard resource for quota"))
     return errors
 
 
@@ -277,7 +295,8 @@ def _validate_bounds(limit: JsonObject, path: str) -> list[FieldError]:
         for name in sorted(set(lows) & set(highs)):
             if amount(lows[name]) > amount(highs[name]):
                 detail = f"{_TITLES[low]} {lows[name]} is greater than {_TITLES[high]} {highs[name]}"
-                errors.append(FieldError.invalid(f"{path}.{shown}[{name}]", (limit[shown])[name], detail))
+                value = highs[name] if high == "defaultRequest" else lows[name]
+                errors.append(FieldError.invalid(f"{path}.{shown}[{name}]", value, detail))
     return errors
 
 
@@ -324,6 +343,30 @@ def validate_lease(lease: JsonObject) -> list[FieldError]:
     return errors + at_least_zero(spec, "spec", "leaseTransitions")
 
 
+_TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def validate_node(node: JsonObject) -> list[FieldError]:
+    """Taints; Kubernetes looks for them in the metadata, and blames that."""
+    errors: list[FieldError] = []
+    seen: set[tuple[str, str]] = set()
+    for taint, at in each(node.get("spec"), "taints", "metadata"):
+        key, effect = taint.get("key", ""), taint.get("effect", "")
+        errors += named(names.qualified_name, key, f"{at}.key")
+        errors += named(names.label_value, taint.get("value", ""), f"{at}.value")
+        errors += one_of(effect, f"{at}.effect", _TAINT_EFFECTS)
+        if (key, effect) in seen:
+            duplicate = FieldError.duplicate(at, taint)
+            errors.append(duplicate._replace(detail="taints must be unique by key and effect pair"))
+        seen.add((key, effect))
+    return errors
+
+
+def update_node(node: JsonObject, _old: JsonObject) -> list[FieldError]:
+    """Kubernetes checks taints a second time on updates, and says so twice."""
+    return validate_node(node)
+
+
 def validate_pod_template(template: JsonObject) -> list[FieldError]:
     """The template inside."""
     return validate_template(template["template"], "template")
@@ -334,6 +377,7 @@ VALIDATE: Mapping[tuple[str, str], Validator] = {
     ("", "Event"): validate_event,
     ("", "LimitRange"): validate_limit_range,
     ("", "Namespace"): validate_namespace,
+    ("", "Node"): validate_node,
     ("", "PersistentVolume"): validate_volume,
     ("", "PersistentVolumeClaim"): validate_claim,
     ("", "Pod"): validate_pod,
@@ -345,6 +389,7 @@ VALIDATE: Mapping[tuple[str, str], Validator] = {
 }
 UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
     ("", "ConfigMap"): update_immutable,
+    ("", "Node"): update_node,
     ("", "PersistentVolume"): update_volume,
     ("", "PersistentVolumeClaim"): update_claim,
     ("", "ResourceQuota"): update_resource_quota,

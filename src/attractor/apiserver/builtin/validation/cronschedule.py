@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import re
+import zoneinfo
+from functools import cache
 from typing import NamedTuple
 
 _DESCRIPTORS = frozenset(("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"))
@@ -100,3 +102,22 @@ def _plain_number(text: str) -> int:
     if number < 0:
         raise _Unreadable(f"negative number ({number}) not allowed: {text}")
     return number
+
+
+def time_zone_error(zone: str) -> str:
+    """Why a time zone is none; empty when it is one, or when this system knows no zones to compare with.
+
+    >>> time_zone_error("Nowhere/X"), time_zone_error("UTC")
+    ('unknown time zone Nowhere/X', '')
+    """
+    if not zone:
+        return "timeZone must be nil or non-empty string"
+    if zone.lower() == "local":
+        return "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+    known = _zones()
+    return f"unknown time zone {zone}" if known and zone not in known else ""
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(zoneinfo.available_timezones())

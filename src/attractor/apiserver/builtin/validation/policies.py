@@ -118,7 +118,7 @@ def validate_policy(policy: JsonObject) -> list[FieldError]:
         errors += expression_errors(variable.get("expression"), f"{at}.expression", (*known, "variables"), None)
     if not spec.get("validations") and not spec.get("auditAnnotations"):
         why = "validations or auditAnnotations must contain at least one item"
-        errors.append(FieldError.required("spec.validations", why))
+        errors += [FieldError.required(f"spec.{field}", why) for field in ("validations", "auditAnnotations")]
     for validation, at in each(spec, "validations", "spec"):
         errors += expression_errors(validation.get("expression"), f"{at}.expression", (*known, "variables"))
         if validation.get("messageExpression"):

@@ -30,12 +30,13 @@ _HUGE_PAGES = "hugepages-"
 def validate_resource_name(name: str, path: str) -> list[FieldError]:
     """A resource that Kubernetes knows, or one with a domain."""
     errors = [FieldError.invalid(path, name, message) for message in names.qualified_name(name)]
-    if not errors and "/" not in name and name not in STANDARD_RESOURCES and not _is_huge_pages(name):
+    if not errors and "/" not in name and name not in STANDARD_RESOURCES and not is_huge_pages(name):
         errors.append(FieldError.invalid(path, name, "must be a standard resource type or fully qualified"))
     return errors
 
 
-def _is_huge_pages(name: str) -> bool:
+def is_huge_pages(name: str) -> bool:
+    """Pages of some size, or a quota of them."""
     return name.startswith((_HUGE_PAGES, f"requests.{_HUGE_PAGES}", f"limits.{_HUGE_PAGES}"))
 
 
@@ -49,7 +50,7 @@ def validate_requirements(resources: JsonObject | None, path: str) -> list[Field
         for name, value in amounts.items():
             at = f"{path}.{field}[{name}]"
             errors += validate_resource_name(name, at)
-            if "/" not in name and name not in CONTAINER_RESOURCES and not _is_huge_pages(name):
+            if "/" not in name and name not in CONTAINER_RESOURCES and not is_huge_pages(name):
                 errors.append(FieldError.invalid(at, name, "must be a standard resource for containers"))
             errors += quantity_at_least_zero(value, at)
     for name, value in requests.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.builtin.validation.rules import (
@@ -221,7 +222,7 @@ def validate_endpoints(endpoints: JsonObject) -> list[FieldError]:
             errors.append(FieldError.required(at, "must specify `addresses` or `notReadyAddresses`"))
         for field in ("addresses", "notReadyAddresses"):
             for address, where in each(subset, field, at):
-                errors += ip_address(address.get("ip", ""), f"{where}.ip")
+                errors += _validate_endpoint_address(address.get("ip", ""), f"{where}.ip")
         must_have_name = len(subset.get("ports") or ()) > 1
         for port, where in each(subset, "ports", at):
             if port.get("name"):
@@ -231,6 +232,22 @@ def validate_endpoints(endpoints: JsonObject) -> list[FieldError]:
             errors += port_number(port.get("port", 0), f"{where}.port")
             errors += one_of(port.get("protocol"), f"{where}.protocol", PROTOCOLS)
     return errors
+
+
+def _validate_endpoint_address(text: str, path: str) -> list[FieldError]:
+    """An address that leads to another host."""
+    errors = ip_address(text, path)
+    if errors:
+        return errors
+    address = ipaddress.ip_address(text)
+    local_multicast = ipaddress.ip_network("224.0.0.0/24" if address.version == 4 else "ff02::/16")
+    checks = (
+        (address.is_unspecified, f"may not be unspecified ({text})"),
+        (address.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+        (address.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+        (address in local_multicast, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
+    )
+    return [FieldError.invalid(path, text, why) for is_wrong, why in checks if is_wrong]
 
 
 VALIDATE: Mapping[tuple[str, str], Validator] = {

@@ -24,7 +24,7 @@ def validate_client(client: JsonObject, path: str) -> list[FieldError]:
     if (url is None) == (service is None):
         return [*errors, FieldError.required(path, "exactly one of url or service is required")]
     if url is not None:
-        return errors + [FieldError.invalid(f"{path}.url", url, why) for why in _url_troubles(url)]
+        return errors + [FieldError.invalid(f"{path}.url", value, why) for value, why in _url_troubles(url)]
     assert service is not None
     missing = [field for field in ("name", "namespace") if not service.get(field)]
     errors += [FieldError.required(f"{path}.service.{field}", f"service {field} is required") for field in missing]
@@ -32,22 +32,23 @@ def validate_client(client: JsonObject, path: str) -> list[FieldError]:
     return errors + port_number(service.get("port", 443), f"{path}.service.port")
 
 
-def _url_troubles(url: str) -> list[str]:
+def _url_troubles(url: str) -> list[tuple[str, str]]:
+    """The part of the URL that is blamed, and why."""
     try:
         parts = urlsplit(url)
         _ = parts.port
         parts.netloc.encode("ascii")
     except ValueError as error:
-        return [f"url must be a valid URL: {error}{_FORM}"]
+        return [(url, f"url must be a valid URL: {error}{_FORM}")]
     checks = (
-        (parts.scheme != "https", f"'https' is the only allowed URL scheme{_FORM}"),
-        (not parts.hostname, f"host must be specified{_FORM}"),
-        ("@" in parts.netloc, "user information is not permitted in the URL"),
-        (bool(parts.fragment), "fragments are not permitted in the URL"),
-        (bool(parts.query), "query parameters are not permitted in the URL"),
-        (not _is_plain(url, parts), "spaces and control characters are not permitted in the URL"),
+        (parts.scheme != "https", parts.scheme, f"'https' is the only allowed URL scheme{_FORM}"),
+        (not parts.hostname, parts.netloc, f"host must be specified{_FORM}"),
+        ("@" in parts.netloc, parts.netloc.rpartition("@")[0], "user information is not permitted in the URL"),
+        (bool(parts.fragment), parts.fragment, "fragments are not permitted in the URL"),
+        (bool(parts.query), parts.query, "query parameters are not permitted in the URL"),
+        (not _is_plain(url, parts), url, "spaces and control characters are not permitted in the URL"),
     )
-    return [why for is_wrong, why in checks if is_wrong]
+    return [(value, why) for is_wrong, value, why in checks if is_wrong]
 
 
 def _is_plain(url: str, parts: SplitResult) -> bool:

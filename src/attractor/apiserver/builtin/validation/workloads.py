@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin.validation.cronschedule import schedule_error
+from attractor.apiserver.builtin.validation.cronschedule import schedule_error, time_zone_error
 from attractor.apiserver.builtin.validation.pods import validate_template
 from attractor.apiserver.builtin.validation.rules import (
     ALWAYS,
@@ -20,7 +20,7 @@ from attractor.apiserver.builtin.validation.rules import (
     required,
     unchanged,
 )
-from attractor.objects.field import FieldError
+from attractor.objects.field import FieldError, InOrder
 from attractor.objects.labels import LabelSelector, SelectorError, validate_label_selector
 
 if TYPE_CHECKING:
@@ -173,7 +173,8 @@ def validate_stateful_set(stateful_set: JsonObject) -> list[FieldError]:
     if strategy.get("type") == "OnDelete":
         if rolling is not None:
             detail = "only allowed for updateStrategy 'RollingUpdate'"
-            errors.append(FieldError.invalid("spec.updateStrategy.rollingUpdate", rolling, detail))
+            said = InOrder(Partition=rolling.get("partition", 0), MaxUnavailable=rolling.get("maxUnavailable"))
+            errors.append(FieldError.invalid("spec.updateStrategy.rollingUpdate", said, detail))
     elif strategy.get("type") == "RollingUpdate":
         errors += at_least_zero(rolling, "spec.updateStrategy.rollingUpdate", "partition")
     else:
@@ -240,7 +241,10 @@ def _validate_job_spec(spec: JsonObject, path: str, *, in_cron_job: bool) -> lis
     template = spec["template"]
     errors += validate_template(template, f"{path}.template")
     policy = template["spec"].get("restartPolicy", "")
-    if policy not in {ON_FAILURE, NEVER}:
+    if policy == ALWAYS:
+        detail = f'valid values: "{ON_FAILURE}", "{NEVER}"'
+        errors.append(FieldError.required(f"{path}.template.spec.restartPolicy", detail))
+    elif policy not in {ON_FAILURE, NEVER}:
         errors.append(FieldError.unsupported(f"{path}.template.spec.restartPolicy", policy, (ON_FAILURE, NEVER)))
     if in_cron_job and spec.get("manualSelector"):
         errors.append(FieldError.unsupported(f"{path}.manualSelector", "true", ("nil", "false")))
@@ -288,6 +292,11 @@ def _only_suspended_scheduling(job: JsonObject, old: JsonObject) -> bool:
     return bool(rest(job["spec"]["template"]) == rest(old["spec"]["template"]))
 
 
+def _validate_time_zone(zone: str | None) -> list[FieldError]:
+    trouble = time_zone_error(zone) if zone is not None else ""
+    return [FieldError.invalid("spec.timeZone", zone, trouble)] if trouble else []
+
+
 def validate_cron_job(cron_job: JsonObject) -> list[FieldError]:
     """The schedule, the time zone, concurrency, history, and the job template."""
     spec = cron_job["spec"]
@@ -301,8 +310,7 @@ def validate_cron_job(cron_job: JsonObject) -> list[FieldError]:
         trouble = schedule_error(schedule)
         if trouble:
             errors.append(FieldError.invalid("spec.schedule", schedule, trouble))
-    if spec.get("timeZone") == "":
-        errors.append(FieldError.invalid("spec.timeZone", "", "must be nil or non-empty string"))
+    errors += _validate_time_zone(spec.get("timeZone"))
     errors += at_least_zero(spec, "spec", "startingDeadlineSeconds")
     errors += one_of(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", ("Allow", "Forbid", "Replace"))
     errors += _validate_job_spec(spec["jobTemplate"]["spec"], "spec.jobTemplate.spec", in_cron_job=True)
@@ -327,13 +335,31 @@ def validate_autoscaler(autoscaler: JsonObject) -> list[FieldError]:
     return errors
 
 
+def create_autoscaler(autoscaler: JsonObject) -> list[FieldError]:
+    """The target's group; only ReplicationControllers of the core group have a scale."""
+    target = autoscaler["spec"].get("scaleTargetRef") or {}
+    version = target.get("apiVersion", "")
+    if "/" in version or target.get("kind") == "ReplicationController":
+        return []
+    return [FieldError.invalid("spec.scaleTargetRef.apiVersion", version, "apiVersion must specify API group")]
+
+
+def update_autoscaler(autoscaler: JsonObject, old: JsonObject) -> list[FieldError]:
+    """A target that stays is not judged again."""
+    target, before = (one["spec"].get("scaleTargetRef") or {} for one in (autoscaler, old))
+    is_same = all(target.get(field) == before.get(field) for field in ("apiVersion", "kind"))
+    return [] if is_same else create_autoscaler(autoscaler)
+
+
 def validate_disruption_budget(budget: JsonObject) -> list[FieldError]:
     """Either how many stay, or how many may go."""
     spec = budget["spec"]
+    errors = []
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         detail = "minAvailable and maxUnavailable cannot be both set"
-        return [FieldError.invalid("spec", spec, detail)]
-    errors = []
+        fields = ("minAvailable", "selector", "maxUnavailable", "unhealthyPodEvictionPolicy")
+        said = InOrder((field[0].upper() + field[1:], spec.get(field)) for field in fields)
+        errors.append(FieldError.invalid("spec", said, detail))
     for field in ("minAvailable", "maxUnavailable"):
         value = spec.get(field)
         errors += int_or_percent(value, f"spec.{field}") + at_most_100_percent(value, f"spec.{field}")
@@ -375,6 +401,7 @@ UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
     ("apps", "Deployment"): update_with_selector,
     ("apps", "ReplicaSet"): update_with_selector,
     ("apps", "StatefulSet"): update_stateful_set,
+    ("autoscaling", "HorizontalPodAutoscaler"): update_autoscaler,
     ("batch", "Job"): update_job,
 }
 STATUS_COUNTS: Mapping[tuple[str, str], Collection[str]] = {

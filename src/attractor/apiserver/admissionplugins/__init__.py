@@ -1,0 +1,48 @@
+"""The admission that kube-apiserver has switched on for built-in kinds, by the names it gives it.
+
+Each plug-in is pure and stands for itself; ``DEFAULT_PLUGINS`` has them in Kubernetes' order. A bare ``Core`` runs
+without them, as envtest does without ServiceAccount: whoever wants the whole of a real server's behaviour puts them
+into the chain with ``chain.chain_with``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.apiserver.admissionplugins.classes import DefaultIngressClass, DefaultStorageClass
+from attractor.apiserver.admissionplugins.nodes import TaintNodesByCondition
+from attractor.apiserver.admissionplugins.priority import Priority
+from attractor.apiserver.admissionplugins.serviceaccount import ServiceAccount
+from attractor.apiserver.admissionplugins.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
+from attractor.apiserver.admissionplugins.tolerations import DefaultTolerationSeconds
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from attractor.apiserver.admission import Plugin
+
+DEFAULT_PLUGINS: Mapping[str, Plugin] = {
+    "ServiceAccount": ServiceAccount(),
+    "TaintNodesByCondition": TaintNodesByCondition(),
+    "Priority": Priority(),
+    "DefaultTolerationSeconds": DefaultTolerationSeconds(),
+    "DefaultStorageClass": DefaultStorageClass(),
+    "StorageObjectInUseProtection": StorageObjectInUseProtection(),
+    "PersistentVolumeClaimResize": PersistentVolumeClaimResize(),
+    "DefaultIngressClass": DefaultIngressClass(),
+}
+"""By name, in the order in which they run."""
+
+PLUGIN_NAMES: tuple[str, ...] = tuple(DEFAULT_PLUGINS)
+
+
+class UnknownPlugin(ValueError):
+    """There is no plug-in of that name; the text lists those there are."""
+
+
+def plugins_named(names: Collection[str]) -> tuple[Plugin, ...]:
+    """The plug-ins of these names in their order; raises ``UnknownPlugin``."""
+    unknown = sorted(set(names) - set(DEFAULT_PLUGINS))
+    if unknown:
+        raise UnknownPlugin(f"there is no admission plug-in {', '.join(unknown)}; there are {', '.join(PLUGIN_NAMES)}")
+    return tuple(plugin for name, plugin in DEFAULT_PLUGINS.items() if name in names)

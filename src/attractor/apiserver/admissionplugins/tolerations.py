@@ -1,0 +1,36 @@
+"""DefaultTolerationSeconds: a pod outlives its node's silence by five minutes, unless it says otherwise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.apiserver.admission import Plugin
+from attractor.apiserver.admissionplugins.lookup import is_about
+
+if TYPE_CHECKING:
+    from attractor.apiserver.admission import Attributes
+
+TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+SECONDS = 300
+
+
+class DefaultTolerationSeconds(Plugin):
+    """Adds the two tolerations that are missing."""
+
+    def admit(self, attributes: Attributes) -> None:
+        """Add them, on creation and on every update."""
+        if attributes.obj is None or not is_about(attributes, "", "pods"):
+            return
+        spec = attributes.obj["spec"]
+        tolerated = {
+            one.get("key") or ""
+            for one in spec.get("tolerations") or ()
+            if one.get("effect") in (None, "", "NoExecute")
+        }
+        added = [
+            {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": SECONDS}
+            for taint in TAINTS
+            if not tolerated & {taint, ""}
+        ]
+        if added:
+            spec["tolerations"] = [*(spec.get("tolerations") or ()), *added]
