@@ -41,11 +41,19 @@ def _renaming(names: dict[str, str]) -> Callable[[JsonObject], JsonObject]:
     return rename
 
 
+_SERVED_EVENT = _renaming({hub: served for served, hub in _EVENT_NAMES.items()})
+
+
+def _without_empty(obj: JsonObject, *names: str) -> JsonObject:
+    """The object without those of the named fields that are empty, which the core group shows and others leave out."""
+    return {name: value for name, value in obj.items() if value or name not in names}
+
+
 CONVERSIONS: dict[tuple[str, str, str], Conversion] = {
     ("events.k8s.io", "v1", "Event"): Conversion(
         GroupVersionKind("", "v1", "Event"),
         _renaming(_EVENT_NAMES),
-        _renaming({hub: served for served, hub in _EVENT_NAMES.items()}),
+        lambda obj: _without_empty(_SERVED_EVENT(obj), "reportingController", "reportingInstance"),
     ),
 }
 

@@ -189,7 +189,9 @@ class _Reader:
         match self.verb:
             case "get":
                 if self.target.subresource != "log":
-                    return self._with(_NO_BODY)
+                    version = query.get("resourceVersion")
+                    seen = ListOptions(resource_version=version[0]) if version else _LIST
+                    return self._with(_NO_BODY, list_=seen)
                 asked = {name: values[0] for name, values in query.items() if values}
                 return self._with(bodies.Parsed(asked, ()))
             case "create" | "update":
@@ -222,7 +224,7 @@ class _Reader:
 
     def _delete_options(self) -> DeleteOptions:
         body = self.request.body
-        parsed = bodies.parse_object(body, self.request.content_type, "DeleteOptions").value if body else None
+        parsed = bodies.parse_delete_options(body, self.request.content_type) if body else None
         return options.delete_options(self.request.query, parsed)
 
     def _with(

@@ -23,7 +23,7 @@ from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.protobuf import request_as_json
 from attractor.httpd.impersonation import impersonated, needed
 from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
-from attractor.httpd.pages import PAGES, Ask
+from attractor.httpd.pages import PAGES, Ask, answers_any_method
 from attractor.httpd.podlogs import log_reply
 from attractor.httpd.presentation import present, shape_of, watch_encoder
 from attractor.httpd.reply import TEXT, Reply, status_reply
@@ -192,7 +192,7 @@ class Router:
         for page in PAGES:
             reply = page(ask)
             if reply is not None:
-                if request.method not in {"GET", "HEAD"}:
+                if request.method not in {"GET", "HEAD"} and not answers_any_method(path):
                     raise method_not_allowed()
                 return reply
         return None

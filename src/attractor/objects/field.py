@@ -38,6 +38,10 @@ class OmittedValue:
 OMITTED = OmittedValue()
 
 
+class InOrder(dict[str, Any]):
+    """A value that is printed with its fields in the order they stand in: a struct of Go's, not a map."""
+
+
 class FieldError(NamedTuple):
     """One broken rule: what kind of trouble, at which path, with which value."""
 
@@ -117,6 +121,8 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict) and value.keys() == {"matchLabels", "matchExpressions"}:
         labels, expressions = _shown(value["matchLabels"]), _shown(value["matchExpressions"])
         return f'{{"matchLabels":{labels},"matchExpressions":{expressions}}}'
+    if isinstance(value, InOrder) or (isinstance(value, list) and value and isinstance(value[0], InOrder)):
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except TypeError:  # an integer of more than 64 bits, which Go prints for floats below 1e21

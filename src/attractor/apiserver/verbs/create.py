@@ -20,6 +20,7 @@ def create(call: Call) -> Response:
     """Create the object in the body."""
     op, kind = call.op, call.kind
     obj, warnings = decode_object(kind, op.body, op.duplicates, op.write.field_validation)
+    rules.wipe_system_fields(obj["metadata"])
     rules.check_place(kind, obj["metadata"], op.namespace, op.name)
     kind.strategy.default(obj)
     return create_object(call, obj, warnings)

@@ -75,6 +75,9 @@ def _wanted_scale(wanted: Any, name: str) -> tuple[int, JsonObject]:
     if not isinstance(wanted, dict):
         raise BadRequest("the object provided is not a Scale")
     spec, metadata = _part(wanted, "spec", "ScaleSpec"), _part(wanted, "metadata", "ObjectMeta")
+    said = metadata.get("name") or name
+    if said != name:
+        raise BadRequest(f"the name of the object ({said}) does not match the name on the URL ({name})")
     replicas = spec.get("replicas") or 0
     if not isinstance(replicas, int) or isinstance(replicas, bool) or abs(replicas) > _INT32:
         raise _no_scale("ScaleSpec.spec.replicas", "int32")

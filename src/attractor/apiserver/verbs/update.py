@@ -26,6 +26,7 @@ def update(call: Call) -> Response:
     """Replace the object (or its status) by the one in the body."""
     op, kind = call.op, call.kind
     obj, warnings = decode_object(kind, op.body, op.duplicates, op.write.field_validation)
+    rules.require_name(obj["metadata"], op.name)
     rules.check_place(kind, obj["metadata"], op.namespace, op.name)
     kind.strategy.default(obj)
     entry = call.txn.get(call.key)
@@ -68,7 +69,7 @@ def update_object(
     if kind.strategy.has_generation and _spec_changed(kind, obj, live):
         metadata["generation"] = live["metadata"].get("generation", 0) + 1
     errors = [
-        *rules.validate_change(kind, metadata, live["metadata"]),
+        *rules.validate_change(kind, metadata, live["metadata"], op.subresource),
         *kind.strategy.validate_update(obj, live, op.subresource),
     ]
     if errors:
