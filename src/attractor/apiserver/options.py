@@ -117,7 +117,8 @@ def list_options(query: Query, *, is_watch: bool) -> ListOptions:
 def _match_errors(query: Query, version: str, match: str, *, is_watch: bool) -> list[FieldError]:
     at, initial = "resourceVersionMatch", "sendInitialEvents" in query
     is_more = FieldError.forbidden(at, "resourceVersionMatch is forbidden when continue is provided")
-    continues = bool(match and _first(query, "continue"))
+    from_the_start = is_watch and not initial and version in {"", "0"}
+    continues = bool((match or from_the_start) and _first(query, "continue"))
     errors: list[FieldError] = []
     if is_watch:
         if initial and match != "NotOlderThan":
