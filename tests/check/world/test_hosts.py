@@ -27,7 +27,7 @@ from tests.check.world.pairs import KEY, Pair, naive, pair, pairs
 
 
 def test_without_a_crash_every_question_is_answered() -> None:
-    assert check(asking(Faults())).assert_holds().distinct == 208
+    assert check(asking(Faults())).assert_holds().distinct == 175
 
 
 def test_a_crash_of_all_at_once_hides_that_a_question_is_lost_with_the_one_who_took_it() -> None:

@@ -32,10 +32,10 @@ from .prepared import prepared_clusters
 pytestmark = pytest.mark.slow
 
 STATES = {
-    worlds.creation: 205_394,
-    worlds.reconfiguration: 65_371,
+    worlds.creation: 182_027,
+    worlds.reconfiguration: 49_580,
     worlds.removal: 35_488,
-    worlds.dependence: 390_715,
+    worlds.dependence: 141_019,
     worlds.deletion: 44_722,
     worlds.halting: 27_091,
     worlds.stillness: 11_039,

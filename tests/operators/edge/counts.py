@@ -118,6 +118,8 @@ COUNTS: dict[str, int] = {
     "app_and_update: the coordinator crashes": 4_311_464,
     "app_and_update: the agent crashes": 6_695_616,
     "app_and_deletion: none": 3_526_776,
+    "app_and_deletion: the coordinator crashes": 7_192_199,
+    "app_and_deletion: the agent crashes": 8_962_307,
     "cluster_created: the coordinator crashes; the agent crashes": 11_839,
     "cluster_created: the coordinator crashes; a crash, its last write arrives late": 31_996,
     "cluster_created: the coordinator crashes; a write is delayed past later ones": 41_046,

@@ -47,7 +47,7 @@ def test_the_operator_keeps_its_promises(make: Callable[[], World], states: int)
         (Faults(lost_request=1), 27049),
         (Faults(late_request=1), 28254),
         (Faults(conflict=1), 112523),
-        (Faults(closed_watch=1), 43944),
+        (Faults(closed_watch=1), 42276),
         (Faults(repeated=1), 51659),
         (Faults(partition=1), 45291),
         pytest.param(Faults(stale_list=1), 4222257, marks=pytest.mark.nightly),
@@ -145,7 +145,7 @@ def test_a_part_that_comes_and_goes_while_the_watch_is_down_is_not_waited_for_fo
     world = properties.deleted(Faults(closed_watch=1))
     verdict = check(world)
     verdict.assert_holds()
-    assert verdict.distinct == 6065376
+    assert verdict.distinct == 5260923
     monkeypatch.setattr(irsas, "RECHECK", None)
     assert any(name.startswith("eventually as desired") for name in violated(world))
 
