@@ -43,6 +43,11 @@ def unsupported(accepted: Sequence[str]) -> UnsupportedMediaType:
     )
 
 
+def unroutable() -> UnsupportedMediaType:
+    """The refusal of a patch's format by Kubernetes' router, which knows the routes of built-in kinds only."""
+    return UnsupportedMediaType("415: Unsupported Media Type", details={})
+
+
 def parse_object(data: bytes, content_type: str, kind: str) -> Parsed:
     """The object in a create or update body; ``kind`` is what the resource expects, for the message."""
     match media_type(content_type):

@@ -229,7 +229,7 @@ class _Reader:
         accepted: list[PatchType] = [one for one in _PATCH_TYPES if one != STRATEGIC_PATCH or not self.kind.is_custom]
         patch_type: PatchType | None = next((one for one in accepted if one == said), None)
         if patch_type is None:
-            raise bodies.unsupported(accepted)
+            raise bodies.unsupported(accepted) if self.kind.is_custom else bodies.unroutable()
         write = options.write_options(self.request.query, "PatchOptions", is_apply=patch_type == APPLY_PATCH)
         body = self.request.body
         parsed = (

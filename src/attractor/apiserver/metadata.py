@@ -74,14 +74,18 @@ def carry_over(metadata: JsonObject, old: JsonObject) -> None:
     metadata.pop("selfLink", None)
 
 
-def check_version(kind: Kind, metadata: JsonObject, name: str, current: int, uid: str | None) -> None:
-    """Optimistic concurrency: the caller must have seen the current version, if it says which one it saw."""
+def check_uid(kind: Kind, metadata: JsonObject, name: str, uid: str | None) -> None:
+    """The caller must mean this incarnation of the name, if it says which one it means."""
     said_uid = metadata.get("uid")
     if said_uid and said_uid != uid:
         key = registry_key(kind, metadata.get("namespace") or "", name)
         why = f"Precondition failed: UID in precondition: {said_uid}, UID in object meta: {uid or ''}"
         shown = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
         raise Conflict.of(kind.group_resource, name, shown)
+
+
+def check_version(kind: Kind, metadata: JsonObject, name: str, current: int) -> None:
+    """Optimistic concurrency: the caller must have seen the current version, if it says which one it saw."""
     version = metadata.pop("resourceVersion", None) or ""
     if version and version != str(current):
         if not version.isdigit():
@@ -169,6 +173,20 @@ def _unqualified_finalizers(metadata: JsonObject) -> list[FieldError]:
         FieldError.invalid(f"metadata.finalizers[{index}]", item, why)
         for index, item in enumerate(metadata.get("finalizers") or ())
         if "/" not in item and item not in _STANDARD_FINALIZERS
+    ]
+
+
+def finalizer_warnings(kind: Kind, metadata: JsonObject, old: JsonObject) -> list[str]:
+    """What Kubernetes says of new finalizers without a domain where it lets them pass."""
+    if not kind.is_custom or "finalizers" not in metadata:
+        return []
+    before = old.get("finalizers") or ()
+    return [
+        f'metadata.finalizers: "{error.value}": prefer a domain-qualified finalizer name '
+        f"{'including a path (/) ' if '.' in error.value else ''}to avoid accidental conflicts with other "
+        "finalizer writers"
+        for error in _unqualified_finalizers(metadata)
+        if error.value not in before
     ]
 
 

@@ -48,8 +48,10 @@ def update_object(
     """Store ``obj`` in the place of ``live``; ``managed`` says who owns its fields if that is already known."""
     op, kind, txn = call.op, call.kind, call.txn
     metadata = obj["metadata"]
+    if op.verb == "update":
+        rules.check_uid(kind, metadata, op.name, live["metadata"].get("uid"))
     _require_version(kind, metadata, op.name)
-    rules.check_version(kind, metadata, op.name, entry.revision, live["metadata"].get("uid"))
+    rules.check_version(kind, metadata, op.name, entry.revision)
     warnings = [*warnings, *rules.deduplicate_owners(metadata)]
     if managed is None:
         managed = kind.fields.on_update(
@@ -73,7 +75,8 @@ def update_object(
         *kind.strategy.validate_update(obj, live, op.subresource),
     ]
     if errors:
-        raise Invalid.of(kind.group_kind, op.name, errors)
+        raise Invalid.of(GroupKind(kind.gvk.group, obj["kind"]), op.name, errors)
+    warnings += rules.finalizer_warnings(kind, metadata, live["metadata"])
     call.admit_finally(obj, live, entry)
     if kind.allocate:
         kind.allocate(txn, obj, live, claim=not op.write.dry_run)
@@ -81,7 +84,7 @@ def update_object(
 
 
 def _require_version(kind: Kind, metadata: JsonObject, name: str) -> None:
-    if not metadata.get("resourceVersion") and not kind.strategy.allow_unconditional_update:
+    if metadata.get("resourceVersion", "") in {"", "0"} and not kind.strategy.allow_unconditional_update:
         error = FieldError.invalid("metadata.resourceVersion", 0, "must be specified for an update")
         raise Invalid.of(GroupKind(kind.gvk.group, kind.resource), name, [error])
 
