@@ -28,7 +28,7 @@ async def test_delete_with_a_failed_precondition_conflicts(api: Api, preconditio
     await api.create(CONFIGMAPS, "a")
     answer = await api.delete(f"{CONFIGMAPS}/a", preconditions=precondition)
     assert answer.code == 409
-    assert "Precondition failed" in answer.body["message"]
+    assert "in the precondition" in answer.body["message"]
     assert (await api.get(f"{CONFIGMAPS}/a")).code == 200
 
 

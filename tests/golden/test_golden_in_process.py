@@ -27,7 +27,15 @@ ADMIN = User("admin", "admin", ("system:masters", "system:authenticated"))
 NEEDS_THE_WIRE = {
     "routing": "discovery, health, authentication and plain-text 404s are the HTTP layer's",
     "pod-admission": "the system's priority classes are made when a cluster starts",
+    "rbac-accounts": "other users, and reviews, ask the HTTP layer's authenticator and authorizer",
     "reviews": "reviews ask the HTTP layer's authenticator and authorizer",
+    "verbs-delete": "a table of what was deleted is the HTTP layer's",
+    "verbs-custom": "formats and the old paths for watches are the HTTP layer's",
+    "verbs-list": "formats are negotiated by the HTTP layer",
+    "verbs-rbac": "other users, and reviews, ask the HTTP layer's authenticator and authorizer",
+    "verbs-routes": "pages, other users and formats are the HTTP layer's",
+    "verbs-watch": "the old paths for watches are the HTTP layer's",
+    "watch-more": "the old paths for watches, and formats of events, are the HTTP layer's",
 }
 TABLE = "application/json;as=Table"
 

@@ -36,8 +36,13 @@ async def test_the_root_lists_every_path_and_each_leads_somewhere(api: HttpApi) 
 
 
 async def test_pages_are_for_reading_only(api: HttpApi) -> None:
-    for path in ("/version", "/apis", "/api/v1", "/openapi/v3"):
+    for path in ("/version", "/api", "/api/v1", "/apis/apps/v1"):
         assert (await api.call("POST", path, {})).json["reason"] == "MethodNotAllowed"
+
+
+async def test_pages_of_the_aggregator_are_shown_whatever_the_method(api: HttpApi) -> None:
+    for path in ("/apis", "/apis/apps", "/openapi/v3"):
+        assert (await api.call("PUT", path, {})).json == (await api.get(path)).json
 
 
 async def test_documents_are_not_sent_again_to_those_who_have_them(api: HttpApi) -> None:

@@ -97,7 +97,10 @@ async def test_a_watch_for_one_name_is_not_even_woken_for_others(api: HttpApi, m
     assert looked_at == ["abc", "ab", "ab"]
 
 
-async def test_a_watch_ends_cleanly_at_its_timeout_with_a_bookmark_and_the_connection_stays(api: HttpApi) -> None:
+async def test_a_watch_ends_cleanly_at_its_timeout_with_a_bookmark_and_the_connection_stays(
+    api: HttpApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchstreams, "LAST_BOOKMARK_S", 1)
     async with connected(api.port) as wire:
         path = f"{CONFIGMAPS}?watch=true&timeoutSeconds=1&allowWatchBookmarks=true"
         wire.request("GET", path, **api.headers())
@@ -106,6 +109,13 @@ async def test_a_watch_ends_cleanly_at_its_timeout_with_a_bookmark_and_the_conne
         assert await wire.event() is None
         wire.request("GET", "/healthz", **api.headers())
         assert (await wire.answer()).body == b"ok"
+
+
+async def test_a_short_watch_ends_without_a_bookmark(api: HttpApi) -> None:
+    async with connected(api.port) as wire:
+        wire.request("GET", f"{CONFIGMAPS}?watch=true&timeoutSeconds=1&allowWatchBookmarks=true", **api.headers())
+        await wire.head()
+        assert await wire.event() is None
 
 
 async def test_bookmarks_come_regularly_and_name_the_newest_version(

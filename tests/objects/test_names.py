@@ -58,7 +58,7 @@ def test_a_name_that_is_too_long_and_wrong_breaks_two_rules() -> None:
 
 
 def test_length_counts_bytes() -> None:
-    assert names.label_value("é" * 32)[0] == "must be no more than 63 characters"
+    assert names.label_value("é" * 32)[0] == "must be no more than 63 bytes"
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_qualified_names_may_have_a_domain_prefix(value: str) -> None:
         ("/b", ["prefix part must be non-empty"]),
         ("a/", ["name part must be non-empty", QUALIFIED]),
         ("Upper/b", [f"prefix part {SUBDOMAIN}"]),
-        ("b" * 64, ["name part must be no more than 63 characters"]),
-        ("a/b/c", ["a qualified name " + QUALIFIED.removeprefix("name part ")
+        ("b" * 64, ["name part must be no more than 63 bytes"]),
+        ("a/b/c", ["a valid label key " + QUALIFIED.removeprefix("name part ")
                    + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]),
     ],
 )  # fmt: skip

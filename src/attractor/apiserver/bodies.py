@@ -43,8 +43,8 @@ def unsupported(accepted: Sequence[str]) -> UnsupportedMediaType:
     )
 
 
-def unsupported_by_the_router() -> UnsupportedMediaType:
-    """The same for a patch of a built-in kind, which Kubernetes' router refuses before any handler sees it."""
+def unroutable() -> UnsupportedMediaType:
+    """The refusal of a patch's format by Kubernetes' router, which knows the routes of built-in kinds only."""
     return UnsupportedMediaType("415: Unsupported Media Type", details={})
 
 
@@ -54,7 +54,7 @@ def parse_object(data: bytes, content_type: str, kind: str) -> Parsed:
         case "application/json":
             pass
         case "application/yaml":
-            return Parsed(_object(_yaml(data), data, kind), ())
+            return Parsed(_object(_yaml_object(data, kind), data, kind), ())
         case _:
             raise unsupported((JSON, YAML, PROTOBUF))
     try:
@@ -63,6 +63,21 @@ def parse_object(data: bytes, content_type: str, kind: str) -> Parsed:
         why = syntax_error(data) or "invalid UTF-8 in string"
         raise _unrecognized(kind, f"json parse error: {why} ({_excerpt(data)})") from None
     return Parsed(_object(value, data, kind), duplicate_fields(data, value))
+
+
+def parse_delete_options(data: bytes, content_type: str) -> Json:
+    """The options in the body of a delete; whether they are options at all is for others to say."""
+    if media_type(content_type) == JSON:
+        try:
+            value = orjson.loads(data)
+        except orjson.JSONDecodeError:
+            why = syntax_error(data) or "invalid UTF-8 in string"
+            raise BadRequest(f"couldn't get version/kind; json parse error: {why}") from None
+        if isinstance(value, dict | None):
+            return value
+        why = f"json: cannot unmarshal {go_kind(value)} into Go value of type {_ANONYMOUS}"
+        raise BadRequest(f"couldn't get version/kind; json parse error: {why}")
+    return parse_object(data, content_type, "DeleteOptions").value
 
 
 def parse_json(data: bytes, what: str) -> Parsed:
@@ -87,6 +102,14 @@ def parse_apply(data: bytes) -> Parsed:
     return Parsed(_yaml(data), tuple(repeated_keys(data)))
 
 
+def _yaml_object(data: bytes, kind: str) -> Json:
+    try:
+        return parse_yaml(data)
+    except YamlError as error:
+        said = str(error) if str(error).startswith("yaml: ") else f"yaml: {error}"
+        raise BadRequest(f"{_not_of_type(kind)}: {said} ({_excerpt(data)})") from None
+
+
 def _yaml(data: bytes) -> Json:
     try:
         return parse_yaml(data)
@@ -95,7 +118,11 @@ def _yaml(data: bytes) -> Json:
 
 
 def _unrecognized(kind: str, why: str) -> BadRequest:
-    return BadRequest(f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; {why}")
+    return BadRequest(f"{_not_of_type(kind)}: couldn't get version/kind; {why}")
+
+
+def _not_of_type(kind: str) -> str:
+    return f"the object provided is unrecognized (must be of type {kind})"
 
 
 _ANONYMOUS = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -107,18 +134,34 @@ def _object(value: Json, data: bytes, kind: str) -> JsonObject:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        why = f"json: cannot unmarshal {_GO_KINDS[type(value)]} into Go value of type {_ANONYMOUS} ({data.hex()})"
+        why = f"json: cannot unmarshal {_GO_KINDS[type(value)]} into Go value of type {_ANONYMOUS} ({_excerpt(data)})"
         raise _unrecognized(kind, f"json parse error: {why}")
     for name in ("apiVersion", "kind"):
         if type(value.get(name, "")) is not str and value[name] is not None:
             said = _GO_KINDS.get(type(value[name]), "object")
             why = f"json: cannot unmarshal {said} into Go struct field .{name} of type string ({_excerpt(data)})"
             raise _unrecognized(kind, f"json parse error: {why}")
+    if (value.get("apiVersion") or "").count("/") > 1:
+        said = value["apiVersion"]
+        raise BadRequest(f"{_not_of_type(kind)}: unexpected GroupVersion string: {said} ({_excerpt(data)})")
     return value
 
 
+def go_kind(value: Any) -> str:
+    """What Go's decoder calls a JSON value."""
+    return _GO_KINDS.get(type(value), "object")
+
+
+_EXCERPT_BYTES = 30
+
+
 def _excerpt(data: bytes) -> str:
-    return data.decode("utf-8", "replace") or "<empty>"
+    """The beginning of a body, as text if it looks like an object, else as hexadecimal digits."""
+    if not data:
+        return "<empty>"
+    head = data[:_EXCERPT_BYTES]
+    shown = head.decode("utf-8", "replace") if data[:1] == b"{" else head.hex()
+    return shown if len(data) <= _EXCERPT_BYTES else f"{shown} ..."
 
 
 def duplicate_fields(data: bytes, value: Json) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ from attractor.apiserver.verbs.podlog import pod_log
 from attractor.apiserver.verbs.read import get, list_objects
 from attractor.apiserver.verbs.scale import scale
 from attractor.apiserver.verbs.update import update
+from attractor.objects import names
 from attractor.objects.errors import ApiError, BadRequest
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ _SUBRESOURCES: dict[str, Callable[[Call], Response]] = {
     "scale": scale,
     "token": token_request,
 }
+_ONLY_CREATE = frozenset({"create"})
 _NEEDS_A_NODE = frozenset({"attach", "exec", "portforward", "proxy"})
 """Subresources that reach into a running container or host; nothing runs here."""
 _STATE_SUBRESOURCES = frozenset({"status", "finalize", "approval", "ephemeralcontainers", "resize"})
@@ -144,8 +146,17 @@ class Core:
         is_watch = "watch" in query and bool(query["watch"]) and query["watch"][0] not in {"0", "false"}
         verb = routing.verb_of(request.method, target, is_watch=is_watch)
         _check_scope(kind, target, verb)
+        if target.name and (target.name[0] == "." or "%" in target.name):
+            _check_name(target.name)
         op = _Reader(request, target, kind, verb).operation()
         return op, kind
+
+
+def _check_name(name: str) -> None:
+    """Refuse a name that could not stand in a path."""
+    errors = names.path_segment(name)
+    if errors:
+        raise BadRequest(f'Name parameter invalid: "{name}": {";".join(errors)}')
 
 
 def _warned(response: Response, txn: Transaction) -> Response:
@@ -177,12 +188,16 @@ def _check_scope(kind: Kind, target: Target, verb: Verb) -> None:
             raise routing.no_such_resource()
         if verb not in {"list", "watch"}:
             raise routing.method_not_allowed()
+    if target.name and not target.subresource and kind.verbs == _ONLY_CREATE:
+        raise routing.no_such_resource()
     if not target.subresource and verb not in kind.verbs:
         raise routing.method_not_allowed()
     if target.subresource in _NEEDS_A_NODE:
         what = f"{target.resource}/{target.subresource}"
         raise BadRequest(f"{what} is not served: no kubelet runs the pods of this cluster")
     if target.subresource in _STATE_SUBRESOURCES and verb not in {"get", "update", "patch"}:
+        raise routing.method_not_allowed()
+    if target.subresource == "finalize" and verb != "update":
         raise routing.method_not_allowed()
 
 
@@ -199,7 +214,9 @@ class _Reader:
         match self.verb:
             case "get":
                 if self.target.subresource != "log":
-                    return self._with(_NO_BODY)
+                    version = query.get("resourceVersion")
+                    seen = ListOptions(resource_version=version[0]) if version else _LIST
+                    return self._with(_NO_BODY, list_=seen)
                 asked = {name: values[0] for name, values in query.items() if values}
                 return self._with(bodies.Parsed(asked, ()))
             case "create" | "update":
@@ -222,7 +239,7 @@ class _Reader:
         accepted: list[PatchType] = [one for one in _PATCH_TYPES if one != STRATEGIC_PATCH or not self.kind.is_custom]
         patch_type: PatchType | None = next((one for one in accepted if one == said), None)
         if patch_type is None:
-            raise bodies.unsupported(accepted) if self.kind.is_custom else bodies.unsupported_by_the_router()
+            raise bodies.unsupported(accepted) if self.kind.is_custom else bodies.unroutable()
         write = options.write_options(self.request.query, "PatchOptions", is_apply=patch_type == APPLY_PATCH)
         body = self.request.body
         parsed = (
@@ -234,7 +251,7 @@ class _Reader:
 
     def _delete_options(self) -> DeleteOptions:
         body = self.request.body
-        parsed = bodies.parse_object(body, self.request.content_type, "DeleteOptions").value if body else None
+        parsed = bodies.parse_delete_options(body, self.request.content_type) if body else None
         return options.delete_options(self.request.query, parsed)
 
     def _with(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.strategy import DecodeError
+from attractor.objects import builtin
 from attractor.objects.errors import BadRequest
 from attractor.objects.gvk import GroupVersion
 
@@ -68,11 +70,38 @@ def refuse_other_kind(kind: Kind, obj: JsonObject) -> None:
                 f"the API version in the data ({said}) does not match the expected API version ({kind.gvk.api_version})"
             )
         return
-    if obj["apiVersion"] != kind.gvk.api_version:
+    if obj["kind"] == kind.gvk.kind and said.group == kind.gvk.group and _is_known(said, kind.gvk.kind):
+        raise BadRequest(
+            f"the API version in the data ({said}) does not match the expected API version ({kind.gvk.api_version})"
+        )
+    if obj["apiVersion"] != kind.gvk.api_version or not _is_known(said, obj["kind"]):
         why = not_registered(obj)
     else:
         why = unknown_conversion(kind, obj["kind"])
     raise BadRequest(f"{_cannot(kind, obj)}: {why}")
+
+
+_WORKLOADS = ("Deployment", "StatefulSet", "ControllerRevision", "ReplicaSet", "DaemonSet")
+_RETIRED: dict[str, dict[str, set[str]]] = {
+    "apps": {"v1beta1": {"Deployment", "StatefulSet", "ControllerRevision"}, "v1beta2": set(_WORKLOADS)},
+    "autoscaling": {"v2beta1": {"HorizontalPodAutoscaler"}, "v2beta2": {"HorizontalPodAutoscaler"}},
+    "batch": {"v1beta1": {"CronJob"}},
+    "policy": {"v1beta1": {"PodDisruptionBudget"}},
+}
+"""Versions that are served no more, but that Kubernetes still reads."""
+
+
+@cache
+def _known_kinds() -> frozenset[tuple[str, str, str]]:
+    found = {(info.group, info.version, info.kind) for info in builtin.resources()}
+    found |= {(info.group, info.version, info.list_kind) for info in builtin.resources()}
+    return frozenset(found)
+
+
+def _is_known(version: GroupVersion, kind: str) -> bool:
+    """Whether Kubernetes reads objects of that kind, served or not."""
+    retired = _RETIRED.get(version.group, {}).get(version.version, ())
+    return kind in retired or (version.group, version.version, kind) in _known_kinds()
 
 
 def not_registered(obj: JsonObject, scheme: str = _SCHEME) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor.apiserver.metadatapasses import passes_of
 from attractor.objects import names
 from attractor.objects.errors import ApiError, BadRequest, Conflict
-from attractor.objects.field import FieldError
+from attractor.objects.field import FieldError, InOrder
 
 if TYPE_CHECKING:
     from attractor.apiserver.kinds import Kind
@@ -14,36 +15,45 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 MAX_GENERATED_BASE = 63 - 5
-_SET_BY_SERVER = frozenset(
-    {"resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"}
-)
+_SET_BY_SERVER = frozenset({"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"})
+_STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _CHECKED = frozenset({"labels", "annotations", "ownerReferences", "finalizers"})
 
 
 def check_place(kind: Kind, metadata: JsonObject, namespace: str, name: str) -> None:
     """Fill in name and namespace from the URL; refuse an object that says otherwise."""
+    if not kind.namespaced:
+        metadata.pop("namespace", None)
+    else:
+        said = metadata.get("namespace") or namespace
+        if said != namespace:
+            raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+        metadata["namespace"] = namespace
     if name:
         said = metadata.get("name") or name
         if said != name:
             raise BadRequest(f"the name of the object ({said}) does not match the name on the URL ({name})")
         metadata["name"] = name
-    if not kind.namespaced:
-        if metadata.get("namespace"):
-            raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
-        metadata.pop("namespace", None)
-        return
-    said = metadata.get("namespace") or namespace
-    if said != namespace:
-        raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
-    metadata["namespace"] = namespace
+
+
+def require_name(metadata: JsonObject, name: str) -> None:
+    """Refuse a replacement that does not say whom it replaces."""
+    if not metadata.get("name"):
+        raise BadRequest(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+
+
+def wipe_system_fields(metadata: JsonObject) -> None:
+    """Take out of a new object what only the server gives."""
+    for field in _SET_BY_SERVER.intersection(metadata):
+        del metadata[field]
 
 
 def stamp_new(metadata: JsonObject, txn: Transaction) -> None:
     """Give a new object its name if it asks for one, its uid and its times."""
     if metadata.get("resourceVersion"):
         raise ApiError("resourceVersion should not be set on objects to be created")
-    for field in _SET_BY_SERVER.intersection(metadata):
-        del metadata[field]
+    metadata.pop("resourceVersion", None)
+    wipe_system_fields(metadata)
     if metadata.get("generateName") and not metadata.get("name"):
         metadata["name"] = metadata["generateName"][:MAX_GENERATED_BASE] + txn.source.suffix()
     metadata["creationTimestamp"] = txn.now
@@ -51,32 +61,56 @@ def stamp_new(metadata: JsonObject, txn: Transaction) -> None:
 
 
 def carry_over(metadata: JsonObject, old: JsonObject) -> None:
-    """Put back what an update can never change."""
+    """Put back what an update never changes; a mark of deletion that it would add is left for validation to refuse."""
     metadata.setdefault("uid", old.get("uid"))
-    for field in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"):
+    for field in ("creationTimestamp", "generation"):
         metadata.pop(field, None)
         if field in old:
             metadata[field] = old[field]
+    if "deletionTimestamp" in old:
+        metadata["deletionTimestamp"] = old["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in old:
+        metadata.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
     metadata.pop("selfLink", None)
 
 
-def check_version(kind: Kind, metadata: JsonObject, name: str, current: int, uid: str | None) -> None:
-    """Optimistic concurrency: the caller must have seen the current version, if it says which one it saw."""
+def check_uid(kind: Kind, metadata: JsonObject, name: str, uid: str | None) -> None:
+    """The caller must mean this incarnation of the name, if it says which one it means."""
     said_uid = metadata.get("uid")
     if said_uid and said_uid != uid:
-        raise Conflict.of(kind.group_resource, name, uid_precondition(said_uid, uid))
+        key = registry_key(kind, metadata.get("namespace") or "", name)
+        why = f"Precondition failed: UID in precondition: {said_uid}, UID in object meta: {uid or ''}"
+        shown = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+        raise Conflict.of(kind.group_resource, name, shown)
+
+
+def check_version(kind: Kind, metadata: JsonObject, name: str, current: int) -> None:
+    """Optimistic concurrency: the caller must have seen the current version, if it says which one it saw."""
     version = metadata.pop("resourceVersion", None) or ""
     if version and version != str(current):
         if not version.isdigit():
-            why = f'strconv.ParseUint: parsing "{version}": invalid syntax'
-            error = FieldError.invalid("metadata.resourceVersion", version, why)
-            raise BadRequest(f'invalid resource version: "{version}": {error}')
+            raise ApiError(f'strconv.ParseUint: parsing "{version}": invalid syntax')
+        if int(version) == 0:
+            return
         raise Conflict.of(kind.group_resource, name)
 
 
-def uid_precondition(said: str, found: str | None) -> str:
-    """The message for a uid that belongs to another incarnation of the name."""
-    return f"Precondition failed: UID in precondition: {said}, UID in object meta: {found or ''}"
+_REGISTRY_NAMES = {
+    "endpoints": "services/endpoints",
+    "ingresses": "ingress",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "services": "services/specs",
+}
+"""Where Kubernetes keeps what it does not keep under the name of the resource."""
+_REGISTRY_GROUPS = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
+
+
+def registry_key(kind: Kind, namespace: str, name: str) -> str:
+    """The key under which Kubernetes would keep an object in etcd, which some of its errors tell."""
+    below = f"{kind.gvk.group}/" if kind.is_custom or kind.gvk.group in _REGISTRY_GROUPS else ""
+    resource = kind.resource if below else _REGISTRY_NAMES.get(kind.resource, kind.resource)
+    return "/".join(part for part in (f"/registry/{below}{resource}", namespace, name) if part)
 
 
 def validate_new(kind: Kind, metadata: JsonObject) -> list[FieldError]:
@@ -89,37 +123,77 @@ def validate_new(kind: Kind, metadata: JsonObject) -> list[FieldError]:
         errors.append(FieldError.required("metadata.name", "name or generateName is required"))
     else:
         errors += _name_errors(kind, "metadata.name", name, prefix=False)
-    return errors + _validate_contents(metadata)
+    if metadata.get("generation", 0) < 0:
+        why = "must be greater than or equal to 0"
+        errors.append(FieldError.invalid("metadata.generation", metadata["generation"], why))
+    if _CHECKED.isdisjoint(metadata):
+        return errors
+    errors += _content_errors(metadata)
+    errors += names.validate_finalizers(metadata.get("finalizers") or (), "metadata.finalizers")
+    return errors + (_unqualified_finalizers(metadata) if passes_of(kind, "").qualified_finalizers else [])
 
 
 def _name_errors(kind: Kind, path: str, value: str, *, prefix: bool) -> list[FieldError]:
     return [FieldError.invalid(path, value, why) for why in kind.strategy.validate_name(value, prefix=prefix)]
 
 
-def validate_change(kind: Kind, metadata: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Every rule of metadata that an update breaks."""
-    errors: list[FieldError] = []
-    if old.get("deletionTimestamp"):
-        added = [item for item in metadata.get("finalizers") or () if item not in (old.get("finalizers") or ())]
-        if added:
-            shown = ", ".join(f'"{item}"' for item in sorted(added))
-            why = "no new finalizers can be added if the object is being deleted, found new finalizers "
-            why += f"[]string{{{shown}}}"
-            # Kubernetes' typed kinds check this twice, once in the shared code and once in their own.
-            errors += [FieldError.forbidden("metadata.finalizers", why)] * (1 if kind.is_custom else 2)
-    for field in ("name", "namespace", "uid"):
-        if metadata.get(field) != old.get(field):
-            errors.append(FieldError.invalid(f"metadata.{field}", metadata.get(field), "field is immutable"))
-    return errors + _validate_contents(metadata)
+_IMMUTABLE = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
-def _validate_contents(metadata: JsonObject) -> list[FieldError]:
-    if _CHECKED.isdisjoint(metadata):
+def validate_change(kind: Kind, metadata: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
+    """Every rule of metadata that an update breaks, each as often as Kubernetes looks at it."""
+    changed = [name for name in _IMMUTABLE if metadata.get(name) != old.get(name)]
+    if not changed and _CHECKED.isdisjoint(metadata):
         return []
+    passes = passes_of(kind, subresource)
+    as_update = [FieldError.invalid(f"metadata.{name}", metadata.get(name), "field is immutable") for name in changed]
+    if old.get("deletionTimestamp"):
+        as_update += _new_finalizers(metadata.get("finalizers") or [], old.get("finalizers") or [])
+    contents = _content_errors(metadata)
+    finalizers = names.validate_finalizers(metadata.get("finalizers") or (), "metadata.finalizers")
+    errors = as_update * (1 + passes.as_update) + contents * (2 + passes.as_update + passes.as_new)
+    errors += finalizers * (1 + passes.as_new)
+    if passes.qualified_finalizers:
+        errors += _unqualified_finalizers(metadata) * (passes.as_update + passes.as_new)
+    return errors
+
+
+def _new_finalizers(finalizers: list[str], before: list[str]) -> list[FieldError]:
+    added = sorted(set(finalizers).difference(before))
+    if not added:
+        return []
+    shown = ", ".join(f'"{item}"' for item in added)
+    why = "no new finalizers can be added if the object is being deleted, found new finalizers "
+    return [FieldError.forbidden("metadata.finalizers", f"{why}[]string{{{shown}}}")]
+
+
+def _unqualified_finalizers(metadata: JsonObject) -> list[FieldError]:
+    why = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        FieldError.invalid(f"metadata.finalizers[{index}]", item, why)
+        for index, item in enumerate(metadata.get("finalizers") or ())
+        if "/" not in item and item not in _STANDARD_FINALIZERS
+    ]
+
+
+def finalizer_warnings(kind: Kind, metadata: JsonObject, old: JsonObject) -> list[str]:
+    """What Kubernetes says of new finalizers without a domain where it lets them pass."""
+    if not kind.is_custom or "finalizers" not in metadata:
+        return []
+    before = old.get("finalizers") or ()
+    return [
+        f'metadata.finalizers: "{error.value}": prefer a domain-qualified finalizer name '
+        f"{'including a path (/) ' if '.' in error.value else ''}to avoid accidental conflicts with other "
+        "finalizer writers"
+        for error in _unqualified_finalizers(metadata)
+        if error.value not in before
+    ]
+
+
+def _content_errors(metadata: JsonObject) -> list[FieldError]:
     errors = names.validate_labels(metadata.get("labels") or {}, "metadata.labels")
     errors += names.validate_annotations(metadata.get("annotations") or {}, "metadata.annotations")
-    errors += _validate_owners(metadata.get("ownerReferences") or [])
-    return errors + names.validate_finalizers(metadata.get("finalizers") or (), "metadata.finalizers")
+    return errors + _validate_owners(metadata.get("ownerReferences") or [])
 
 
 def _validate_owners(owners: list[dict[str, Any]]) -> list[FieldError]:
@@ -134,15 +208,24 @@ def _validate_owners(owners: list[dict[str, Any]]) -> list[FieldError]:
         ):
             if not owner.get(field):
                 errors.append(FieldError.invalid(f"{path}.{field}", owner.get(field) or "", why))
-        if owner.get("kind") == "Event" and owner.get("apiVersion") in {"v1", "events.k8s.io/v1"}:
-            what = f"{owner['apiVersion']}, Kind=Event"
-            errors.append(FieldError.invalid(path, owner, f"{what} is disallowed from being an owner"))
+        if owner.get("kind") == "Event" and owner.get("apiVersion") == "v1":
+            errors.append(
+                FieldError.invalid(path, _as_struct(owner), "/v1, Kind=Event is disallowed from being an owner")
+            )
         if owner.get("controller"):
+            this = f"{owner.get('kind')}/{owner.get('name')}"
             if controller:
                 why = 'Only one reference can have Controller set to true. Found "true" in references for'
-                errors.append(FieldError.invalid(path, owners, f"{why} {controller} and {owner.get('name')}"))
-            controller = f"{owner.get('name')}"
+                shown = [_as_struct(one) for one in owners]
+                errors.append(FieldError.invalid(path, shown, f"{why} {controller} and {this}"))
+            controller = controller or this
     return errors
+
+
+def _as_struct(owner: dict[str, Any]) -> InOrder:
+    """An owner reference as Go prints it: its fields in the order of their declaration."""
+    fields = {name: owner.get(name) or "" for name in ("apiVersion", "kind", "name", "uid")}
+    return InOrder(fields | {name: owner[name] for name in ("controller", "blockOwnerDeletion") if name in owner})
 
 
 def deduplicate_owners(metadata: JsonObject) -> list[str]:

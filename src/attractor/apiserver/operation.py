@@ -58,6 +58,8 @@ class DeleteOptions(msgspec.Struct, frozen=True):
     preconditions: Preconditions = Preconditions()
     propagation: Literal["", "Background", "Foreground", "Orphan"] = ""
     grace_period_s: int | None = None
+    waits_for_dependents: bool = False
+    """Whether ``orphanDependents: false`` was said, whose answer is "accepted" while the object is still there."""
 
 
 class ListOptions(msgspec.Struct, frozen=True):

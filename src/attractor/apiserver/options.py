@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, get_args
 
+from attractor.apiserver.bodies import go_kind
 from attractor.apiserver.operation import (
     DeleteOptions,
     FieldValidation,
@@ -93,7 +94,7 @@ def list_options(query: Query, *, is_watch: bool) -> ListOptions:
     """Options of list, watch and deletecollection."""
     version, match = _first(query, "resourceVersion"), _first(query, "resourceVersionMatch")
     initial = _flag(query, "sendInitialEvents")
-    errors = _match_errors(query, version, match, initial=initial, is_watch=is_watch)
+    errors = _match_errors(query, version, match, is_watch=is_watch)
     if errors:
         raise _invalid("ListOptions", errors)
     if version and not version.isdigit():
@@ -113,37 +114,41 @@ def list_options(query: Query, *, is_watch: bool) -> ListOptions:
     )
 
 
-def _match_errors(query: Query, version: str, match: str, *, initial: bool, is_watch: bool) -> list[FieldError]:
-    at = "resourceVersionMatch"
+def _match_errors(query: Query, version: str, match: str, *, is_watch: bool) -> list[FieldError]:
+    at, initial = "resourceVersionMatch", "sendInitialEvents" in query
+    is_more = FieldError.forbidden(at, "resourceVersionMatch is forbidden when continue is provided")
+    from_the_start = is_watch and not initial and version in {"", "0"}
+    continues = bool((match or from_the_start) and _first(query, "continue"))
+    errors: list[FieldError] = []
     if is_watch:
         if initial and match != "NotOlderThan":
-            return [FieldError.forbidden(at, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")]
-        if match and "sendInitialEvents" not in query:
-            return [
-                FieldError.forbidden(
-                    at, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-                )
-            ]
-        return []
-    if "sendInitialEvents" in query:
-        return [FieldError.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")]
-    errors: list[FieldError] = []
+            why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+            errors.append(FieldError.forbidden(at, why))
+        if match and not initial:
+            why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            errors.append(FieldError.forbidden(at, why))
+        if match not in {"", "NotOlderThan"}:
+            errors.append(FieldError.unsupported(at, match, ["NotOlderThan"]))
+        return [*errors, is_more] if continues else errors
     if match and not version:
         errors.append(FieldError.forbidden(at, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
-    if match and _first(query, "continue"):
-        errors.append(FieldError.forbidden(at, "resourceVersionMatch is forbidden when continue is provided"))
+    if continues:
+        errors.append(is_more)
     if match not in {"", "Exact", "NotOlderThan"}:
         errors.append(FieldError.unsupported(at, match, ["Exact", "NotOlderThan", ""]))
     if match == "Exact" and version == "0":
         errors.append(FieldError.forbidden(at, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    if initial:
+        errors.append(FieldError.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     return errors
 
 
 def delete_options(query: Query, body: Json) -> DeleteOptions:
     """Options of delete and deletecollection: the body's, or the query's when there is no body."""
     given: dict[str, Any] = {}
-    if isinstance(body, dict) and body:
+    if isinstance(body, dict):
         given = body
+        _check_delete_body(given)
     else:
         given = {name: _first(query, name) for name in ("propagationPolicy",) if name in query}
         if "gracePeriodSeconds" in query:
@@ -153,25 +158,49 @@ def delete_options(query: Query, body: Json) -> DeleteOptions:
     dry_run, errors = _dry_run([*(given.get("dryRun") or ()), *(query.get("dryRun") or ())])
     propagation = given.get("propagationPolicy") or ""
     orphan = given.get("orphanDependents")
-    if propagation not in {"", "Background", "Foreground", "Orphan"}:
-        policies = ["Foreground", "Background", "Orphan", "nil"]
-        errors.append(FieldError.unsupported("propagationPolicy", propagation, policies))
     if propagation and orphan is not None:
         why = "orphanDependents and deletionPropagation cannot be both set"
         errors.append(FieldError.invalid("propagationPolicy", propagation, why))
+    if propagation not in {"", "Background", "Foreground", "Orphan"}:
+        policies = ["Foreground", "Background", "Orphan", "nil"]
+        errors.append(FieldError.unsupported("propagationPolicy", propagation, policies))
     if errors:
         raise _invalid("DeleteOptions", errors)
     if orphan is not None:
         propagation = "Orphan" if orphan else "Background"
     conditions = given.get("preconditions") or {}
-    grace = given.get("gracePeriodSeconds")
-    if not isinstance(conditions, dict) or not isinstance(grace, int | None):
-        raise BadRequest(
-            "DeleteOptions cannot be handled: preconditions must be an object, gracePeriodSeconds a number"
-        )
     return DeleteOptions(
         dry_run=dry_run,
         preconditions=Preconditions(conditions.get("uid"), conditions.get("resourceVersion")),
         propagation=propagation,  # type: ignore[arg-type]  # checked above
-        grace_period_s=grace,
+        grace_period_s=given.get("gracePeriodSeconds"),
+        waits_for_dependents=orphan is False,
     )
+
+
+_SCHEME = 'in scheme "pkg/apis/meta/internalversion/scheme/register.go:27"'
+_BODY_TYPES: dict[str, tuple[type, str]] = {
+    "gracePeriodSeconds": (int, "int64"),
+    "preconditions": (dict, "v1.Preconditions"),
+    "orphanDependents": (bool, "bool"),
+    "propagationPolicy": (str, "v1.DeletionPropagation"),
+    "dryRun": (list, "[]string"),
+}
+
+
+def _check_delete_body(body: dict[str, Any]) -> None:
+    """Refuse a body that is no DeleteOptions, in the words of Go's decoder."""
+    kind = body.get("kind") or "DeleteOptions"
+    if kind != "DeleteOptions":
+        raise BadRequest(f'no kind "{kind}" is registered for version "{body.get("apiVersion") or "v1"}" {_SCHEME}')
+    for name, (wanted, described) in _BODY_TYPES.items():
+        _check_type(f"DeleteOptions.{name}", body.get(name), wanted, described)
+    conditions = body.get("preconditions") or {}
+    _check_type("Preconditions.preconditions.uid", conditions.get("uid"), str, "types.UID")
+    _check_type("Preconditions.preconditions.resourceVersion", conditions.get("resourceVersion"), str, "string")
+
+
+def _check_type(at: str, value: Any, wanted: type, described: str) -> None:
+    if value is None or (isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))):
+        return
+    raise BadRequest(f"json: cannot unmarshal {go_kind(value)} into Go struct field {at} of type {described}")

@@ -18,7 +18,7 @@ from attractor.apiserver.metadata import set_managed_fields
 from attractor.apiserver.operation import User
 from attractor.apiserver.response import JsonBody, Response
 from attractor.objects.errors import BadRequest, Invalid
-from attractor.objects.field import FieldError
+from attractor.objects.field import FieldError, InOrder
 from attractor.objects.gvk import GroupKind
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _local_access(obj: JsonObject, call: Call, reviewer: Reviewer) -> JsonObject
         errors.append(FieldError.invalid(at, asked.get("namespace") or "", "must match metadata.namespace"))
     if spec.get("nonResourceAttributes") is not None:
         at, why = "spec.nonResourceAttributes", "disallowed on this kind of request"
-        errors.append(FieldError.invalid(at, spec["nonResourceAttributes"], why))
+        errors.append(FieldError.invalid(at, _as_struct(spec["nonResourceAttributes"]), why))
     _refuse(errors)
     if namespace != call.op.namespace:
         raise BadRequest(f"spec.resourceAttributes.namespace must match namespace: {call.op.namespace}")
@@ -183,10 +183,15 @@ def _subject(spec: JsonObject) -> User:
 def _attribute_errors(spec: JsonObject) -> list[FieldError]:
     resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and other is not None:
-        return [FieldError.invalid("spec.nonResourceAttributes", other, _NOT_BOTH)]
+        return [FieldError.invalid("spec.nonResourceAttributes", _as_struct(other), _NOT_BOTH)]
     if resource is None and other is None:
         return [FieldError.invalid("spec.resourceAttributes", None, _ONE_OF)]
     return [error for name in ("fieldSelector", "labelSelector") for error in _selector_errors(resource, name)]
+
+
+def _as_struct(other: JsonObject) -> InOrder:
+    """Attributes as Go prints its internal struct, which has no names for JSON."""
+    return InOrder(Path=other.get("path") or "", Verb=other.get("verb") or "")
 
 
 def _selector_errors(resource: JsonObject | None, name: str) -> list[FieldError]:

@@ -57,9 +57,7 @@ def parse_path(path: str) -> Target | None:
 
 
 def _parsed(path: str) -> Target | None:
-    parts = path.split("/")[1:]
-    if "%" in path:
-        parts = [unquote(part) for part in parts]
+    parts = (unquote(path) if "%" in path else path).split("/")[1:]
     match parts:
         case ["api", version, *rest] if rest:
             group = ""
@@ -91,6 +89,30 @@ def _target(group: str, version: str, rest: list[str]) -> Target:
         case [resource, name, subresource]:
             return Target(group, version, resource, namespace, name, subresource)
     raise no_such_resource()
+
+
+WATCH_SEGMENT = "/watch/"
+
+
+def without_watch_prefix(path: str) -> tuple[str, str] | None:
+    """For a path of the old form ``…/VERSION/watch/…``: the collection it watches, and the only name if it has one.
+
+    >>> without_watch_prefix("/api/v1/watch/namespaces/a/configmaps/c")
+    ('/api/v1/namespaces/a/configmaps', 'c')
+    >>> without_watch_prefix("/apis/apps/v1/namespaces/watch/deployments")
+    """
+    parts = path.split("/")
+    at = len(("", "api", "v1")) if parts[1] == "api" else len(("", "apis", "group", "v1"))
+    if len(parts) <= at + 1 or parts[at] != "watch":
+        return None
+    rest = parts[at + 1 :]
+    is_named = len(rest) == (len(("namespaces", "ns", "resource", "name")) if _is_inside(rest) else 2)
+    kept = rest[:-1] if is_named else rest
+    return "/".join([*parts[:at], *kept]), rest[-1] if is_named else ""
+
+
+def _is_inside(rest: list[str]) -> bool:
+    return rest[0] == "namespaces" and len(rest) > len(("namespaces", "name"))
 
 
 _ITEM_VERBS: dict[str, Verb] = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

@@ -40,6 +40,12 @@ class Ask(NamedTuple):
     snapshot: Snapshot
 
 
+def answers_any_method(path: str) -> bool:
+    """Whether Kubernetes shows a page whatever the method: those of its aggregator do not look at it."""
+    parts = path.rstrip("/").split("/")
+    return path == "/" or path.startswith("/openapi/") or (parts[1] == "apis" and len(parts) <= len(("", "apis", "G")))
+
+
 def reply_of(document: Document) -> Reply:
     """A document as it is sent."""
     return Reply(document.code, document.body, document.content_type, dict(document.headers))

@@ -6,6 +6,7 @@ Most clients take JSON as it is; for them nothing is decoded. Everything else go
 from __future__ import annotations
 
 import time
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
@@ -15,9 +16,11 @@ from attractor.apiserver.routing import parse_path
 from attractor.apiserver.watch import WatchEvent
 from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.encoding import JSON, encode, is_for_people
-from attractor.httpd.formats.negotiate import negotiate
+from attractor.httpd.formats.negotiate import STREAMS, SUPPORTED, negotiate, no_representation
 from attractor.httpd.formats.tables import include_object, view
 from attractor.httpd.formats.transform import TransformOptions, WatchTransform, transform
+from attractor.objects import builtin
+from attractor.objects.errors import NotAcceptable
 from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.timestamps import Moment
 
@@ -49,11 +52,27 @@ def shape_of(request: HttpRequest, query: Query) -> Shape | None:
     pretty = is_for_people(query, request.head.user_agent)
     if accept in _PLAIN and not pretty:
         return None
-    agreed = negotiate(accept.decode("latin-1"))
+    try:
+        agreed = negotiate(accept.decode("latin-1"))
+    except NotAcceptable as error:
+        raise _refusal(request, accept.decode("latin-1")) or error from None
     pretty = pretty or agreed.pretty
     if agreed.media_type == JSON and agreed.transform is None and not pretty:
         return None
     return Shape(agreed, pretty)
+
+
+def _refusal(request: HttpRequest, accept: str) -> NotAcceptable | None:
+    """How Kubernetes' router refuses a format; it knows the routes of built-in kinds only."""
+    target = parse_path(request.path)
+    if target is None or target.group not in _built_in_groups():
+        return None
+    return no_representation(accept, SUPPORTED, *(STREAMS if request.method == "GET" and not target.name else ()))
+
+
+@cache
+def _built_in_groups() -> frozenset[str]:
+    return frozenset(group.name for group in builtin.groups())
 
 
 def present(shape: Shape, request: HttpRequest, query: Query, response: Response, txn: Transaction) -> bytes:

@@ -15,7 +15,7 @@ from urllib.parse import unquote, unquote_plus
 from attractor.apiserver.authorization import MASTERS, Decision, attributes_of, forbidden
 from attractor.apiserver.core import Request
 from attractor.apiserver.response import LogBody
-from attractor.apiserver.routing import method_not_allowed
+from attractor.apiserver.routing import WATCH_SEGMENT, method_not_allowed, without_watch_prefix
 from attractor.apiserver.watch import Watch
 from attractor.httpd.bodyguard import check_body
 from attractor.httpd.convertedwatch import ConvertedWatch
@@ -23,7 +23,8 @@ from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.protobuf import request_as_json
 from attractor.httpd.impersonation import impersonated, needed
 from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
-from attractor.httpd.pages import PAGES, Ask
+from attractor.httpd.pages import PAGES, Ask, answers_any_method
+from attractor.httpd.parser import HttpRequest
 from attractor.httpd.podlogs import log_reply
 from attractor.httpd.presentation import present, shape_of, watch_encoder
 from attractor.httpd.reply import TEXT, Reply, status_reply
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from attractor.httpd.connection import Answer, Peer
     from attractor.httpd.limits import Limits
     from attractor.httpd.metrics import Metrics
-    from attractor.httpd.parser import HttpRequest
     from attractor.httpd.podlogs import PodLogs
     from attractor.httpd.presentation import Shape
     from attractor.httpd.watchstreams import WatchHub
@@ -73,6 +73,20 @@ def parse_query(text: str) -> Query:
 def page_not_found() -> Reply:
     """The answer for paths that lead nowhere, as Go's HTTP server words it."""
     return Reply(404, b"404 page not found\n", TEXT, {"X-Content-Type-Options": "nosniff"})
+
+
+def _watching(request: HttpRequest, query: Query) -> tuple[HttpRequest, Query]:
+    """A request by the old path for watches, as one by the parameter ``watch``; any other as it is."""
+    found = without_watch_prefix(request.path) if request.path.startswith(("/api/", "/apis/")) else None
+    if found is None or request.method != "GET":
+        return request, query
+    path, name = found
+    asked = {**query, "watch": ["true"]}
+    if name:
+        asked["fieldSelector"] = [",".join([f"metadata.name={unquote(name)}", *query.get("fieldSelector", ())])]
+    moved = HttpRequest(request.method, path, request.head, request.body, version=request.version)
+    moved.query, moved.audit_id, moved.keep_alive = request.query, request.audit_id, request.keep_alive
+    return moved, asked
 
 
 class Router:
@@ -149,6 +163,8 @@ class Router:
     def _begun(self, request: HttpRequest, user: User, trail: Trail | None) -> Answer:
         try:
             query = parse_query(request.query)
+            if WATCH_SEGMENT in request.path:
+                request, query = _watching(request, query)
             user = self._admit(request, query, user, trail)
             if request.path.startswith(("/api/", "/apis/")):
                 return self._api(request, query, user, trail)
@@ -192,7 +208,7 @@ class Router:
         for page in PAGES:
             reply = page(ask)
             if reply is not None:
-                if request.method not in {"GET", "HEAD"}:
+                if request.method not in {"GET", "HEAD"} and not answers_any_method(path):
                     raise method_not_allowed()
                 return reply
         return None

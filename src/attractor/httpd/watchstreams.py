@@ -43,6 +43,8 @@ MAX_REST_S = 0.1
 """Nobody waits longer than this for a change because of others who are told of it too."""
 BATCH_EVENTS = 1000
 PIECE_BYTES = 64 * 1024
+LAST_BOOKMARK_S = 5.0
+"""Watches that may last at least so long end with a bookmark; Kubernetes sends short ones none."""
 BOOKMARK_S = 60.0
 MIN_TIMEOUT_S = 30 * 60
 
@@ -237,7 +239,7 @@ class WatchStream:
                 self._writer.write(line, frame(line))
 
     def _time_out(self) -> None:
-        if self._watch.bookmarks:
+        if self._watch.bookmarks and self._timeout_s >= LAST_BOOKMARK_S:
             self._send_bookmark()
         self._end()
 

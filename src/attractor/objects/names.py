@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 DNS1123_LABEL_MAX = 63
 DNS1123_SUBDOMAIN_MAX = 253
@@ -60,10 +60,13 @@ EMPTY = "must be non-empty"
 class _Pattern:
     """A rule given by a pattern; compiled once, when it is first needed, message built once."""
 
-    def __init__(self, message: str, pattern: str, *examples: str, limit: int | None = None) -> None:
+    def __init__(
+        self, message: str, pattern: str, *examples: str, limit: int | None = None, unit: str = "characters"
+    ) -> None:
         self._pattern = pattern
         self.message = regex_error(message, pattern, *examples)
         self.limit = limit
+        self._unit = unit
 
     @cached_property
     def fullmatch(self) -> Callable[[str], re.Match[str] | None]:
@@ -76,7 +79,7 @@ class _Pattern:
             return []
         errors = []
         if self.limit is not None and _size(value) > self.limit:
-            errors.append(max_length_error(self.limit))
+            errors.append(f"must be no more than {self.limit} {self._unit}")
         if self.fullmatch(value) is None:
             errors.append(self.message)
         return errors
@@ -94,13 +97,12 @@ _dns1123_label = _Pattern(
     "my-name",
     "123-abc",
 )
-_dns1123_subdomain = _Pattern(
+_SUBDOMAIN_WORDS = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
-    "and must start and end with an alphanumeric character",
-    _SUBDOMAIN,
-    "example.com",
-    limit=DNS1123_SUBDOMAIN_MAX,
+    "and must start and end with an alphanumeric character"
 )
+_dns1123_subdomain = _Pattern(_SUBDOMAIN_WORDS, _SUBDOMAIN, "example.com", limit=DNS1123_SUBDOMAIN_MAX)
+_key_prefix = _Pattern(_SUBDOMAIN_WORDS, _SUBDOMAIN, "example.com", limit=DNS1123_SUBDOMAIN_MAX, unit="bytes")
 _dns1123_subdomain_underscore = _Pattern(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-', '_' or '.', "
     "and must start and end with an alphanumeric character",
@@ -123,7 +125,7 @@ _wildcard_subdomain = _Pattern(
     "*.example.com",
     limit=DNS1123_SUBDOMAIN_MAX,
 )
-_qualified = _Pattern(_QUALIFIED_WORDS, _QUALIFIED, "MyName", "my.name", "123-abc", limit=LABEL_VALUE_MAX)
+_qualified = _Pattern(_QUALIFIED_WORDS, _QUALIFIED, "MyName", "my.name", "123-abc", limit=LABEL_VALUE_MAX, unit="bytes")
 _label_value = _Pattern(
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
     "and must start and end with an alphanumeric character",
@@ -132,6 +134,7 @@ _label_value = _Pattern(
     "my_value",
     "12345",
     limit=LABEL_VALUE_MAX,
+    unit="bytes",
 )
 _c_identifier = _Pattern(
     "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
@@ -221,11 +224,11 @@ def qualified_name(value: str) -> list[str]:
         name = value
     elif len(parts) == 2:
         prefix, name = parts
-        said = _dns1123_subdomain(prefix) if prefix else [EMPTY]
+        said = _key_prefix(prefix) if prefix else [EMPTY]
         errors += [f"prefix part {message}" for message in said]
     else:
         return [
-            f"a qualified name {_qualified.message} with an optional DNS subdomain prefix and '/' "
+            f"a valid label key {_qualified.message} with an optional DNS subdomain prefix and '/' "
             "(e.g. 'example.com/MyName')"
         ]
     if not name:
@@ -334,13 +337,17 @@ def validate_annotations(annotations: Mapping[str, str], path: str) -> list[Fiel
     return errors
 
 
-def validate_finalizers(finalizers: Iterable[str], path: str) -> list[FieldError]:
-    """Every finalizer whose name is not allowed."""
-    return [
+def validate_finalizers(finalizers: Collection[str], path: str) -> list[FieldError]:
+    """Every finalizer whose name is not allowed, and whether two contradict each other."""
+    errors = [
         FieldError.invalid(path, finalizer, message)
         for finalizer in finalizers
         for message in qualified_name(finalizer)
     ]
+    if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+        why = "finalizer orphan and foregroundDeletion cannot be both set"
+        errors.append(FieldError.invalid(path, list(finalizers), why))
+    return errors
 
 
 def fully_qualified_name(value: str, path: str) -> list[FieldError]:

@@ -89,7 +89,7 @@ def test_rules_of_new_objects(kind: str, obj: JsonObject, expected: list[str]) -
     ("kind", "old", "change", "expected"),
     [
         (BINDING, binding(), {"roleRef": {"name": "other"}},
-         [f'roleRef: Invalid value: {{"apiGroup":"{RBAC}","kind":"ClusterRole","name":"other"}}: cannot change roleRef']),
+         [f'roleRef: Invalid value: {{"APIGroup":"{RBAC}","Kind":"ClusterRole","Name":"other"}}: cannot change roleRef']),
         (STORAGE, {"provisioner": "p"}, {"provisioner": "q", "volumeBindingMode": "WaitForFirstConsumer"},
          ['provisioner: Invalid value: "q": field is immutable', 'volumeBindingMode: Invalid value: "WaitForFirstConsumer": field is immutable']),
         (PRIORITY, {"metadata": {"name": "p"}, "value": 1}, {"value": 2}, ["value: Forbidden: may not be changed in an update."]),

@@ -30,6 +30,8 @@ def creations() -> list[Any]:
     """Every recorded creation of a built-in object that the kind itself decides."""
     found = []
     for path in sorted(RECORDINGS.glob("*.json")):
+        if path.stem.startswith(("verbs-", "updates-and-preconditions")):
+            continue  # about what all kinds share: options, bodies and metadata
         text = path.read_text().replace("{ns}", "ns")
         steps = [] if path.stem in NOT_THE_KINDS_OWN else json.loads(text)["steps"]
         for index, step in enumerate(steps):
@@ -46,7 +48,7 @@ def creations() -> list[Any]:
                 info is not None
                 and "list" in info.verbs
                 and decided
-                and request["body"]["kind"] == info.kind
+                and request["body"].get("kind") == info.kind
                 and "dryRun" not in request["path"]
             ):
                 found.append(pytest.param(info, namespace, request["body"], answer, id=f"{path.stem}-{index}"))

@@ -20,6 +20,7 @@ def create(call: Call) -> Response:
     """Create the object in the body."""
     op, kind = call.op, call.kind
     obj, warnings = decode_object(kind, op.body, op.duplicates, op.write.field_validation)
+    rules.wipe_system_fields(obj["metadata"])
     rules.check_place(kind, obj["metadata"], op.namespace, op.name)
     kind.strategy.default(obj)
     return create_object(call, obj, warnings)
@@ -53,7 +54,7 @@ def create_object(
     errors = [*rules.validate_new(kind, metadata), *kind.strategy.validate(obj)]
     if errors:
         raise Invalid.of(kind.said_by(obj), metadata.get("name") or "", errors)
-    warnings += kind.strategy.warnings(obj, None)
+    warnings += [*kind.strategy.warnings(obj, None), *rules.finalizer_warnings(kind, metadata, {})]
     call.admit_finally(obj, None)
     if txn.get(key) is not None:
         raise AlreadyExists.of(kind.group_resource, metadata["name"])

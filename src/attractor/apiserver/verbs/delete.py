@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.metadata import uid_precondition
-from attractor.apiserver.response import JsonBody, ListBody, ObjectBody, Response, with_version
-from attractor.apiserver.verbs.read import matching, selectors
+from attractor.apiserver.response import JsonBody, ObjectBody, Response
+from attractor.apiserver.verbs.read import list_page
 from attractor.apiserver.verbs.update import is_finished, remove
 from attractor.objects.errors import Conflict
+from attractor.objects.gvk import GroupResource, GroupVersionKind
 from attractor.objects.timestamps import format_time, parse_time
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Entry
 
+_POD = GroupVersionKind("", "v1", "Pod")
+"""The kind that is deleted with grace, and therefore shown with the mark of deletion even when it is gone."""
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 
 
@@ -26,7 +28,7 @@ def delete(call: Call) -> Response:
     kind, options = call.kind, call.op.delete
     entry = call.existing()
     live = kind.decode(entry.value)
-    _check_preconditions(kind, call.op.name, live, entry, options)
+    _check_preconditions(kind, live, entry, options)
     call.admit(None, live, entry)
     call.admit_finally(None, live, entry)
     marked = mark_deleted(call, live)
@@ -34,14 +36,17 @@ def delete(call: Call) -> Response:
         if not options.dry_run:
             remove(call, entry, live)
         if kind.returns_deleted:
-            return Response(200, ObjectBody(kind.served(kind.encode(marked)), entry.revision))
+            shown = marked if kind.gvk == _POD else live
+            body = ObjectBody(kind.served(kind.encode(shown)), entry.revision if options.dry_run else None)
+            return Response(200, body)
         return Response(200, JsonBody(success(kind, live)))
+    code = 202 if options.waits_for_dependents else 200
     if marked == live:
-        return Response(200, ObjectBody(kind.served(entry.value), entry.revision))
+        return Response(code, ObjectBody(kind.served(entry.value), entry.revision))
     value = kind.encode(marked)
     if not options.dry_run:
         call.txn.put(entry.key, value)
-    return Response(200, ObjectBody(kind.served(value), entry.revision if options.dry_run else None))
+    return Response(code, ObjectBody(kind.served(value), entry.revision if options.dry_run else None))
 
 
 def success(kind: Kind, obj: JsonObject) -> JsonObject:
@@ -52,16 +57,21 @@ def success(kind: Kind, obj: JsonObject) -> JsonObject:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
 
-def _check_preconditions(kind: Kind, name: str, live: JsonObject, entry: Entry, options: DeleteOptions) -> None:
-    said = options.preconditions
-    if said.uid is not None and said.uid != live["metadata"]["uid"]:
-        raise Conflict.of(kind.group_resource, name, uid_precondition(said.uid, live["metadata"]["uid"]))
+def _check_preconditions(kind: Kind, live: JsonObject, entry: Entry, options: DeleteOptions) -> None:
+    said, metadata = options.preconditions, live["metadata"]
+    what = GroupResource(kind.gvk.group, kind.gvk.kind)
+    if said.uid is not None and said.uid != metadata["uid"]:
+        why = (
+            f"the UID in the precondition ({said.uid}) does not match the UID in record ({metadata['uid']}). "
+            "The object might have been deleted and then recreated"
+        )
+        raise Conflict.of(what, metadata["name"], why)
     if said.resource_version is not None and said.resource_version != str(entry.revision):
         why = (
-            f"Precondition failed: ResourceVersion in precondition: {said.resource_version}, "
-            f"ResourceVersion in object meta: {entry.revision}"
+            f"the ResourceVersion in the precondition ({said.resource_version}) does not match the ResourceVersion in "
+            f"record ({entry.revision}). The object might have been modified"
         )
-        raise Conflict.of(kind.group_resource, name, why)
+        raise Conflict.of(what, metadata["name"], why)
 
 
 def mark_deleted(call: Call, live: JsonObject) -> JsonObject:
@@ -103,26 +113,22 @@ def _with_policy(finalizers: list[str], propagation: str) -> list[str]:
 
 
 def delete_collection(call: Call) -> Response:
-    """Delete every object that the selectors match; the answer lists them as they were before."""
-    op, kind, txn = call.op, call.kind, call.txn
-    labels, fields = selectors(kind, op.list)
-    items: list[bytes] = []
-    entries = txn.range(kind.prefix(op.namespace))
-    kind.prepare([entry.value for entry in entries] if kind.remote else ())
-    for entry in entries:
-        if not matching(kind, entry.value, labels, fields):
+    """Delete every object that the selectors match, or a page of them; the answer lists them as they were before."""
+    op, kind = call.op, call.kind
+    page = list_page(call)
+    for listed in page.entries:
+        entry = call.txn.get(listed.key)
+        if entry is None:
             continue
-        txn.get(entry.key)
         live = kind.decode(entry.value)
+        _check_preconditions(kind, live, entry, op.delete)
         call.admit(None, live, entry)
         call.admit_finally(None, live, entry)
         marked = mark_deleted(call, live)
-        items.append(with_version(kind.list_item(entry.value), entry.revision))
         if op.delete.dry_run or marked == live:
             continue
         if is_finished(kind, marked):
             remove(call, entry, live)
         else:
-            txn.put(entry.key, kind.encode(marked))
-    token = "" if kind.is_custom else None
-    return Response(200, ListBody(kind.list_kind, kind.gvk.api_version, txn.revision, items, token))
+            call.txn.put(entry.key, kind.encode(marked))
+    return Response(200, page.body)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-import orjson
 
+from attractor.apiserver.continuing import Continue
 from attractor.apiserver.response import ListBody, ObjectBody, Response, with_version
-from attractor.objects.errors import BadRequest, Gone, Timeout
+from attractor.objects.errors import ApiError, BadRequest, Gone, Timeout
 from attractor.objects.fields import FieldSelector, FieldSelectorError
 from attractor.objects.labels import LabelSelector, SelectorError
 from attractor.store.contract import Compacted
@@ -39,32 +37,23 @@ _labels_of = msgspec.json.Decoder(_Labelled).decode
 
 def get(call: Call) -> Response:
     """The named object."""
+    if call.op.list.resource_version:
+        _require_seen(call.op.list.resource_version, call.txn.revision)
     entry = call.existing()
     return Response(200, ObjectBody(call.kind.served(entry.value), entry.revision))
 
 
-class Continue(NamedTuple):
-    """Where the next page starts: which snapshot, after which key."""
+def _require_seen(version: str, current: int) -> None:
+    """Refuse to read at a version that is none, or that does not exist yet."""
+    if not version.isdigit():
+        raise ApiError(version_error(version))
+    if int(version) > current:
+        raise too_large(int(version), current)
 
-    revision: int
-    after: str
 
-    def encode(self) -> str:
-        """An opaque token."""
-        raw = orjson.dumps({"v": "meta.k8s.io/v1", "rv": self.revision, "start": self.after})
-        return base64.urlsafe_b64encode(raw).decode().rstrip("=")
-
-    @classmethod
-    def decode(cls, token: str, prefix: str) -> Continue:
-        """Read a token that this server handed out for this collection."""
-        try:
-            raw = orjson.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-            found = cls(int(raw["rv"]), str(raw["start"]))
-        except (binascii.Error, ValueError, KeyError, TypeError) as error:
-            raise BadRequest(f"continue key is not valid: {error}") from None
-        if not found.after.startswith(prefix):
-            raise BadRequest("continue key is not valid: it belongs to another collection")
-        return found
+def version_error(version: str) -> str:
+    """Go's text for a resource version that is no number."""
+    return f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax'
 
 
 def selectors(kind: Kind, options: ListOptions) -> tuple[LabelSelector | None, FieldSelector | None]:
@@ -94,13 +83,25 @@ def matching(
     return fields.matches_object(kind.decode(value), kind.selectable)
 
 
+class Page(NamedTuple):
+    """What a list shows: the entries, and the answer that holds them."""
+
+    entries: Sequence[Entry]
+    body: ListBody
+
+
 def list_objects(call: Call) -> Response:
     """The objects of a collection, or of one page of it, all from one snapshot."""
+    return Response(200, list_page(call).body)
+
+
+def list_page(call: Call) -> Page:
+    """The page of a collection that the options ask for."""
     op, kind = call.op, call.kind
     options, prefix = op.list, kind.prefix(op.namespace)
     labels, fields = selectors(kind, options)
     snapshot, after = _start(call, prefix)
-    limit = options.limit
+    limit = _page_limit(options)
     exact_name = fields.exact_value("metadata.name") if fields is not None else None
     entries: Sequence[Entry]
     if exact_name is not None and (op.namespace or not kind.namespaced):
@@ -111,35 +112,22 @@ def list_objects(call: Call) -> Response:
     else:
         entries = snapshot.range(prefix, after=after)
     kind.prepare([entry.value for entry in entries] if kind.remote else ())
-    items, last, more = _page(kind, entries, labels, fields, limit)
+    if labels is not None or fields is not None:
+        entries = [entry for entry in entries if matching(kind, entry.value, labels, fields)]
     token, remaining = "" if kind.is_custom else None, None
-    if more:
-        token = Continue(snapshot.revision, last).encode()
+    if limit and len(entries) > limit:
+        entries = entries[:limit]
+        token = Continue(snapshot.revision, entries[-1].key).encode(prefix)
         if labels is None and fields is None:
-            remaining = snapshot.count(prefix, after=last)
+            remaining = snapshot.count(prefix, after=entries[-1].key)
+    items = [with_version(kind.list_item(entry.value), entry.revision) for entry in entries]
     body = ListBody(kind.list_kind, kind.gvk.api_version, snapshot.revision, items, token, remaining)
-    return Response(200, body)
+    return Page(entries, body)
 
 
-def _page(
-    kind: Kind,
-    entries: Sequence[Entry],
-    labels: LabelSelector | None,
-    fields: FieldSelector | None,
-    limit: int,
-) -> tuple[list[bytes], str, bool]:
-    """Up to ``limit`` encoded items, the key of the last one, and whether there are more."""
-    items: list[bytes] = []
-    last = ""
-    selective = labels is not None or fields is not None
-    for entry in entries:
-        if selective and not matching(kind, entry.value, labels, fields):
-            continue
-        if limit and len(items) == limit:
-            return items, last, True
-        items.append(with_version(kind.list_item(entry.value), entry.revision))
-        last = entry.key
-    return items, last, False
+def _page_limit(options: ListOptions) -> int:
+    """How many items a page has; a list at version 0 comes from Kubernetes' cache, which knows no pages."""
+    return 0 if options.resource_version == "0" else options.limit
 
 
 def _start(call: Call, prefix: str) -> tuple[Snapshot, str]:
@@ -149,6 +137,8 @@ def _start(call: Call, prefix: str) -> tuple[Snapshot, str]:
         where = Continue.decode(options.continue_token, prefix)
         if options.resource_version and options.resource_version != "0":
             raise BadRequest("specifying resource version is not allowed when using continue")
+        if where.revision < 0:
+            return txn.snapshot, where.after
         try:
             return txn.at(where.revision), where.after
         except Compacted:
@@ -156,11 +146,11 @@ def _start(call: Call, prefix: str) -> tuple[Snapshot, str]:
     wanted = int(options.resource_version or 0)
     if wanted > txn.revision:
         raise too_large(wanted, txn.revision)
-    if options.resource_version_match == "Exact":
+    if options.resource_version_match == "Exact" or (wanted and options.limit and not options.resource_version_match):
         try:
             return txn.at(wanted), ""
         except Compacted:
-            raise Gone(f"The provided resource version is too old: {wanted} ({txn.revision})") from None
+            raise Gone("The resourceVersion for the provided list is too old.") from None
     return txn.snapshot, ""
 
 
@@ -168,7 +158,7 @@ def too_large(wanted: int, current: int) -> Timeout:
     """The answer for a version that does not exist yet."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     return Timeout(
-        f"Too large resource version: {wanted}, current: {current}",
+        f"Timeout: Too large resource version: {wanted}, current: {current}",
         details={"causes": [cause], "retryAfterSeconds": 1},
     )
 

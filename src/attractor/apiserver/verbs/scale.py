@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.admission import NO_PLUGINS
-from attractor.apiserver.metadata import check_version
+from attractor.apiserver.metadata import check_uid, check_version
 from attractor.apiserver.response import JsonBody, Response
 from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.verbs.patch import patched_document
@@ -46,7 +46,8 @@ def scale(call: Call) -> Response:
         case _:
             raise method_not_allowed()
     replicas, metadata = _wanted_scale(wanted, op.name)
-    check_version(kind, metadata, op.name, entry.revision, live["metadata"]["uid"])
+    check_uid(kind, metadata, op.name, live["metadata"]["uid"])
+    check_version(kind, metadata, op.name, entry.revision)
     # Admission is asked about the Scale, not about the object that it is taken from.
     asked = {**current, "metadata": {**current["metadata"]}, "spec": {"replicas": replicas}}
     call.admit(asked, current, entry)
@@ -80,6 +81,9 @@ def _wanted_scale(wanted: Any, name: str) -> tuple[int, JsonObject]:
     if not isinstance(wanted, dict):
         raise BadRequest("the object provided is not a Scale")
     spec, metadata = _part(wanted, "spec", "ScaleSpec"), _part(wanted, "metadata", "ObjectMeta")
+    said = metadata.get("name") or name
+    if said != name:
+        raise BadRequest(f"the name of the object ({said}) does not match the name on the URL ({name})")
     replicas = spec.get("replicas") or 0
     if not isinstance(replicas, int) or isinstance(replicas, bool) or abs(replicas) > _INT32:
         raise _no_scale("ScaleSpec.spec.replicas", "int32")

@@ -26,6 +26,7 @@ def update(call: Call) -> Response:
     """Replace the object (or its status) by the one in the body."""
     op, kind = call.op, call.kind
     obj, warnings = decode_object(kind, op.body, op.duplicates, op.write.field_validation)
+    rules.require_name(obj["metadata"], op.name)
     rules.check_place(kind, obj["metadata"], op.namespace, op.name)
     kind.strategy.default(obj)
     entry = call.txn.get(call.key)
@@ -47,10 +48,10 @@ def update_object(
     """Store ``obj`` in the place of ``live``; ``managed`` says who owns its fields if that is already known."""
     op, kind, txn = call.op, call.kind, call.txn
     metadata = obj["metadata"]
+    if op.verb == "update":
+        rules.check_uid(kind, metadata, op.name, live["metadata"].get("uid"))
     _require_version(kind, metadata, op.name)
-    # Only an update brings its uid as a precondition; a patch that changes it breaks a rule.
-    uid = metadata.get("uid") if op.verb == "patch" else live["metadata"].get("uid")
-    rules.check_version(kind, metadata, op.name, entry.revision, uid)
+    rules.check_version(kind, metadata, op.name, entry.revision)
     warnings = [*warnings, *rules.deduplicate_owners(metadata)]
     if managed is None:
         managed = kind.fields.on_update(
@@ -70,13 +71,14 @@ def update_object(
     if kind.strategy.has_generation and _spec_changed(kind, obj, live):
         metadata["generation"] = live["metadata"].get("generation", 0) + 1
     errors = [
-        *rules.validate_change(kind, metadata, live["metadata"]),
+        *rules.validate_change(kind, metadata, live["metadata"], op.subresource),
         *kind.strategy.validate_update(obj, live, op.subresource),
     ]
     if errors:
         raise Invalid.of(kind.said_by(obj), op.name, errors)
     if not op.subresource:
         warnings += kind.strategy.warnings(obj, live)
+    warnings += rules.finalizer_warnings(kind, metadata, live["metadata"])
     call.admit_finally(obj, live, entry)
     if kind.allocate:
         kind.allocate(txn, obj, live, claim=not op.write.dry_run)
@@ -84,7 +86,7 @@ def update_object(
 
 
 def _require_version(kind: Kind, metadata: JsonObject, name: str) -> None:
-    if not metadata.get("resourceVersion") and not kind.strategy.allow_unconditional_update:
+    if metadata.get("resourceVersion", "") in {"", "0"} and not kind.strategy.allow_unconditional_update:
         error = FieldError.invalid("metadata.resourceVersion", 0, "must be specified for an update")
         raise Invalid.of(GroupKind(kind.gvk.group, kind.resource), name, [error])
 

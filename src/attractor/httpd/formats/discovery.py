@@ -14,7 +14,13 @@ import orjson
 
 from attractor.httpd.formats.document import Document, page_not_found
 from attractor.httpd.formats.encoding import JSON, encode
-from attractor.httpd.formats.negotiate import DISCOVERY_GROUP, DISCOVERY_LIST, negotiate, negotiate_discovery
+from attractor.httpd.formats.negotiate import (
+    DISCOVERY_GROUP,
+    DISCOVERY_LIST,
+    negotiate,
+    negotiate_discovery,
+    no_representation,
+)
 from attractor.objects.errors import NotAcceptable, NotFound
 
 if TYPE_CHECKING:
@@ -57,16 +63,19 @@ def discover(
                 return page_not_found()
         case _:
             return None
-    return _plain(value, accept)
+    routed = parts[0] == "api" or len(parts) > len(("apis", "group"))
+    return _plain(value, accept, routed=routed)
 
 
-def _plain(value: JsonObject | None, accept: str) -> Document:
+def _plain(value: JsonObject | None, accept: str, *, routed: bool) -> Document:
+    """A page as the client wants it; ``routed`` says whether Kubernetes' router looks at the format first."""
     if value is None:
         missing = NotFound("the server could not find the requested resource", details={})
         return Document(missing.code, JSON, orjson.dumps(missing.status()))
     try:
         agreed = negotiate(accept)
-    except NotAcceptable as error:
+    except NotAcceptable as refused:
+        error = (no_representation(accept) if routed else None) or refused
         return Document(error.code, JSON, orjson.dumps(error.status()))
     return Document(200, agreed.content_type, encode(value, agreed.media_type, pretty=agreed.pretty), (_VARY,))
 

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 META_GROUP = "meta.k8s.io"
 DISCOVERY_GROUP, DISCOVERY_LIST = "apidiscovery.k8s.io", "APIGroupDiscoveryList"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 SUPPORTED = (JSON, YAML)
+STREAMS = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 MAX_CLAUSES = 64
 """How much of a header is read; clients send three or four clauses."""
 
@@ -119,7 +121,28 @@ def negotiate(accept: str, supported: Sequence[str] = SUPPORTED) -> Negotiated:
             transform = _transform(*asked)
             if transform is not None or not any(asked):
                 return Negotiated(media_type, transform, clause.params.get("pretty") == "1")
-    raise NotAcceptable(f"only the following media types are accepted: {', '.join(supported)}")
+    raise not_acceptable(accept, supported)
+
+
+def not_acceptable(accept: str, supported: Sequence[str] = SUPPORTED) -> NotAcceptable:
+    """The refusal of a client that takes nothing that there is."""
+    return NotAcceptable(f"only the following media types are accepted: {', '.join(_offered(accept, supported))}")
+
+
+def no_representation(accept: str, supported: Sequence[str] = SUPPORTED, *also: str) -> NotAcceptable | None:
+    """The refusal by which Kubernetes' router forestalls its handlers; None when a format as such would be known."""
+    offered = _offered(accept, supported)
+    if not accept or any(clause.covers(media_type) for clause in parse_accept(accept) for media_type in offered):
+        return None
+    shown = ", ".join((*offered, *also))
+    return NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {shown}", details={})
+
+
+def _offered(accept: str, supported: Sequence[str]) -> Sequence[str]:
+    """What a refusal names: all that Kubernetes has, but never what this client asked for in vain."""
+    if supported != SUPPORTED or any(clause.covers(PROTOBUF) for clause in parse_accept(accept)):
+        return supported
+    return (*supported, PROTOBUF)
 
 
 def _asked(params: dict[str, str]) -> tuple[str, str, str]:

@@ -20,7 +20,7 @@ from attractor.apiserver.builtin.validation.rules import (
 )
 from attractor.apiserver.builtin.validation.webhookclient import validate_client
 from attractor.objects import names
-from attractor.objects.field import FieldError
+from attractor.objects.field import FieldError, InOrder
 from attractor.objects.labels import validate_label_selector
 
 if TYPE_CHECKING:
@@ -122,7 +122,10 @@ def update_binding(binding: JsonObject, old: JsonObject) -> list[FieldError]:
     """A binding stays with its role."""
     if binding["roleRef"] == old["roleRef"]:
         return []
-    return [FieldError.invalid("roleRef", binding["roleRef"], "cannot change roleRef")]
+    ref = binding["roleRef"]
+    # The struct that Kubernetes prints here has no names for JSON.
+    shown = InOrder(APIGroup=ref.get("apiGroup") or "", Kind=ref.get("kind") or "", Name=ref.get("name") or "")
+    return [FieldError.invalid("roleRef", shown, "cannot change roleRef")]
 
 
 def validate_ingress(ingress: JsonObject) -> list[FieldError]:
