@@ -140,7 +140,7 @@ async def test_an_object_that_comes_back_as_another_is_refused(api: AdmissionApi
 async def test_a_definition_with_a_webhook_has_to_say_where_it_is(api: AdmissionApi) -> None:
     answer = await api("POST", DEFINITIONS, widget_definition(conversion={"strategy": "Webhook"}))
     assert answer.code == 422
-    assert "spec.conversion.webhook.clientConfig" in answer.body["message"]
+    assert "spec.conversion.webhookClientConfig" in answer.body["message"]
 
 
 async def test_without_a_webhook_objects_outlive_a_change_of_the_storage_version_too(api: AdmissionApi) -> None:

@@ -57,7 +57,8 @@ class Replayer:
             answer = await wire.answer(is_head=asked["method"] == "HEAD")
         out: dict[str, Any] = {"code": answer.code}
         if "warning" in answer.headers:
-            out["warning"] = [self.normal.text(answer.headers["warning"])]
+            texts = answer.headers["warning"].replace(", 299 - ", "\n299 - ").split("\n")
+            out["warning"] = [self.normal.text(text) for text in texts]
         try:
             body = answer.json
         except ValueError:

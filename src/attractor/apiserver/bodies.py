@@ -10,7 +10,7 @@ import orjson
 
 from attractor.objects.errors import BadRequest, UnsupportedMediaType
 from attractor.objects.gojson import syntax_error
-from attractor.objects.yamljson import YamlError, parse_yaml
+from attractor.objects.yamljson import YamlError, parse_yaml, repeated_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,8 +43,8 @@ def unsupported(accepted: Sequence[str]) -> UnsupportedMediaType:
     )
 
 
-def unroutable() -> UnsupportedMediaType:
-    """The refusal of a patch's format by Kubernetes' router, which knows the routes of built-in kinds only."""
+def unsupported_by_the_router() -> UnsupportedMediaType:
+    """The same for a patch of a built-in kind, which Kubernetes' router refuses before any handler sees it."""
     return UnsupportedMediaType("415: Unsupported Media Type", details={})
 
 
@@ -90,15 +90,16 @@ def parse_json(data: bytes, what: str) -> Parsed:
 
 
 def parse_apply(data: bytes) -> Parsed:
-    """An apply configuration, in YAML or its subset JSON."""
+    """An apply configuration, in YAML or its subset JSON; keys that stand twice are told by their lines."""
     if data.lstrip()[:1] == b"{":
         try:
             value = orjson.loads(data)
         except orjson.JSONDecodeError:
             pass
         else:
-            return Parsed(value, duplicate_fields(data, value))
-    return Parsed(_yaml(data), ())
+            if not duplicate_fields(data, value):
+                return Parsed(value, ())
+    return Parsed(_yaml(data), tuple(repeated_keys(data)))
 
 
 def _yaml_object(data: bytes, kind: str) -> Json:

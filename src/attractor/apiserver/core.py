@@ -78,6 +78,8 @@ _STATE_SUBRESOURCES = frozenset({"status", "finalize", "approval", "ephemeralcon
 _WRITE, _DELETE, _LIST, _NO_BODY = WriteOptions(), DeleteOptions(), ListOptions(), bodies.Parsed(None, ())
 
 _PATCH_TYPES: tuple[PatchType, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+_WHAT: dict[PatchType, str] = {JSON_PATCH: "error decoding patch: ", MERGE_PATCH: "error decoding patch: "}
+"""How a complaint about a patch's text begins."""
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -229,11 +231,13 @@ class _Reader:
         accepted: list[PatchType] = [one for one in _PATCH_TYPES if one != STRATEGIC_PATCH or not self.kind.is_custom]
         patch_type: PatchType | None = next((one for one in accepted if one == said), None)
         if patch_type is None:
-            raise bodies.unsupported(accepted) if self.kind.is_custom else bodies.unroutable()
+            raise bodies.unsupported(accepted) if self.kind.is_custom else bodies.unsupported_by_the_router()
         write = options.write_options(self.request.query, "PatchOptions", is_apply=patch_type == APPLY_PATCH)
         body = self.request.body
         parsed = (
-            bodies.parse_apply(body) if patch_type == APPLY_PATCH else bodies.parse_json(body, "error decoding patch: ")
+            bodies.parse_apply(body)
+            if patch_type == APPLY_PATCH
+            else bodies.parse_json(body, _WHAT.get(patch_type, ""))
         )
         return self._with(parsed, write=write, patch_type=patch_type)
 

@@ -104,9 +104,9 @@ def _is_known(version: GroupVersion, kind: str) -> bool:
     return kind in retired or (version.group, version.version, kind) in _known_kinds()
 
 
-def not_registered(obj: JsonObject) -> str:
+def not_registered(obj: JsonObject, scheme: str = _SCHEME) -> str:
     """Go's text for a kind that a version does not have."""
-    return f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" {_SCHEME}'
+    return f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" {scheme}'
 
 
 def unknown_conversion(kind: Kind, other: str) -> str:

@@ -125,6 +125,13 @@ class Kind:
         """For messages about validity: ``Deployment.apps``."""
         return self.gvk.group_kind
 
+    def said_by(self, obj: JsonObject) -> GroupKind:
+        """The same, but an object of a custom kind is called what it says that it is."""
+        if not self.is_custom:
+            return self.group_kind
+        group, slash, _ = str(obj.get("apiVersion") or "").partition("/")
+        return GroupKind(group if slash else "", str(obj.get("kind") or ""))
+
     @cached_property
     def fields(self) -> FieldManager:
         """Who owns which field of this kind's objects."""

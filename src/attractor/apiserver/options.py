@@ -81,9 +81,9 @@ def write_options(query: Query, kind: str, *, is_apply: bool = False) -> WriteOp
         errors.insert(0, FieldError.required("fieldManager", "is required for apply patch"))
     errors += _manager_errors(manager)
     validation = _first(query, "fieldValidation")
-    known = get_args(FieldValidation)
-    if validation and validation not in known:
-        errors.append(FieldError.unsupported("fieldValidation", validation, sorted(["", *known])))
+    known = sorted(["", *get_args(FieldValidation)])
+    if validation not in known:
+        errors.append(FieldError.unsupported("fieldValidation", validation, known))
     if errors:
         raise _invalid(kind, errors)
     strictness: FieldValidation = validation or "Warn"  # type: ignore[assignment]  # checked above

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 class DecodeError(ValueError):
     """The object cannot be read as its kind; the text is the decoder's, without saying which object it was."""
 
+    def __init__(self, text: str, restored: str = "") -> None:
+        super().__init__(text)
+        self.restored = restored or text
+        """The same in the words of Go's converter from maps, which reads what a strategic merge patch made."""
+
 
 class Decoded(NamedTuple):
     """A request's object after decoding, and what a strict reader would object to."""
@@ -81,6 +86,10 @@ class Strategy:
 
     def validate(self, obj: JsonObject) -> list[FieldError]:
         """Every rule that a new object breaks."""
+        return []
+
+    def warnings(self, obj: JsonObject, old: JsonObject | None) -> list[str]:
+        """What to tell the writer of a valid object; ``old`` is what it replaces."""
         return []
 
     def validate_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:

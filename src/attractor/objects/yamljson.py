@@ -9,6 +9,7 @@ Timestamps stay text, keys become text, and a document cannot grow beyond a node
 from __future__ import annotations
 
 import math
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from attractor.objects.jsontypes import Json
 
+_EXPONENT = 1e21
+"""From here on, Go writes a float with an exponent; a smaller whole one is an integer once it went through JSON."""
 MAX_NODES = 500_000
 MAX_DEPTH = 100
 _OPENINGS = (b"[", b"{", b"-", b"?", b":")
@@ -31,26 +34,79 @@ class YamlError(ValueError):
 
 
 class _Loader(yaml.CSafeLoader):
-    """The safe loader without timestamps."""
+    """The safe loader, taking plain scalars for what go-yaml takes them for: no times, no base 60, ``y`` is true."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """A map whose keys are text already: to Python, the keys ``1`` and ``true`` would be one."""
+        self.flatten_mapping(node)
+        return {
+            _key(self.construct_object(key, deep=True)): self.construct_object(value, deep=deep)
+            for key, value in node.value
+        }
 
 
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
+_TAG = "tag:yaml.org,2002:"
+_INTEGER = r"[-+]?(?:0[bB][01_]+|0[oO]?[0-7_]+|0[xX][0-9a-fA-F_]+|[1-9][0-9_]*|0)"
+_FLOAT = r"[-+]?(?:\.[0-9_]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+_TRUE = ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON")
+_FALSE = ("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF")
+_UINT64 = 2**64
+
+_Loader.yaml_implicit_resolvers = {}
+for _name, _pattern, _first in (
+    ("bool", "|".join(_TRUE + _FALSE), "yYnNtTfFoO"),
+    ("int", _INTEGER, "-+0123456789"),
+    ("float", _FLOAT, "-+0123456789."),
+    ("null", "~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("merge", "<<", "<"),
+):
+    _Loader.add_implicit_resolver(_TAG + _name, re.compile(f"^(?:{_pattern})$"), list(_first))
+
+
+def _bool(loader: _Loader, node: yaml.ScalarNode) -> bool:
+    return loader.construct_scalar(node) in _TRUE
+
+
+def _int(loader: _Loader, node: yaml.ScalarNode) -> float:
+    value: int = loader.construct_yaml_int(node)
+    return value if abs(value) < _UINT64 else float(value)
+
+
+_Loader.add_constructor(_TAG + "bool", _bool)
+_Loader.add_constructor(_TAG + "int", _int)
 
 
 def parse_yaml(text: str | bytes) -> Json:
     """The JSON value that a YAML document stands for."""
     refuse_deep(text)
     try:
-        loaded = yaml.load(text, Loader=_Loader)  # noqa: S506  # a safe loader, narrowed further
+        loaded = next(yaml.load_all(text, Loader=_Loader), None)  # further documents are not looked at
     except yaml.MarkedYAMLError as error:
         raise _worded(error) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise YamlError(f"yaml: {error}") from error
     value: Json = _as_json(loaded, [MAX_NODES], 0)
     return value
+
+
+def repeated_keys(text: str | bytes) -> Iterator[str]:
+    """Which keys of a document stand twice in their map, and in which line, as go-yaml says it; the text is YAML."""
+    root = next(iter(yaml.compose_all(text, Loader=_Loader)), None)
+    return _repeated(root)
+
+
+def _repeated(node: yaml.Node | None) -> Iterator[str]:
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _repeated(item)
+    elif isinstance(node, yaml.MappingNode):
+        seen: set[tuple[str, str]] = set()
+        for key, value in node.value:
+            yield from _repeated(value)
+            if isinstance(key, yaml.ScalarNode):
+                if (key.tag, key.value) in seen:
+                    yield f'line {value.start_mark.line + 1}: key "{key.value}" already set in map'
+                seen.add((key.tag, key.value))
 
 
 def parse_yaml_documents(text: str | bytes) -> Iterator[Json]:
@@ -96,11 +152,13 @@ def _as_json(value: Any, budget: list[int], depth: int) -> Any:
         raise YamlError("yaml: document contains excessive aliasing")
     match value:
         case dict():
-            return {_key(key): _as_json(item, budget, depth + 1) for key, item in value.items()}
+            return {key: _as_json(item, budget, depth + 1) for key, item in value.items()}
         case list():
             return [_as_json(item, budget, depth + 1) for item in value]
         case float() if not math.isfinite(value):
             raise YamlError(f"json: unsupported value: {value}")
+        case float() if value.is_integer() and abs(value) < _EXPONENT:
+            return int(value)
         case str() | int() | float() | bool() | None:
             return value
     raise YamlError(f"json: unsupported type: {type(value).__name__}")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from attractor.apiserver.builtin import strategy_for
+from attractor.apiserver.custom.definition import DefinitionStrategy
 from attractor.apiserver.strategy import DecodeError
 from attractor.objects.builtin import ResourceInfo, find
 
@@ -29,7 +30,7 @@ def creations() -> list[Any]:
     for path in sorted(RECORDINGS.glob("*.json")):
         if path.stem.startswith(("verbs-", "updates-and-preconditions")):
             continue  # about what all kinds share: options, bodies and metadata
-        for index, step in enumerate(json.loads(path.read_bytes())["steps"]):
+        for index, step in enumerate(json.loads(path.read_text().replace("{ns}", "ns"))["steps"]):
             request, answer = step["request"], step["response"]
             if request["method"] != "POST" or "body" not in request or "contentType" in request or not answer:
                 continue
@@ -53,6 +54,8 @@ def creations() -> list[Any]:
 @pytest.mark.parametrize(("info", "namespace", "body", "answer"), creations())
 def test_creation_is_answered_as_recorded(info: ResourceInfo, namespace: str, body: Any, answer: Any) -> None:
     strategy, expected = strategy_for(info), answer["body"]
+    if info.kind == "CustomResourceDefinition":
+        strategy = DefinitionStrategy(strategy)
     if answer["code"] == 400:
         with pytest.raises(DecodeError) as refused:
             strategy.decode(body)
@@ -63,7 +66,7 @@ def test_creation_is_answered_as_recorded(info: ResourceInfo, namespace: str, bo
         obj["metadata"]["namespace"] = namespace
     strategy.default(obj)
     strategy.prepare_create(obj)
-    errors = strategy.validate(obj)
+    errors = [error for error in strategy.validate(obj) if not error.path.startswith("metadata")]
     if answer["code"] == 422:
         causes = [cause for cause in expected["details"]["causes"] if not cause["field"].startswith("metadata")]
         assert sorted(map(json.dumps, (error.cause() for error in errors))) == sorted(map(json.dumps, causes))

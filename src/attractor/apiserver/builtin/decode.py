@@ -39,13 +39,16 @@ _ABSENT: Final = object()
 """What a field's reader gives when the field leaves no trace."""
 
 _WORDS = {str: "string", bool: "bool", int: "number", float: "number", dict: "object", list: "array"}
+_KINDS = {str: "string", bool: "bool", int: "int64", float: "float64", dict: "map", list: "slice"}
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
 
 
 class _WrongType(Exception):
     """A value of the wrong type; structs on the way out add where it was."""
 
-    def __init__(self, value: Any, type_name: str, *, literal: bool = False) -> None:
+    def __init__(self, value: Any, type_name: str, cls: str = "", *, literal: bool = False) -> None:
+        self.value = value
+        self.cls = cls
         self.what = _WORDS[type(value)] + (f" {value}" if literal else "")
         self.type_name = type_name
         self.struct = ""
@@ -54,6 +57,23 @@ class _WrongType(Exception):
     def __str__(self) -> str:
         where = f"struct field {self.struct}.{'.'.join(self.path)}" if self.struct else "value"
         return f"json: cannot unmarshal {self.what} into Go {where} of type {self.type_name}"
+
+    def restored(self) -> str:
+        """The same as Go's converter from maps says it."""
+        kind = _KINDS[type(self.value)]
+        match self.cls:
+            case "struct":
+                return f"cannot restore struct from: {kind}"
+            case "map" | "slice":
+                return f"cannot restore {self.cls} from {kind}"
+            case "":
+                return f"json: cannot unmarshal {self.what} into Go value of type {self.type_name}"
+            case "string" if kind == "int64":
+                return f"cannot convert int64 to {self.type_name}"
+            case basic if kind == "float64" and basic not in {"string", "bool"}:
+                return f"cannot convert float64 to {self.type_name}"
+            case basic:
+                return f"unrecognized type: {basic}"
 
 
 class _Unreadable(Exception):
@@ -69,7 +89,9 @@ def decoder(definition: str) -> Decode:
         unknown: list[str] = []
         try:
             found = read(obj, unknown)
-        except (_WrongType, _Unreadable) as error:
+        except _WrongType as error:
+            raise DecodeError(str(error), error.restored()) from None
+        except _Unreadable as error:
             raise DecodeError(str(error)) from None
         return Decoded(found, list(_unknown_paths(go, obj, "")) if unknown else unknown)
 
@@ -113,7 +135,7 @@ def _struct(go: GoType) -> Reader:
             compile_fields()
         if type(value) is not dict:
             if value is not None:
-                raise _WrongType(value, type_name)
+                raise _WrongType(value, type_name, "struct")
             value = {}
         found: JsonObject = {}
         last, ordered, name = -1, True, ""
@@ -186,7 +208,7 @@ def _slice(go: GoType) -> Reader:
         if type(value) is not list:
             if value is None:
                 return None
-            raise _WrongType(value, type_name)
+            raise _WrongType(value, type_name, "slice")
         if not value:
             return None
         if plain and set(map(type, value)) == {str}:
@@ -205,7 +227,7 @@ def _map(go: GoType) -> Reader:
         if type(value) is not dict:
             if value is None:
                 return None
-            raise _WrongType(value, type_name)
+            raise _WrongType(value, type_name, "map")
         if not value:
             return None
         if plain and set(map(type, value.values())) == {str}:
@@ -228,10 +250,10 @@ def _integer(go: GoType) -> Reader:
         if type(value) is int:
             if low <= value <= high:
                 return value
-            raise _WrongType(value, type_name, literal=True)
+            raise _WrongType(value, type_name, spelled, literal=True)
         if value is None:
             return 0
-        raise _WrongType(value, type_name, literal=type(value) is float)
+        raise _WrongType(value, type_name, spelled, literal=type(value) is float)
 
     return read_integer
 
@@ -248,7 +270,7 @@ def _string(go: GoType) -> Reader:
             return value
         if value is None:
             return ""
-        raise _WrongType(value, type_name)
+        raise _WrongType(value, type_name, "string")
 
     return read_string
 
@@ -261,7 +283,7 @@ def _bool(go: GoType) -> Reader:
             return value
         if value is None:
             return False
-        raise _WrongType(value, type_name)
+        raise _WrongType(value, type_name, "bool")
 
     return read_bool
 
@@ -274,7 +296,7 @@ def _float(go: GoType) -> Reader:
             return int(value) if value == int(value) else value
         if value is None:
             return 0
-        raise _WrongType(value, type_name)
+        raise _WrongType(value, type_name, "float64")
 
     return read_float
 
@@ -284,7 +306,7 @@ def _bytes(go: GoType) -> Reader:
         if type(value) is not str:
             if value is None:
                 return None
-            raise _WrongType(value, go.name)
+            raise _WrongType(value, go.name, "slice")
         if _BASE64.fullmatch(value) is None:
             position = _corrupt_at(value)
             if position is not None:

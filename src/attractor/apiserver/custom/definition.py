@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from attractor.apiserver.builtin.validation.webhookclient import validate_client
+from attractor.apiserver.custom.rules import name_errors, spec_errors
 from attractor.apiserver.strategy import Decoded, Strategy
 from attractor.objects import names
 from attractor.objects.field import FieldError
-from attractor.objects.schema.structural import check_structural
+from attractor.objects.schema.formats import unrecognized_formats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from attractor.objects.apply.fieldset import FieldSet
     from attractor.objects.jsontypes import JsonObject
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
@@ -45,19 +47,19 @@ class DefinitionStrategy(Strategy):
         }
         spec["conversion"] = {"strategy": "None", **(spec.get("conversion") or {})}
 
+    def reset_fields(self, subresource: str) -> FieldSet | None:
+        """Through the status subresource, metadata can be written as well."""
+        return {"f:spec": {}} if subresource == "status" else super().reset_fields(subresource)
+
     def prepare_create(self, obj: JsonObject) -> None:
         """A new definition is not yet accepted; it stores its storage version."""
         obj["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": []}
         _note_storage(obj)
 
     def prepare_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> None:
-        """Status through its subresource only; a version that was ever stored stays on record."""
+        """Status through its subresource only, which takes metadata too; a version ever stored stays on record."""
         if subresource == "status":
             obj["spec"] = old["spec"]
-            for field in ("labels", "annotations", "ownerReferences", "finalizers"):
-                obj["metadata"].pop(field, None)
-                if field in old["metadata"]:
-                    obj["metadata"][field] = old["metadata"][field]
             return
         obj["status"] = {**(old.get("status") or {})}
         _note_storage(obj)
@@ -86,24 +88,34 @@ class DefinitionStrategy(Strategy):
 
     def validate(self, obj: JsonObject) -> list[FieldError]:
         """Names, versions and schemas."""
-        spec = obj.get("spec") or {}
-        return [
-            *_name_errors(obj, spec),
-            *_group_errors(obj, spec),
-            *_names_errors(spec.get("names") or {}),
-            *_version_errors(spec),
-        ]
+        return [*_name_errors(obj, obj["spec"]), *spec_errors(obj["spec"]), *_whole_errors(obj, None)]
+
+    def warnings(self, obj: JsonObject, old: JsonObject | None) -> list[str]:
+        """Formats that nobody checks, unless the definition had them before."""
+        known = set(_unknown_formats(old)) if old is not None else set()
+        return [f'unrecognized format "{said}"' for said in _unknown_formats(obj) if said not in known]
 
     def validate_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
         """The same, and what identifies the kind may not change."""
+        accepted = (obj.get("status") or {}).get("acceptedNames") or {}
         if subresource == "status":
-            return []
-        errors: list[FieldError] = []
-        for path in (("group",), ("names", "kind"), ("names", "plural"), ("scope",)):
+            return list(name_errors(accepted, "status.acceptedNames", are_required=False))
+        errors = list(spec_errors(obj["spec"]))
+        for path in (("scope",), ("names", "kind"), ("group",), ("names", "plural")):
             was, now = _at(old["spec"], path), _at(obj["spec"], path)
-            if was != now and (path == ("group",) or _is_established(old)):
+            if was != now and (path in {("group",), ("names", "plural")} or _is_established(old)):
                 errors.append(FieldError.invalid("spec." + ".".join(path), now, "field is immutable"))
-        return errors + self.validate(obj)
+        return errors + _whole_errors(obj, old)
+
+
+def _unknown_formats(definition: JsonObject) -> list[str]:
+    versions = definition["spec"].get("versions") or ()
+    docs = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
+    return list(dict.fromkeys(said for doc in docs if doc for said in unrecognized_formats(doc)))
+
+
+def _whole_errors(obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    return [*_stored_errors(obj), *_approval_errors(obj, old), *_preserving_errors(obj, old)]
 
 
 def _at(value: Any, path: tuple[str, ...]) -> Any:
@@ -129,101 +141,56 @@ def _name_errors(obj: JsonObject, spec: JsonObject) -> Iterator[FieldError]:
         yield FieldError.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
 
 
-def _group_errors(obj: JsonObject, spec: JsonObject) -> Iterator[FieldError]:
-    group = spec.get("group") or ""
-    if not group:
-        yield FieldError.required("spec.group")
-    else:
-        for why in names.dns1123_subdomain(group):
-            yield FieldError.invalid("spec.group", group, why)
-        if "." not in group:
-            yield FieldError.invalid("spec.group", group, "should be a domain with at least one dot")
-    protected = group in {"k8s.io", "kubernetes.io"} or group.endswith(_PROTECTED_SUFFIXES)
-    if protected and not (obj["metadata"].get("annotations") or {}).get(_APPROVED):
-        why = (
-            'protected groups must have approval annotation "api-approved.kubernetes.io", see '
-            "https://github.com/kubernetes/enhancements/pull/1111"
+def _stored_errors(obj: JsonObject) -> Iterator[FieldError]:
+    """Every version that objects may be stored in stays in the spec."""
+    stored, path = (obj.get("status") or {}).get("storedVersions") or [], "status.storedVersions"
+    if not stored:
+        yield FieldError.invalid(path, None, "must have at least one stored version")
+        return
+    versions = obj["spec"].get("versions") or ()
+    for version in versions:
+        if version.get("storage") and version["name"] not in stored:
+            yield FieldError.invalid(path, stored, f"must have the storage version {version['name']}")
+    known = {version["name"] for version in versions}
+    for index, name in enumerate(stored):
+        if name not in known:
+            why = (
+                f"missing from spec.versions; {name} was previously a storage version, and must remain in "
+                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
+                f"{name} from status.storedVersions"
+            )
+            yield FieldError.invalid(f"{path}[{index}]", name, why)
+
+
+def _approval(obj: JsonObject) -> tuple[str, str]:
+    """The approval that a definition in a protected group claims, and whether that is one."""
+    text = (obj["metadata"].get("annotations") or {}).get(_APPROVED) or ""
+    if not text:
+        return "", "missing"
+    if text.startswith("unapproved"):
+        return text, "bypassed"
+    parts = urlsplit(text)
+    return text, "approved" if parts.scheme and parts.netloc else "invalid"
+
+
+def _approval_errors(obj: JsonObject, old: JsonObject | None) -> Iterator[FieldError]:
+    group = obj["spec"].get("group") or ""
+    if group not in {"k8s.io", "kubernetes.io"} and not group.endswith(_PROTECTED_SUFFIXES):
+        return
+    text, state = _approval(obj)
+    if old is not None and _approval(old)[1] == state:
+        return
+    path, wanted = f"metadata.annotations[{_APPROVED}]", f'protected groups must have approval annotation "{_APPROVED}"'
+    see = "see https://github.com/kubernetes/enhancements/pull/1111"
+    if state == "missing":
+        yield FieldError.required(path, f"{wanted}, {see}")
+    elif state == "invalid":
+        yield FieldError.invalid(
+            path, text, f'{wanted} with either a URL or a reason starting with "unapproved", {see}'
         )
-        yield FieldError.required("metadata.annotations[api-approved.kubernetes.io]", why)
-    if spec.get("scope") not in {"Cluster", "Namespaced"}:
-        if not spec.get("scope"):
-            yield FieldError.required("spec.scope")
-        else:
-            yield FieldError.unsupported("spec.scope", spec["scope"], ["Cluster", "Namespaced"])
 
 
-def _names_errors(given: JsonObject) -> Iterator[FieldError]:
-    for field in ("plural", "singular", "kind", "listKind"):
-        value = given.get(field) or ""
-        if not value:
-            yield FieldError.required(f"spec.names.{field}")
-            continue
-        for why in names.dns1035_label(value.lower()):
-            yield FieldError.invalid(f"spec.names.{field}", value, why)
-        if field in {"plural", "singular"} and value != value.lower():
-            yield FieldError.invalid(f"spec.names.{field}", value, "must be all lowercase")
-    for index, short in enumerate(given.get("shortNames") or ()):
-        for why in names.dns1035_label(short):
-            yield FieldError.invalid(f"spec.names.shortNames[{index}]", short, why)
-    for index, category in enumerate(given.get("categories") or ()):
-        for why in names.dns1035_label(category):
-            yield FieldError.invalid(f"spec.names.categories[{index}]", category, why)
-    if given.get("kind") and given.get("kind") == given.get("listKind"):
-        yield FieldError.invalid("spec.names.listKind", given["listKind"], "kind and listKind may not be the same")
-
-
-def _version_errors(spec: JsonObject) -> Iterator[FieldError]:
-    versions = spec.get("versions") or []
-    if not versions:
-        yield FieldError.required("spec.versions", "must have at least one version")
-        return
-    if sum(bool(version.get("storage")) for version in versions) != 1:
-        why = "must have exactly one version marked as storage version"
-        yield FieldError.invalid("spec.versions", versions, why)
-    seen: set[str] = set()
-    for index, version in enumerate(versions):
-        path, name = f"spec.versions[{index}]", version.get("name") or ""
-        if name in seen:
-            yield FieldError.invalid("spec.versions", versions, "must contain unique version names")
-        seen.add(name)
-        for why in names.dns1035_label(name):
-            yield FieldError.invalid(f"{path}.name", name, why)
-        yield from _schema_errors(version, path)
-    strategy = _at(spec, ("conversion", "strategy"))
-    if strategy not in {"None", "Webhook"}:
-        yield FieldError.unsupported("spec.conversion.strategy", strategy, ["None", "Webhook"])
-    yield from _conversion_errors(spec.get("conversion") or {})
-
-
-def _conversion_errors(conversion: JsonObject) -> Iterator[FieldError]:
-    webhook = conversion.get("webhook")
-    at = "spec.conversion.webhook"
-    if conversion.get("strategy") != "Webhook":
-        if webhook:
-            why = "should not be set when strategy is not set to Webhook"
-            yield FieldError.forbidden(at, why)
-        return
-    client = (webhook or {}).get("clientConfig")
-    if not client:
-        yield FieldError.required(f"{at}.clientConfig", "required when strategy is set to Webhook")
-    else:
-        yield from validate_client(client, f"{at}.clientConfig")
-    versions = (webhook or {}).get("conversionReviewVersions") or ()
-    if not {"v1", "v1beta1"} & set(versions):
-        why = "must include at least one of v1, v1beta1"
-        yield FieldError.invalid(f"{at}.conversionReviewVersions", list(versions), why)
-
-
-def _schema_errors(version: JsonObject, path: str) -> Iterator[FieldError]:
-    doc = (version.get("schema") or {}).get("openAPIV3Schema")
-    if not doc:
-        yield FieldError.required(f"{path}.schema.openAPIV3Schema", "schemas are required")
-        return
-    yield from check_structural(doc, f"{path}.schema.openAPIV3Schema")
-    scale = (version.get("subresources") or {}).get("scale") or {}
-    for field, root in (("specReplicasPath", ".spec"), ("statusReplicasPath", ".status")):
-        at, value = f"{path}.subresources.scale.{field}", scale.get(field)
-        if scale and not value:
-            yield FieldError.required(at)
-        elif scale and not str(value).startswith(f"{root}."):
-            yield FieldError.invalid(at, value, f"should be a json path under {root}")
+def _preserving_errors(obj: JsonObject, old: JsonObject | None) -> Iterator[FieldError]:
+    if obj["spec"].get("preserveUnknownFields") and not (old is not None and old["spec"].get("preserveUnknownFields")):
+        why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        yield FieldError.invalid("spec.preserveUnknownFields", True, why)

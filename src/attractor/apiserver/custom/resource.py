@@ -75,16 +75,19 @@ class CustomStrategy(Strategy):
 
     def validate(self, obj: JsonObject) -> list[FieldError]:
         """Identity, schema and rules, then scale."""
-        return [*self._identity_errors(obj), *self.schema.validate(obj), *self._scale_errors(obj)]
+        return self._identity_errors(obj) or [*self.schema.validate(obj), *self._scale_errors(obj)]
 
     def validate_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
         """The same, forgiving what was wrong before and has not changed."""
-        return [*self._identity_errors(obj), *self.schema.validate(obj, old), *self._scale_errors(obj)]
+        return self._identity_errors(obj) or [*self.schema.validate(obj, old), *self._scale_errors(obj)]
 
     def _identity_errors(self, obj: JsonObject) -> list[FieldError]:
-        if obj.get("kind") == self.gvk.kind:
-            return []
-        return [FieldError.invalid("kind", obj.get("kind"), f"must be {self.gvk.kind}")]
+        wanted = {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version}
+        return [
+            FieldError.invalid(name, obj.get(name), f"must be {value}")
+            for name, value in wanted.items()
+            if obj.get(name) != value
+        ]
 
     def _scale_errors(self, obj: JsonObject) -> list[FieldError]:
         if self.scale is None:

@@ -8,7 +8,6 @@ from attractor.apiserver import metadata as rules
 from attractor.apiserver.decoding import decode_object
 from attractor.apiserver.response import UNWRITTEN, ObjectBody, Response
 from attractor.objects.errors import AlreadyExists, Invalid
-from attractor.objects.gvk import GroupKind
 
 if TYPE_CHECKING:
     from attractor.apiserver.verbs.call import Call
@@ -54,7 +53,8 @@ def create_object(
     kind.strategy.prepare_create(obj)
     errors = [*rules.validate_new(kind, metadata), *kind.strategy.validate(obj)]
     if errors:
-        raise Invalid.of(GroupKind(kind.gvk.group, obj["kind"]), metadata.get("name") or "", errors)
+        raise Invalid.of(kind.said_by(obj), metadata.get("name") or "", errors)
+    warnings += kind.strategy.warnings(obj, None)
     warnings += rules.finalizer_warnings(kind, metadata, {})
     call.admit_finally(obj, None)
     if txn.get(key) is not None:

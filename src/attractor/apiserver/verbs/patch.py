@@ -24,7 +24,7 @@ from attractor.objects import builtin
 from attractor.objects.errors import BadRequest, Conflict, Invalid, NotFound
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind, GroupVersionKind
-from attractor.objects.patch.gotext import go_kind
+from attractor.objects.patch.gotext import go_kind, go_text
 from attractor.objects.patch.json_patch import apply_json_patch
 from attractor.objects.patch.merge_patch import apply_merge_patch
 from attractor.objects.patch.strategic import apply_strategic_merge_patch
@@ -60,6 +60,8 @@ def patched_document(op: Operation, current: JsonObject, kind: Kind) -> Any:
         return apply_json_patch(current, op.body)
     if op.patch_type == STRATEGIC_PATCH:
         return apply_strategic_merge_patch(current, op.body, kind.schema)
+    if op.body is None:
+        raise BadRequest("Invalid JSON Patch")
     if not isinstance(op.body, dict):
         raise BadRequest(f"error decoding patch: {_not_a_map(op.body)}")
     return apply_merge_patch(current, op.body)
@@ -74,6 +76,9 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
     if not isinstance(patched, dict):
         raise _bad_patch(kind, patched, _not_a_map(patched))
     document = {"kind": kind.gvk.kind, "apiVersion": kind.gvk.api_version, **patched}
+    is_strategic = op.patch_type == STRATEGIC_PATCH
+    if is_strategic:  # its result goes into an object of the kind, whatever it says that it is
+        document.update(kind=kind.gvk.kind, apiVersion=kind.gvk.api_version)
     # Patches share what they leave alone, and stored metadata is in shape: it need not be decoded again.
     kept = current["metadata"] if document.get("metadata") is current["metadata"] else None
     if kept is not None:
@@ -81,12 +86,13 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
     try:
         decoded = _decode_as_said(kind, document)
     except DecodeError as error:
-        raise _bad_patch(kind, patched, str(error)) from None
+        raise _bad_result(kind, patched, op, error.restored if is_strategic else str(error)) from None
     if kept is not None:
         decoded.obj["metadata"] = {**kept}
-    complaints = strict_errors(op.duplicates, decoded.unknown)
+    unknown = sorted(decoded.unknown) if is_strategic else decoded.unknown
+    complaints = strict_errors(op.duplicates, unknown)
     if op.write.field_validation == "Strict" and complaints:
-        raise _bad_patch(kind, patched, strict_error(complaints))
+        raise _bad_result(kind, patched, op, strict_error(complaints))
     return decoded.obj, complaints if op.write.field_validation == "Warn" else []
 
 
@@ -100,20 +106,34 @@ def _decode_as_said(kind: Kind, patched: JsonObject) -> Decoded:
         raise DecodeError(str(error)) from None
     info = builtin.find_kind(said)
     if info is None:
-        raise DecodeError(not_registered(patched))
+        raise DecodeError(not_registered(patched, 'in scheme "pkg/runtime/scheme.go:111"'))
     strategy_for(info).decode(patched)
     raise DecodeError(unknown_conversion(kind, info.kind))
+
+
+def _bad_result(kind: Kind, patched: JsonObject, op: Operation, why: str) -> Invalid:
+    """The refusal of a patch's result; of a strategic one Kubernetes shows the patch itself."""
+    if op.patch_type == STRATEGIC_PATCH:
+        return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", go_text(op.body), why)])
+    return _bad_patch(kind, patched, why)
 
 
 def _bad_patch(kind: Kind, patched: Any, why: str) -> Invalid:
     """The refusal of a patch whose result is not an object of the kind; it shows the result, as Kubernetes does."""
     shown = patched
+    if kind.is_custom:
+        return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", _sorted_text(patched), why)])
     if isinstance(patched, dict):
         shown = {name: _in_go_order(patched[name], kind.schema.child(name)) for name in sorted(patched)}
         metadata = shown.get("metadata") or {}
         shown["metadata"] = in_order(metadata) if isinstance(metadata, dict) else metadata
     text = orjson.dumps(shown).decode()
     return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", text, why)])
+
+
+def _sorted_text(value: Any) -> str:
+    """A value of a custom kind: all of it is maps to Go, which are sorted."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def _in_go_order(value: Any, schema: Schema | None) -> Any:
@@ -127,8 +147,10 @@ def _in_go_order(value: Any, schema: Schema | None) -> Any:
 def check_name(obj: JsonObject, op: Operation) -> None:
     """A patch cannot rename or move an object."""
     said = obj["metadata"].get("name")
+    if not said:
+        raise BadRequest(f"the name of the object ({op.name} based on URL) was undeterminable: name must be provided")
     if said != op.name:
-        raise BadRequest(f"the name of the object ({said or ''}) does not match the name on the URL ({op.name})")
+        raise BadRequest(f"the name of the object ({said}) does not match the name on the URL ({op.name})")
     if op.namespace and obj["metadata"].get("namespace") != op.namespace:
         raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
 
@@ -157,7 +179,9 @@ def apply(call: Call) -> Response:
         subresource=op.subresource,
         reset=kind.strategy.reset_fields(op.subresource),
     )
-    obj, warnings = decode_object(kind, merged, op.duplicates, op.write.field_validation)
+    repeated = _repeated_keys(op)
+    obj, warnings = decode_object(kind, merged, (), op.write.field_validation)
+    warnings = [*repeated, *warnings]
     if version:
         obj["metadata"]["resourceVersion"] = version
     elif entry:
@@ -169,11 +193,22 @@ def apply(call: Call) -> Response:
     return update_object(call, entry, live, obj, warnings, managed)
 
 
+def _repeated_keys(op: Operation) -> list[str]:
+    """Warnings of keys that stand twice in the configuration; raises ``BadRequest`` for a strict caller."""
+    if not op.duplicates or op.write.field_validation == "Ignore":
+        return []
+    if op.write.field_validation == "Strict":
+        lines = "".join(f"\n  {line}" for line in op.duplicates)
+        raise BadRequest(f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:{lines}")
+    return list(op.duplicates)
+
+
 def _applied_object(op: Operation, kind: Kind) -> JsonObject:
     """The configuration in the body, if it says what it is and where it belongs."""
-    body = op.body
+    body = {} if op.body is None else op.body
     if not isinstance(body, dict):
-        raise BadRequest(f"error decoding YAML: {_not_a_map(body)}")
+        why = f"error unmarshaling JSON: while decoding JSON: {_not_a_map(body)}"
+        raise BadRequest(f"error decoding YAML: {why}")
     api_version, said_kind = body.get("apiVersion") or "", body.get("kind") or ""
     if api_version != kind.gvk.api_version or said_kind != kind.gvk.kind:
         group, _, version = str(api_version).rpartition("/")
@@ -182,5 +217,6 @@ def _applied_object(op: Operation, kind: Kind) -> JsonObject:
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
     if metadata.get("managedFields"):
         raise BadRequest("metadata.managedFields must be nil")
-    rules.check_place(kind, {**metadata}, op.namespace, op.name)
+    if isinstance(metadata.get("name"), str | None):  # anything else is refused with its type
+        rules.check_place(kind, {**metadata}, op.namespace, op.name)
     return {**body, "metadata": metadata}

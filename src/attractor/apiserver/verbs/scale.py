@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SCALE = GroupKind("autoscaling", "Scale")
 _INT32 = 2**31 - 1
+UNTIMED = ""
+"""Whoever scales owns the replica count without a time: Kubernetes' handler of scale forgets it."""
 _METADATA = ("name", "namespace", "uid", "creationTimestamp")
 
 
@@ -53,7 +55,10 @@ def scale(call: Call) -> Response:
     replicas, _ = _wanted_scale(asked, op.name)
     changed = put(live, kind.scale.spec_replicas, replicas)
     changed["metadata"] = {**changed["metadata"], "resourceVersion": str(entry.revision)}
-    response = update_object(call._replace(chain=NO_PLUGINS), entry, live, changed, [])
+    managed = kind.fields.on_update(
+        live, changed, manager=op.manager, now=UNTIMED, subresource=op.subresource, reset=None
+    )
+    response = update_object(call._replace(chain=NO_PLUGINS), entry, live, changed, [], managed)
     version = "" if call.txn.is_dirty else str(entry.revision)
     return Response(200, JsonBody(scale_of(kind, changed, version)), response.warnings)
 

@@ -75,7 +75,9 @@ def update_object(
         *kind.strategy.validate_update(obj, live, op.subresource),
     ]
     if errors:
-        raise Invalid.of(GroupKind(kind.gvk.group, obj["kind"]), op.name, errors)
+        raise Invalid.of(kind.said_by(obj), op.name, errors)
+    if not op.subresource:
+        warnings += kind.strategy.warnings(obj, live)
     warnings += rules.finalizer_warnings(kind, metadata, live["metadata"])
     call.admit_finally(obj, live, entry)
     if kind.allocate:

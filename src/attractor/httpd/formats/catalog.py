@@ -62,6 +62,11 @@ class Catalog:
         """Every served group and version, in order."""
         return tuple(GroupVersion(group, version) for group, versions in self.groups.items() for version in versions)
 
+    @cached_property
+    def custom_groups(self) -> frozenset[str]:
+        """The groups that only definitions make."""
+        return frozenset(gvr.group for gvr in self.custom)
+
     def resources(self, group: str, version: str) -> Sequence[ResourceInfo] | None:
         """The resources of a group and version; None when it is not served."""
         return self.groups.get(group, {}).get(version)
@@ -170,4 +175,4 @@ def storage_version_hash(group: str, version: str, kind: str) -> str:
     >>> storage_version_hash("apps", "v1", "Deployment")
     '8aSe+NMegvE='
     """
-    return b64encode(sha256(f"{group}/{version}, Kind={kind}".encode()).digest()[:8]).decode()
+    return b64encode(sha256(f"{group}/{version}/{kind}".encode()).digest()[:8]).decode()

@@ -59,6 +59,8 @@ def discover(
             return page_not_found()
         case ["apis", group, version_name]:
             value = api_resource_list(catalog, group, version_name)
+            if value is None and group in catalog.custom_groups:
+                return page_not_found()
         case _:
             return None
     routed = parts[0] == "api" or len(parts) > len(("apis", "group"))

@@ -179,7 +179,7 @@ class FieldManager:
         after = union(difference(before, comparison.removed), taken)
         if after:
             entry = previous.entry if after is previous.fields else None
-            retimed = {**entry, "time": now} if entry is not None and taken else entry
+            retimed = {**entry, "time": now} if entry is not None and taken and now else entry
             rest[name] = Owned(after, self._api_version, now if taken else previous.time, retimed)
         return rest
 
@@ -302,7 +302,8 @@ def _conflict(conflicts: dict[ManagerId, FieldSet]) -> Conflict:
 def _shown(obj: JsonObject) -> str:
     metadata = obj.get("metadata") or {}
     kind = _gvk_text(obj.get("apiVersion") or "", obj.get("kind") or "")
-    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {kind}"
+    namespace, name = (said if isinstance(said := metadata.get(field), str) else "" for field in ("namespace", "name"))
+    return f"{namespace}/{name}; {kind}"
 
 
 def _gvk_text(api_version: str, kind: str) -> str:

@@ -32,12 +32,12 @@ class Misfit(NamedTuple):
 
 
 def validate(atom: Atom, value: Any) -> None:
-    """Raise ``Untypable``, naming every misfit, when the value does not fit or has duplicate list items."""
+    """Raise ``Untypable``, naming every misfit by its path, when the value does not fit or has duplicate list items."""
     misfits = list(_misfits(atom, value, ""))
     if len(misfits) == 1:
         raise Untypable(str(misfits[0]))
     if misfits:
-        raise Untypable("\n".join(["errors:", *(f"  {misfit}" for misfit in misfits)]))
+        raise Untypable("\n".join(["errors:", *(f"  {misfit}" for misfit in sorted(misfits))]))
 
 
 def _misfits(atom: Atom, value: Any, path: str) -> Iterator[Misfit]:

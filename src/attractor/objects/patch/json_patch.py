@@ -7,6 +7,8 @@ with its defaults):
 - an index may be negative and then counts from the end (``-1`` is the last item; to ``add`` it is the end itself);
 - ``test`` of a missing member passes when the expected value is null or left out, and treats null as missing;
 - ``add`` with a missing parent fails, as does ``remove`` of what is not there;
+- ``copy`` of a missing member copies null, and only ``replace`` may name the whole document;
+- what stands before the first ``/`` of a path is not looked at;
 - copied values may add at most ``COPY_LIMIT_BYTES`` to the document, and a patch has at most ``MAX_OPERATIONS``.
 
 >>> apply_json_patch({"a": [1, 2]}, [{"op": "add", "path": "/a/-", "value": 3}, {"op": "remove", "path": "/a/0"}])
@@ -119,7 +121,7 @@ def _apply(holder: dict[str, Any], owned: set[int], operation: dict[str, Any]) -
             source = _pointer(operation, "from")
             value = _get(holder, source)
             if value is _MISSING:
-                raise PatchFailed(f"there is nothing at {_text(source)}")
+                value = None
             _put(holder, owned, path, _disowned(value, owned), must_exist=False)
             return len(orjson.dumps(value))
         case "test":
@@ -168,9 +170,7 @@ def _pointer(operation: dict[str, Any], member: str) -> list[str]:
     text = operation.get(member)
     if text is None:
         raise PatchFailed(f"the operation has no {member}")
-    if text and not text.startswith("/"):
-        raise PatchFailed(f"{member} {text!r} is not a JSON pointer: it must start with /")
-    return [segment.replace("~1", "/").replace("~0", "~") for segment in text.split("/")]
+    return ["", *(segment.replace("~1", "/").replace("~0", "~") for segment in text.split("/")[1:])]
 
 
 def _text(path: list[str]) -> str:
@@ -239,6 +239,8 @@ def _disowned(value: Any, owned: set[int]) -> Any:
 
 
 def _put(holder: dict[str, Any], owned: set[int], path: list[str], value: Any, *, must_exist: bool) -> None:
+    if len(path) == 1 and not must_exist:
+        raise PatchFailed("nothing can be added in the place of the whole document")
     container, segment = _parent(holder, owned, path), path[-1]
     if isinstance(container, dict):
         container[segment] = value

@@ -28,6 +28,8 @@ _PATCH: Final = "$patch"
 _RETAIN_KEYS: Final = "$retainKeys"
 _DELETE_FROM: Final = "$deleteFromPrimitiveList"
 _SET_ORDER: Final = "$setElementOrder"
+_NOTHING: Final = object()
+"""What becomes of a value that is all directive where there is nothing to direct."""
 
 _BAD_RETAIN_KEYS = "invalid patch format of retainKeys"
 _BAD_DELETE_LIST = "invalid patch format of primitive list"
@@ -52,7 +54,7 @@ def apply_strategic_merge_patch(document: JsonObject, patch: Json, schema: Schem
     """
     if not isinstance(patch, dict):
         found = f"cannot unmarshal {go_kind(patch)} into Go value of type map[string]interface {{}}"
-        raise BadRequest(f"error decoding patch: json: {found}")
+        raise BadRequest(f"json: {found}")
     return _merge_object(document, patch, schema)
 
 
@@ -68,10 +70,17 @@ def _merge_object(original: JsonObject, patch: JsonObject, schema: Schema | None
         elif change is None:
             result.pop(name, None)
         elif name in result:
-            result[name] = _merge_value(result[name], change, schema.child(name) if schema else None)
+            _put(result, name, _merge_value(result[name], change, schema.child(name) if schema else None))
         else:
-            result[name] = _without_nulls(change)
+            _put(result, name, _fresh(change))
     return result
+
+
+def _put(result: JsonObject, name: str, value: Any) -> None:
+    if value is _NOTHING:
+        result.pop(name, None)
+    else:
+        result[name] = value
 
 
 def _whole(patch: JsonObject) -> JsonObject:
@@ -95,16 +104,19 @@ def _merge_value(original: Any, change: Any, schema: Schema | None) -> Any:
         return change if "replace" in strategies else _merge_object(original, change, schema)
     if isinstance(original, list) and isinstance(change, list):
         return _merge_list(original, change, schema) if "merge" in strategies else change
-    return _without_nulls(change)
+    return _fresh(change)
 
 
-def _without_nulls(value: Any) -> Any:
-    """A value that is new to the document: nulls in objects mean nothing there."""
+def _fresh(value: Any) -> Any:
+    """A value that is new to the document: nulls in it mean nothing, and neither do objects with a directive."""
     if isinstance(value, dict):
+        if _PATCH in value:
+            return _NOTHING
         if any(item is None or isinstance(item, dict | list) for item in value.values()):
-            return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+            kept = ((name, _fresh(item)) for name, item in value.items() if item is not None)
+            return {name: item for name, item in kept if item is not _NOTHING}
     elif isinstance(value, list):
-        return [_without_nulls(item) for item in value]
+        return [item for item in map(_fresh, value) if item is not _NOTHING]
     return value
 
 
@@ -153,7 +165,7 @@ def _merge_ordered_lists(result: JsonObject, patch: JsonObject, schema: Schema |
         key = field.patch_merge_key if field is not None else None
         _check_order(change or [], order, key)
         if original is None:
-            merged = _without_nulls(change)
+            merged = _fresh(change)
         elif change is None:
             merged = original
         else:
@@ -252,5 +264,5 @@ def _merge_items(
             merged[place] = _merge_object(merged[place], change, schema)
         else:
             places[identity] = len(merged)
-            merged.append(_without_nulls(change))
+            merged.append(change)
     return merged

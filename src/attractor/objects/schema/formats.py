@@ -15,12 +15,12 @@ import datetime as dt
 import ipaddress
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attractor.objects.schema.patterns import matcher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _HOSTNAME = (
     r"^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)"
@@ -241,3 +241,17 @@ def effective_format(schema_type: str, said: str) -> str:
 def format_check(said: str) -> Callable[[str], bool] | None:
     """The check of a string format, or None when it has none."""
     return FORMATS.get(said.replace("-", ""))
+
+
+def unrecognized_formats(doc: Any) -> Iterator[str]:
+    """The formats in a schema that mean nothing for the type they are said of."""
+    said = str(doc.get("format") or "")
+    if said and not effective_format(str(doc.get("type") or ""), said):
+        yield said
+    below = [doc.get(name) for name in ("items", "additionalProperties", "not")]
+    below += [part for name in ("allOf", "anyOf", "oneOf") for part in doc.get(name) or ()]
+    properties = doc.get("properties") or {}
+    below += [properties[name] for name in sorted(properties)]
+    for part in below:
+        if isinstance(part, dict):
+            yield from unrecognized_formats(part)

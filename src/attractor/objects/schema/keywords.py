@@ -6,11 +6,10 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from attractor.objects.field import FieldError
 from attractor.objects.schema.cel.declaration import cardinality, declare
 from attractor.objects.schema.cel.rules import compile_rule
+from attractor.objects.schema.goform import rule_form
 from attractor.objects.schema.node import Schema
 
 if TYPE_CHECKING:
@@ -308,11 +307,9 @@ def _check_rules(schema: Schema, rules: list[JsonObject], place: _Place, found: 
         cost = compiled.program.max_cost * occurrences if compiled.program is not None and occurrences else 0
         _charge(cost, f"{path}.rule", "estimated rule cost", found)
         if compiled.error is not None:
-            found.rules.append(FieldError.invalid(f"{path}.rule", _shown_rule(doc), compiled.error))
+            found.rules.append(FieldError.invalid(f"{path}.rule", rule_form(doc), compiled.error))
         if compiled.message_error is not None:
-            found.rules.append(
-                FieldError.invalid(f"{path}.messageExpression", _shown_rule(doc), compiled.message_error)
-            )
+            found.rules.append(FieldError.invalid(f"{path}.messageExpression", rule_form(doc), compiled.message_error))
         elif compiled.message is not None:
             _charge(compiled.message.max_cost, f"{path}.messageExpression", "estimated messageExpression cost", found)
         found.rules += _check_old_self(doc, compiled, place, path)
@@ -335,19 +332,3 @@ def _check_old_self(doc: JsonObject, compiled: CompiledRule, place: _Place, path
         detail = "may not be set if oldSelf is not used in rule"
         return [FieldError.invalid(f"{path}.optionalOldSelf", doc["optionalOldSelf"], detail)]
     return []
-
-
-def _shown_rule(doc: JsonObject) -> orjson.Fragment:
-    """A rule as Go's JSON encoder writes it: Go's field names in their order, and ``<``, ``>``, ``&`` escaped."""
-    shown = {
-        "Rule": doc.get("rule") or "",
-        "Message": doc.get("message") or "",
-        "MessageExpression": doc.get("messageExpression") or "",
-        "Reason": doc.get("reason"),
-        "FieldPath": doc.get("fieldPath") or "",
-        "OptionalOldSelf": doc.get("optionalOldSelf"),
-    }
-    text = orjson.dumps(shown)
-    for character in b"<>&":
-        text = text.replace(bytes([character]), b"\\u%04x" % character)
-    return orjson.Fragment(text)

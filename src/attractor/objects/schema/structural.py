@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.objects.field import FieldError
 from attractor.objects.schema.defaults import check_defaults
 from attractor.objects.schema.document import check_document
+from attractor.objects.schema.goform import schema_form
 from attractor.objects.schema.keywords import check_keywords
 from attractor.objects.schema.node import Schema
 from attractor.objects.schema.patterns import pattern_error
@@ -75,10 +76,10 @@ def _check_root(doc: JsonObject, base: str, has_status: bool) -> Iterator[FieldE
             fields = " ".join(("Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum"))
             detail = (
                 f"only [{fields} ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf "
-                "Required Enum Items Properties ExternalDocs Example XPreserveUnknownFields XValidations] fields are "
+                "Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations] fields are "
                 "allowed at the root of the schema if the status subresource is enabled"
             )
-            yield FieldError.invalid(base, doc, detail)
+            yield FieldError.invalid(base, schema_form(doc), detail)
     if doc.get("nullable"):
         yield FieldError.forbidden(f"{base}.nullable", "nullable cannot be true at the root")
 
@@ -97,7 +98,6 @@ _KEPT_AT_ROOT = frozenset(
         "minItems",
         "uniqueItems",
         "multipleOf",
-        "enum",
         "items",
         "externalDocs",
         "example",

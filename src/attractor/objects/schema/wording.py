@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 NO_PATH = "<nil>"
 _INT64 = range(-(2**63), 2**63)
 _INT32 = range(-(2**31), 2**31)
+_NUMBER_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 _MAX_FLOAT32 = 3.4028234663852886e38 + 2.0**103
 
 
@@ -71,7 +72,7 @@ def _validate(schema: Schema, value: Any, path: str, correlation: Correlation | 
             if said:
                 _run(result, _check_format, said, value, path)
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            _run(result, _check_number, schema, types[0] if types else "", said, value, path)
+            _run(result, _check_number, schema, *_number_type(types, said), value, path)
         elif isinstance(value, list):
             _run(result, _check_items, schema, value, path, correlation)
         if schema.doc.get("enum"):
@@ -88,6 +89,13 @@ def _validate(schema: Schema, value: Any, path: str, correlation: Correlation | 
 def _run(result: Result, check: Callable[..., Result], *args: Any) -> None:
     result.merge(check(*args))
     result.matches += 1
+
+
+def _number_type(types: tuple[str, ...], said: str) -> tuple[str, str]:
+    """The type and format whose range a number is held to; none where more than one type, or another, is allowed."""
+    if len(types) != 1 or types[0] not in _NUMBER_FORMATS:
+        return "", ""
+    return types[0], said if said in _NUMBER_FORMATS[types[0]] else ""
 
 
 def schema_types(schema: Schema) -> tuple[str, ...]:
