@@ -48,11 +48,21 @@ DEFINITION = {
     },
 }
 
+STORAGE_CLASS = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "standard", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+    "provisioner": "tests.example.org/none",
+    "allowVolumeExpansion": True,
+}
+"""What a cluster with volumes has; without it no claim may grow."""
+
 
 @pytest.fixture
 def kubectl(server: Serving, namespace: str, tmp_path: Path) -> Kubectl:
     kubectl = Kubectl(server, tmp_path, namespace)
-    kubectl("apply", "-f", "-", given=json.dumps(DEFINITION))
+    for obj in (DEFINITION, STORAGE_CLASS):
+        kubectl("apply", "-f", "-", given=json.dumps(obj))
     kubectl("wait", "--for=condition=Established", "crd/ephemeralvolumeclaims.kopf.dev")
     return kubectl
 
