@@ -37,15 +37,24 @@ def test_accept_header_decides_format_and_kind(accept: str, expected: Negotiated
     assert negotiate(accept) == expected
 
 
+WRITTEN = "application/json, application/yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
 @pytest.mark.parametrize(
-    "accept", ["text/html", "application/vnd.kubernetes.protobuf", "json", ";;,", "application/json;q=0"]
+    ("accept", "named"),
+    [
+        ("text/html", f"{WRITTEN}, {PROTOBUF}"),
+        ("json", f"{WRITTEN}, {PROTOBUF}"),
+        (";;,", f"{WRITTEN}, {PROTOBUF}"),
+        ("application/json;q=0", f"{WRITTEN}, {PROTOBUF}"),
+        (PROTOBUF, WRITTEN),
+    ],
 )
-def test_what_cannot_be_written_is_refused_with_what_can(accept: str) -> None:
+def test_what_cannot_be_written_is_refused_in_kubernetes_words(accept: str, named: str) -> None:
     with pytest.raises(NotAcceptable) as refused:
         negotiate(accept)
-    assert refused.value.status()["message"] == (
-        "only the following media types are accepted: application/json, application/yaml"
-    )
+    assert refused.value.status()["message"] == f"only the following media types are accepted: {named}"
     assert (refused.value.code, refused.value.reason) == (406, "NotAcceptable")
 
 
