@@ -77,6 +77,8 @@ class CuttableProxy:
             return
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
         self._open |= {writer, far_writer}
+        if self.is_cut:  # it was, meanwhile
+            self._break()
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._pass(reader, far_writer, REQUESTS))
