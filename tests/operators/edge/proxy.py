@@ -63,6 +63,9 @@ class CuttableProxy:
         self._swallowed = ""
         self.is_cut = False
 
+    def _lets_through(self) -> bool:
+        return not self.is_cut
+
     def _break(self) -> None:
         for writer in list(self._open):
             writer.transport.abort()
@@ -72,12 +75,12 @@ class CuttableProxy:
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        if self.is_cut:
+        if not self._lets_through():
             writer.transport.abort()
             return
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
         self._open |= {writer, far_writer}
-        if self.is_cut:  # it was, meanwhile
+        if not self._lets_through():  # it was cut meanwhile
             self._break()
         try:
             async with asyncio.TaskGroup() as group:
