@@ -20,7 +20,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from attractor.objects.errors import AlreadyExists, Conflict, NotFound
+from attractor.objects.errors import AlreadyExists, Conflict, Invalid, NotFound
 from attractor.objects.patch.merge_patch import merge_patch_between
 from attractor.plan.comparing import marked, overlay
 from attractor.plan.difference import Change, change_of
@@ -153,6 +153,7 @@ class _Run:
         return None
 
     def _judge(self, vertex: Vertex, answer: Any) -> None:
+        answer = _of_another_object(answer) or answer
         is_gone = vertex.action is Action.DELETE and isinstance(answer, NotFound | Conflict)
         if is_gone or not isinstance(answer, Exception):
             self._settle(vertex, Outcome.DONE)
@@ -199,6 +200,13 @@ class _Run:
         if len(serious) > 1:
             raise ExceptionGroup(f"the plan for {self._graph.root} failed in {len(serious)} places", serious)
         raise (serious or self._failures)[0]
+
+
+def _of_another_object(answer: Any) -> Conflict | None:
+    """A patch that names the uid of a predecessor: Kubernetes calls it invalid; it means that somebody was faster."""
+    if not isinstance(answer, Invalid):
+        return None
+    return Conflict(answer.message) if any(cause.get("field") == "metadata.uid" for cause in answer.causes) else None
 
 
 async def _ask(ctx: Context, asked: list[Effect[Any]]) -> tuple[Any, ...]:

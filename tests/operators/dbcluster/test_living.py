@@ -160,6 +160,8 @@ async def test_claims_grow_and_never_shrink(running: ClusterUnderTest) -> None:
     }
     template["metadata"] |= {"name": "data-shop-cache-0", "namespace": "default"}
     made = await running.client.create(PersistentVolumeClaim.from_dict(template))
+    bound = {"status": {"phase": "Bound"}}  # no claim grows before it is
+    await running.client.merge_patch(PersistentVolumeClaim, made.key, bound, subresource="status")
     await edit(running.client, components=[{"name": "cache", "storage": "2Gi"}])
 
     async def size() -> str:

@@ -132,11 +132,11 @@ class ApiServer:
             return response
         kept = self.storage.commit(txn)
         body = response.body
-        if isinstance(body, ObjectBody) and body.revision is None:
+        if kept and isinstance(body, ObjectBody) and body.revision is None:
             key = _key_of(txn, body.value, kept)
             value = self.storage.answered(key, body.value)
             return Response(response.code, ObjectBody(value, self.storage.version(key, kept[key])), response.warnings)
-        return response.committed(1)
+        return response.committed(1)  # what was deleted is shown at a version that nothing else has or needs
 
     # Before the world begins.
 
