@@ -32,11 +32,8 @@ class ServiceAccount(Plugin):
 
     def admit(self, attributes: Attributes) -> None:
         """Fill in what the account gives a new pod."""
-        pod = _new_pod(attributes)
+        pod = _pod_with_account(attributes)
         if pod is None:
-            return
-        if _is_mirror(pod):
-            _check_mirror(attributes, pod)
             return
         spec = pod["spec"]
         name = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
@@ -50,17 +47,23 @@ class ServiceAccount(Plugin):
 
     def validate(self, attributes: Attributes) -> None:
         """Webhooks may have changed the account."""
-        pod = _new_pod(attributes)
+        pod = _pod_with_account(attributes)
         if pod is None:
-            return
-        if _is_mirror(pod):
-            _check_mirror(attributes, pod)
             return
         name = pod["spec"].get("serviceAccountName")
         if not name:
             where = f"{attributes.op.namespace}/{pod['metadata'].get('name', '')}"
             raise forbidden(attributes, f"no service account specified for pod {where}")
         _check_secrets(attributes, _account(attributes, name), pod["spec"])
+
+
+def _pod_with_account(attributes: Attributes) -> JsonObject | None:
+    """The new pod, if it has an account: a mirror of a node's own pod must have none."""
+    pod = _new_pod(attributes)
+    if pod is not None and _is_mirror(pod):
+        _check_mirror(attributes, pod)
+        return None
+    return pod
 
 
 def _new_pod(attributes: Attributes) -> JsonObject | None:
