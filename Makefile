@@ -33,7 +33,7 @@ bench: setup ## Run the benchmarks; JSON on stdout
 	@$(PY) benchmarks/run.py
 
 nightly: setup ## Run the long tests too
-	$(PY) -m pytest -n 2 tests
+	$(PY) -m pytest -n 2 --timeout 3600 tests
 
 format: setup ## Format and fix what can be fixed
 	.venv/bin/ruff format

@@ -181,6 +181,31 @@ def test_what_is_checked_after_a_loop_was_stopped_is_left_in_peace(monkeypatch: 
         check(World([talks], [pair()])).assert_holds()
 
 
+TRACED = """
+import sys
+from attractor.check.world import endless
+
+def spin():
+    while True:
+        pass
+
+def goes_on():
+    return "on"
+
+endless.LIMIT_S = 0.05
+sys.settrace(lambda frame, event, arg: None)
+try:
+    endless.with_watch(spin)
+except endless.Endless:
+    print(goes_on())
+"""
+
+
+def test_what_runs_after_a_loop_was_stopped_goes_on_where_a_tracer_looks() -> None:
+    done = subprocess.run([sys.executable, "-c", TRACED], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout == "on\n"
+
+
 def names(owner: str) -> set[str]:
     return {f"{owner}-{letter}" for letter in "abc"}
 

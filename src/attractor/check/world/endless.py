@@ -101,8 +101,17 @@ def _raise_there(thread: int) -> None:
 
 
 def _take_back(thread: int) -> None:
-    """Nothing is raised any more that was not raised yet."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None)
+    """Nothing is raised any more in this thread, which calls, that was not raised yet.
+
+    It is raised here and caught. To withdraw it would leave the interpreter's flag set that something is pending;
+    CPython 3.11 then computes slowly, and for ever wherever a tracer (coverage, a debugger) looks on.
+    """
+    try:
+        _raise_there(thread)
+        while True:
+            pass
+    except Endless:
+        return
 
 
 _watches = threading.local()
