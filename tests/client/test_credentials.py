@@ -105,7 +105,7 @@ async def test_a_token_file_that_rotates_is_read_again_when_its_token_is_refused
             await client.list(Namespace)
 
 
-async def test_a_token_file_is_looked_at_again_after_a_while_and_survives_being_away(tmp_path: Path) -> None:
+async def test_a_token_file_is_looked_at_again_after_a_while_and_survives_being_away_or_empty(tmp_path: Path) -> None:
     clock = [0.0]
     path = tmp_path / "token"
     with pytest.raises(ConfigError, match="cannot be read"):
@@ -113,11 +113,11 @@ async def test_a_token_file_is_looked_at_again_after_a_while_and_survives_being_
     path.write_text("one")
     tokens = TokenFile(path, now=lambda: clock[0])
     seen = []
-    for at, text in ((0, "one"), (5, "two"), (11, "two"), (22, None), (33, "three")):
+    for at, text in ((0, "one"), (5, "two"), (11, "two"), (22, None), (33, "three"), (44, "")):
         clock[0] = at
         path.unlink() if text is None else path.write_text(text)
         seen.append((await tokens.current()).authorization)
-    assert seen == ["Bearer one", "Bearer one", "Bearer two", "Bearer two", "Bearer three"]
+    assert seen == ["Bearer one", "Bearer one", "Bearer two", "Bearer two", "Bearer three", "Bearer three"]
 
 
 def plugin(directory: Path, body: str, **options: object) -> ExecConfig:

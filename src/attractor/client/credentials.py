@@ -10,6 +10,7 @@ import base64
 import os
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -83,72 +84,72 @@ def basic(user: str, password: str) -> Credential:
     return Credential(f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}")
 
 
-class TokenFile:
-    """A token in a file that somebody else renews, as the kubelet does; it is read again when it may have changed."""
+class _Renewed(ABC):
+    """A credential in files that somebody else renews; they are read again when they may have changed."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._read_at = 0.0
+        self._credential: Credential | None = None
+
+    @abstractmethod
+    def _read(self) -> Credential:
+        """What the files hold now; raises ``ConfigError``."""
+
+    async def current(self) -> Credential:
+        """What the files hold; files that cannot be read any more leave the last credential in use."""
+        now = self._now()
+        if self._credential is None or now - self._read_at >= TOKEN_FILE_AGE_S:
+            self._read_at = now
+            try:
+                self._credential = self._read()
+            except ConfigError:
+                if self._credential is None:
+                    raise
+        return self._credential
+
+    def rejected(self, credential: Credential) -> bool:
+        """The files may have a newer one."""
+        self._read_at = float("-inf")
+        return True
+
+
+class TokenFile(_Renewed):
+    """A token in a file that somebody else renews, as the kubelet does."""
 
     def __init__(
         self, path: Path, certificate: ClientCertificate | None = None, now: Callable[[], float] = time.monotonic
     ) -> None:
+        super().__init__(now)
         self._path = path
         self._certificate = certificate
-        self._now = now
-        self._read_at = 0.0
-        self._credential: Credential | None = None
 
-    async def current(self) -> Credential:
-        """The file's token; a file that cannot be read any more leaves the last token in use."""
-        now = self._now()
-        if self._credential is None or now - self._read_at >= TOKEN_FILE_AGE_S:
-            self._read_at = now
-            try:
-                token = self._path.read_text(encoding="utf-8").strip()
-                if not token:
-                    raise ConfigError(f"token file {self._path} is empty; it should hold a bearer token")
-            except (OSError, UnicodeDecodeError) as error:
-                if self._credential is None:
-                    raise ConfigError(f"token file {self._path} cannot be read: {error}") from error
-                return self._credential
-            self._credential = Credential(f"Bearer {token}", self._certificate)
-        return self._credential
-
-    def rejected(self, credential: Credential) -> bool:
-        """The file may have a newer one."""
-        self._read_at = float("-inf")
-        return True
+    def _read(self) -> Credential:
+        try:
+            token = self._path.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"token file {self._path} cannot be read: {error}") from error
+        if not token:
+            raise ConfigError(f"token file {self._path} is empty; it should hold a bearer token")
+        return Credential(f"Bearer {token}", self._certificate)
 
 
-class CertificateFiles:
-    """A certificate and its key in files that somebody else renews; both are read again when they may have changed."""
+class CertificateFiles(_Renewed):
+    """A certificate and its key in files that somebody else renews."""
 
     def __init__(
         self, certificate: Path, key: Path, authorization: str = "", now: Callable[[], float] = time.monotonic
     ) -> None:
+        super().__init__(now)
         self._paths = (certificate, key)
         self._authorization = authorization
-        self._now = now
-        self._read_at = 0.0
-        self._credential: Credential | None = None
 
-    async def current(self) -> Credential:
-        """The files' pair; files that cannot be read any more leave the last pair in use."""
-        now = self._now()
-        if self._credential is None or now - self._read_at >= TOKEN_FILE_AGE_S:
-            self._read_at = now
-            try:
-                pair = ClientCertificate(*(path.read_bytes() for path in self._paths))
-            except OSError as error:
-                if self._credential is None:
-                    raise ConfigError(
-                        f"client certificate {error.filename} cannot be read: {error.strerror}"
-                    ) from error
-                return self._credential
-            self._credential = Credential(self._authorization, pair)
-        return self._credential
-
-    def rejected(self, credential: Credential) -> bool:
-        """The files may have a newer pair."""
-        self._read_at = float("-inf")
-        return True
+    def _read(self) -> Credential:
+        try:
+            pair = ClientCertificate(*(path.read_bytes() for path in self._paths))
+        except OSError as error:
+            raise ConfigError(f"client certificate {error.filename} cannot be read: {error.strerror}") from error
+        return Credential(self._authorization, pair)
 
 
 @dataclass(frozen=True, slots=True)
