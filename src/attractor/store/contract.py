@@ -24,6 +24,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
@@ -193,6 +194,21 @@ class Store(Protocol):
         a transaction that changes nothing takes no revision and answers the newest.
 
         A caller that is cancelled does not take its write back: it may still happen.
+        """
+        ...
+
+    def draft_nowait(self) -> Snapshot | None:
+        """The draft, for whoever goes on to ``commit_on`` it without waiting; None where others write, too."""
+        ...
+
+    def commit_on(
+        self, draft: Snapshot, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
+    ) -> int | asyncio.Future[int]:
+        """``commit``, in the step of the event loop in which ``draft_nowait`` answered what everything was read from.
+
+        Nobody has written since, so nothing is compared: ``compares`` only tells what is known of the keys that are
+        put. Answers the new revision, or its future while it is on its way; both raise as ``commit`` does, but never
+        ``Stale``. Cancelling the future does not take the write back.
         """
         ...
 
