@@ -28,13 +28,12 @@ from attractor.store.contract import Stale, StoreFull, StoreUnavailable
 from attractor.store.turns import Turns
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Awaitable, Callable, Generator, Sequence
 
     from attractor.apiserver.core import Request
     from attractor.apiserver.outside import Outside
     from attractor.apiserver.transaction import Source
-    from attractor.store.contract import Snapshot, Store
+    from attractor.store.contract import Pending, Snapshot, Store
 
 T = TypeVar("T")
 
@@ -175,7 +174,7 @@ class OnItsWay(NamedTuple):
     """An answer that only waits for its write to be durable."""
 
     response: Response
-    durable: asyncio.Future[int]
+    durable: Pending
 
     def result(self) -> Response:
         """The answer, once ``durable`` is done; a store that failed is an answer, too."""
@@ -186,7 +185,7 @@ class OnItsWay(NamedTuple):
 
     def __await__(self) -> Generator[Any, None, Response]:
         with suppress(StoreFull, StoreUnavailable):
-            yield from self.durable
+            yield from self.durable.__await__()
         return self.result()
 
 

@@ -10,7 +10,7 @@ A request that no page claims and that names no resource is answered as Go's HTT
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote, unquote_plus
 
 from attractor.apiserver.authorization import MASTERS, Decision, attributes_of, forbidden
@@ -34,6 +34,7 @@ from attractor.httpd.watchstreams import encode_line
 from attractor.objects.errors import ApiError
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Mapping, Sequence
 
     from attractor.apiserver.authorization import Attributes, Authorizer
@@ -239,7 +240,8 @@ class Router:
         if request.method != "GET":
             begun = self._server.write_now(asked)
             if isinstance(begun, OnItsWay):
-                return Later(begun.durable, partial(self._durable, request, query, shape, begun))
+                durable = cast("asyncio.Future[int]", begun.durable)  # of the loop that both run on
+                return Later(durable, partial(self._durable, request, query, shape, begun))
         else:
             begun = self._server.read_now(asked) if "watch" not in query else None
         if begun is not None:

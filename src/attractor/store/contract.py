@@ -21,11 +21,10 @@ etcd's own, so that writes to keys of others leave gaps.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Generator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
 
@@ -119,6 +118,18 @@ class Snapshot(Protocol):
         ...
 
 
+class Pending(Protocol):
+    """The revision of a write that is on its way; the event loop's futures are such."""
+
+    def result(self) -> int:
+        """The revision, once the write is durable; raises as ``commit`` does."""
+        ...
+
+    def __await__(self) -> Generator[Any, None, int]:
+        """Wait for it."""
+        ...
+
+
 class Watch(Protocol):
     """A running watch: an iterator of batches that ends when the store is closed."""
 
@@ -203,7 +214,7 @@ class Store(Protocol):
 
     def commit_on(
         self, draft: Snapshot, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
-    ) -> int | asyncio.Future[int]:
+    ) -> int | Pending:
         """``commit``, in the step of the event loop in which ``draft_nowait`` answered what everything was read from.
 
         Nobody has written since, so nothing is compared: ``compares`` only tells what is known of the keys that are
