@@ -245,3 +245,53 @@ async def test_state_and_history_outlive_the_process(engine: Engine) -> None:
     with pytest.raises(Compacted):
         store.snapshot_at(start + 19)
     assert await store.commit({}, puts={"a": b""}) == revision + 1
+
+
+async def test_a_write_on_a_fresh_draft_needs_no_comparison(store: AnyStore) -> None:
+    await store.commit({}, puts={"a": b"1", "b": b"1"})
+    draft = store.draft_nowait()
+    if draft is None:
+        assert not store.is_exclusive, "only a shared engine has to ask before it knows what a write may rest on"
+        return
+    begun = store.commit_on(draft, {"c": 0}, puts={"a": b"2", "c": b"2"}, deletes={"b", "absent"})
+    revision = begun if isinstance(begun, int) else await begun
+    assert [(entry.key, entry.value, entry.revision) for entry in (await store.snapshot()).range("")] == [
+        ("a", b"2", revision),
+        ("c", b"2", revision),
+    ]
+
+
+async def test_writes_on_drafts_follow_each_other_without_waiting(store: AnyStore) -> None:
+    begun = []
+    for number in range(5):
+        draft = store.draft_nowait()
+        if draft is None:
+            return
+        begun.append(store.commit_on(draft, {}, puts={"a": b"%d" % number}))
+    revisions = [one if isinstance(one, int) else await one for one in begun]
+    assert revisions == list(range(revisions[0], revisions[0] + 5))
+    assert store.revision == revisions[-1]
+
+
+async def test_a_write_on_a_draft_that_changes_nothing_answers_once_the_draft_is_durable(store: AnyStore) -> None:
+    draft = store.draft_nowait()
+    if draft is None:
+        return
+    first = store.commit_on(draft, {}, puts={"a": b"1"})
+    draft = store.draft_nowait()
+    assert draft is not None
+    second = store.commit_on(draft, {}, puts={}, deletes={"absent"})
+    revision = second if isinstance(second, int) else await second
+    assert store.revision == revision == (first if isinstance(first, int) else await first)
+    draft = store.draft_nowait()
+    assert draft is not None
+    assert store.commit_on(draft, {}, puts={}) == revision
+
+
+async def test_a_closed_store_takes_no_write_on_a_draft(store: AnyStore) -> None:
+    draft = store.draft_nowait()
+    if draft is None:
+        return
+    await store.aclose()
+    with pytest.raises(StoreUnavailable):
+        store.commit_on(draft, {}, puts={"a": b"1"})

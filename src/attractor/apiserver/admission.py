@@ -13,7 +13,7 @@ from attractor.objects.errors import Forbidden, NotFound
 from attractor.objects.gvk import GroupResource, GroupVersionKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.operation import Operation
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 NAMESPACES = GroupResource("", "namespaces")
 LOCAL_ACCESS_REVIEWS = GroupResource("authorization.k8s.io", "localsubjectaccessreviews")
+MAX_PLANS = 1024
+"""For so many resources at a time it is remembered which plug-ins concern them."""
 
 
 class Attributes(NamedTuple):
@@ -62,6 +64,9 @@ class Attributes(NamedTuple):
 
 class Plugin:
     """A plug-in that admits everything."""
+
+    concerns: ClassVar[frozenset[GroupResource] | None] = None
+    """The resources it has a say in, None for all; it is never asked about others."""
 
     def admit(self, attributes: Attributes) -> None:
         """Change the object, or refuse it."""
@@ -111,23 +116,42 @@ class NamespaceLifecycle(Plugin):
         return error
 
 
+class _Plan(NamedTuple):
+    """The two halves of a chain, as far as they concern one resource."""
+
+    changing: tuple[Callable[[Attributes], None], ...]
+    checking: tuple[Callable[[Attributes], None], ...]
+
+
 class Chain:
     """The plug-ins that every write passes through, in order, each only where it has something to say."""
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
         self.plugins = tuple(plugins)
-        self._changing = tuple(one.admit for one in self.plugins if type(one).admit is not Plugin.admit)
-        self._checking = tuple(one.validate for one in self.plugins if type(one).validate is not Plugin.validate)
+        self._plans: dict[GroupResource, _Plan] = {}
+        """Worked out once for each resource; custom ones come and go, so the number is bounded."""
 
     def admit(self, attributes: Attributes) -> None:
         """Run the changing half of the chain."""
-        for admit in self._changing:
+        for admit in self._plan(attributes.kind.group_resource).changing:
             admit(attributes)
 
     def validate(self, attributes: Attributes) -> None:
         """Run the checking half of the chain."""
-        for validate in self._checking:
+        for validate in self._plan(attributes.kind.group_resource).checking:
             validate(attributes)
+
+    def _plan(self, resource: GroupResource) -> _Plan:
+        plan = self._plans.get(resource)
+        if plan is None:
+            if len(self._plans) >= MAX_PLANS:
+                self._plans.clear()
+            concerned = [one for one in self.plugins if one.concerns is None or resource in one.concerns]
+            plan = self._plans[resource] = _Plan(
+                tuple(one.admit for one in concerned if type(one).admit is not Plugin.admit),
+                tuple(one.validate for one in concerned if type(one).validate is not Plugin.validate),
+            )
+        return plan
 
 
 NO_PLUGINS = Chain(())

@@ -51,13 +51,15 @@ class Permission(NamedTuple):
 class EscalationCheck(Plugin):
     """Refuses roles and bindings that give more than their writer has."""
 
+    concerns = frozenset(GroupResource(GROUP, resource) for resource in _ROLES | _BINDINGS)
+
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
 
     def validate(self, attributes: Attributes) -> None:
         """Check a new or changed role or binding."""
         user, obj, kind = attributes.op.user, attributes.obj, attributes.kind
-        if kind.gvk.group != GROUP or obj is None or user == _NOBODY or MASTERS in user.groups:
+        if obj is None or user == _NOBODY or MASTERS in user.groups:
             return
         if attributes.old is not None and _only_garbage_fields_differ(obj, attributes.old):
             return

@@ -12,28 +12,28 @@ an event loop runs ``Core`` on a transaction itself.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from attractor.apiserver.core import Core
 from attractor.apiserver.custom import registry as custom_registry
 from attractor.apiserver.custom.naming import MANAGER, plan_names
 from attractor.apiserver.operation import Operation, WriteOptions
 from attractor.apiserver.outside import Answers, NeedsAnswers, NobodyOutside, RecordedSource
-from attractor.apiserver.response import refusal
+from attractor.apiserver.response import Response, refusal
 from attractor.apiserver.transaction import NotYet, Transaction
 from attractor.objects.errors import ApiError, Conflict, InsufficientStorage, ServiceUnavailable
 from attractor.store.contract import Stale, StoreFull, StoreUnavailable
 from attractor.store.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Generator, Sequence
 
     from attractor.apiserver.core import Request
     from attractor.apiserver.outside import Outside
-    from attractor.apiserver.response import Response
     from attractor.apiserver.transaction import Source
-    from attractor.store.contract import Snapshot, Store
+    from attractor.store.contract import Pending, Snapshot, Store
 
 T = TypeVar("T")
 
@@ -73,10 +73,15 @@ class Server:
     async def handle(self, request: Request) -> Response:
         """Answer a request; every refusal is an answer with its Status."""
         is_read = request.method in _READS
+        begun = self.read_now(request) if is_read else self.write_now(request)
+        if begun is not None:
+            return begun if isinstance(begun, Response) else await begun
+        return await self.handle_in_full(request)
+
+    async def handle_in_full(self, request: Request) -> Response:
+        """``handle`` for a request of which ``read_now`` or ``write_now`` could not tell the answer."""
         try:
-            if is_read and (found := self.read_now(request)) is not None:
-                return found
-            return await self._run(partial(self.core.handle, request), is_read=is_read)
+            return await self._run(partial(self.core.handle, request), is_read=request.method in _READS)
         except ApiError as error:
             return refusal(error)
 
@@ -88,6 +93,32 @@ class Server:
             return self.core.handle(request, self.transaction(self.store.snapshot_nowait()))
         except NeedsAnswers:
             return None
+
+    def write_now(self, request: Request) -> Response | OnItsWay | None:
+        """The answer to a write, or what it waits for, if that is only the store; None when ``handle`` must find out.
+
+        Then nothing was written: somebody outside has to be asked, a controller is awaited, names have to be settled,
+        or the answer rests on writes that are still on their way.
+        """
+        store = self.store
+        draft = store.draft_nowait()
+        if draft is None:
+            return None
+        txn = self.transaction(draft)
+        txn.may_wait = self.pause is not None
+        try:
+            response = self.core.handle(request, txn)
+        except (NeedsAnswers, NotYet):
+            return None
+        if not txn.is_dirty:
+            return response if draft.revision == store.revision else None
+        if _touches_definitions(txn.puts):
+            return None
+        try:
+            revision = store.commit_on(draft, txn.compares, puts=txn.puts, deletes=txn.deletes)
+        except (StoreFull, StoreUnavailable) as error:
+            return refusal(_unwritten(error))
+        return response.committed(revision) if isinstance(revision, int) else OnItsWay(response, revision)
 
     async def perform(self, op: Operation) -> Response:
         """Carry out an operation; raises ``ApiError``."""
@@ -114,10 +145,8 @@ class Server:
             except Stale as lost:
                 async with self._turns.at(min(lost.keys)):
                     return await run.whatever_it_takes()
-        except StoreFull as error:
-            raise InsufficientStorage(f"nothing was written: {error}") from error
-        except StoreUnavailable as error:
-            raise ServiceUnavailable(f"the store cannot be reached: {error}") from error
+        except (StoreFull, StoreUnavailable) as error:
+            raise _unwritten(error) from error
 
     async def settle_names(self) -> None:
         """Bring the status of every CustomResourceDefinition up to date, which is what makes its kind served."""
@@ -139,6 +168,32 @@ class Server:
             except ApiError as error:
                 if error.code != 404:
                     raise
+
+
+class OnItsWay(NamedTuple):
+    """An answer that only waits for its write to be durable."""
+
+    response: Response
+    durable: Pending
+
+    def result(self) -> Response:
+        """The answer, once ``durable`` is done; a store that failed is an answer, too."""
+        try:
+            return self.response.committed(self.durable.result())
+        except (StoreFull, StoreUnavailable) as error:
+            return refusal(_unwritten(error))
+
+    def __await__(self) -> Generator[Any, None, Response]:
+        with suppress(StoreFull, StoreUnavailable):
+            yield from self.durable.__await__()
+        return self.result()
+
+
+def _unwritten(error: StoreFull | StoreUnavailable) -> ApiError:
+    """What a client is told of a store that does not write."""
+    if isinstance(error, StoreFull):
+        return InsufficientStorage(f"nothing was written: {error}")
+    return ServiceUnavailable(f"the store cannot be reached: {error}")
 
 
 class _Run:

@@ -18,12 +18,23 @@ import logging
 import secrets
 import socket
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from attractor.httpd.auditids import AuditIds
 from attractor.httpd.eager import first_step, rest_of
 from attractor.httpd.parser import RequestParser
-from attractor.httpd.reply import CONTINUE, LAST_CHUNK, Clock, Reply, compressed, encode_head, frame, status_reply
+from attractor.httpd.reply import (
+    CONTINUE,
+    LAST_CHUNK,
+    Clock,
+    Later,
+    Reply,
+    compressed,
+    encode_head,
+    frame,
+    status_reply,
+)
 from attractor.objects.errors import ApiError, BadRequest, InternalError, RequestEntityTooLarge, Timeout
 
 if TYPE_CHECKING:
@@ -34,7 +45,7 @@ if TYPE_CHECKING:
     from attractor.httpd.parser import HttpRequest, Refusal
     from attractor.httpd.reply import Stream
 
-    Answer = Reply | Coroutine[Any, Any, Reply]
+    Answer = Reply | Later | Coroutine[Any, Any, Reply]
     Handler = Callable[[HttpRequest, "Peer"], Answer]
     Gate = Callable[[HttpRequest, "Peer"], Reply | None]
     """Refuses a request by its head, before its body is read; None lets it pass."""
@@ -97,8 +108,8 @@ class Connection(asyncio.Protocol):
         """The last request that the gate let pass while its body was on its way."""
         self._current: HttpRequest | None = None
         """The request being answered; None while reading."""
-        self._task: asyncio.Task[Reply] | None = None
-        """Set while a handler waits; then ``_current`` is set too."""
+        self._task: asyncio.Future[Any] | None = None
+        """Set while a handler waits; then ``_current`` is set too. A task, or the future of a ``Later``."""
         self._stream: Stream | None = None
         """Set while an answer streams; then ``_current`` is set too."""
         self._is_paused = False
@@ -301,6 +312,10 @@ class Connection(asyncio.Protocol):
         try:
             answer = self._shared.handler(request, self._peer)
             if not isinstance(answer, Reply):
+                if isinstance(answer, Later):
+                    self._task = answer.waits_for
+                    self._task.add_done_callback(partial(self._answered, reply=answer.reply))
+                    return
                 if not self._shared.is_eager:
                     self._wait(answer)
                     return
@@ -314,21 +329,22 @@ class Connection(asyncio.Protocol):
         self._send(request, answer)
 
     def _wait(self, coroutine: Coroutine[Any, Any, Reply]) -> None:
-        self._task = self._loop.create_task(coroutine)
-        self._task.add_done_callback(self._answered)
+        self._task = task = self._loop.create_task(coroutine)
+        task.add_done_callback(partial(self._answered, reply=task.result))
 
-    def _answered(self, task: asyncio.Task[Reply]) -> None:
+    def _answered(self, task: asyncio.Future[Any], reply: Callable[[], Reply]) -> None:
         if task is not self._task or self._current is None:
             return  # given up before
         self._task = None
         request = self._current
         if task.cancelled():
-            reply = status_reply(Timeout("the server stopped before the request was answered"))
-        elif (error := task.exception()) is not None:
-            reply = internal_error(request, error)
+            answer = status_reply(Timeout("the server stopped before the request was answered"))
         else:
-            reply = task.result()
-        self._send(request, reply)
+            try:
+                answer = reply()
+            except Exception as error:  # the boundary: whatever went wrong is a 500 with a reference
+                answer = internal_error(request, error)
+        self._send(request, answer)
         self._advance()
 
     def _give_up(self) -> None:

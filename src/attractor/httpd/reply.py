@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from dataclasses import dataclass
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import orjson
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Generator, Mapping
 
     from attractor.objects.errors import ApiError
 
@@ -80,6 +81,22 @@ class Reply:
     headers: Mapping[str, str] | None = None
     warnings: tuple[str, ...] = ()
     stream: Stream | None = None
+
+
+class Later(NamedTuple):
+    """An answer that waits for one future, and is made of its result: so no task is needed to wait."""
+
+    waits_for: asyncio.Future[Any]
+    reply: Callable[[], Reply]
+    """The answer, once the future is done, well or not."""
+
+    def __await__(self) -> Generator[Any, Any, Reply]:
+        """For whoever does wait in a task."""
+        return self._arrived().__await__()
+
+    async def _arrived(self) -> Reply:
+        await asyncio.wait((self.waits_for,))
+        return self.reply()
 
 
 def frame(data: bytes) -> bytes:

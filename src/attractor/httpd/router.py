@@ -9,13 +9,15 @@ A request that no page claims and that names no resource is answered as Go's HTT
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote, unquote_plus
 
 from attractor.apiserver.authorization import MASTERS, Decision, attributes_of, forbidden
 from attractor.apiserver.core import Request
 from attractor.apiserver.response import LogBody
 from attractor.apiserver.routing import WATCH_SEGMENT, method_not_allowed, without_watch_prefix
+from attractor.apiserver.server import OnItsWay
 from attractor.apiserver.watch import Watch
 from attractor.httpd.bodyguard import check_body
 from attractor.httpd.convertedwatch import ConvertedWatch
@@ -27,11 +29,12 @@ from attractor.httpd.pages import PAGES, Ask, answers_any_method
 from attractor.httpd.parser import HttpRequest
 from attractor.httpd.podlogs import log_reply
 from attractor.httpd.presentation import present, shape_of, watch_encoder
-from attractor.httpd.reply import TEXT, Reply, status_reply
+from attractor.httpd.reply import TEXT, Later, Reply, status_reply
 from attractor.httpd.watchstreams import encode_line
 from attractor.objects.errors import ApiError
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Mapping, Sequence
 
     from attractor.apiserver.authorization import Attributes, Authorizer
@@ -234,10 +237,15 @@ class Router:
                 trail.read(body, content_type)
         shape = shape_of(request, query)
         asked = Request(request.method, request.path, query, body, content_type, user, request.head.user_agent)
-        if request.method == "GET" and "watch" not in query:
-            response = self._server.read_now(asked)
-            if response is not None:
-                return self._reply(request, query, shape, response)
+        if request.method != "GET":
+            begun = self._server.write_now(asked)
+            if isinstance(begun, OnItsWay):
+                durable = cast("asyncio.Future[int]", begun.durable)  # of the loop that both run on
+                return Later(durable, partial(self._durable, request, query, shape, begun))
+        else:
+            begun = self._server.read_now(asked) if "watch" not in query else None
+        if begun is not None:
+            return self._reply(request, query, shape, begun)
         return self._handled(request, query, shape, asked)
 
     async def _handled(self, request: HttpRequest, query: Query, shape: Shape | None, asked: Request) -> Reply:
@@ -246,7 +254,13 @@ class Router:
                 reply = await self._watch(request, asked)
                 if reply is not None:
                     return reply
-            return self._reply(request, query, shape, await self._server.handle(asked))
+            return self._reply(request, query, shape, await self._server.handle_in_full(asked))
+        except ApiError as error:
+            return status_reply(error)
+
+    def _durable(self, request: HttpRequest, query: Query, shape: Shape | None, begun: OnItsWay) -> Reply:
+        try:
+            return self._reply(request, query, shape, begun.result())
         except ApiError as error:
             return status_reply(error)
 

@@ -21,10 +21,10 @@ etcd's own, so that writes to keys of others leave gaps.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Generator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
 
@@ -118,6 +118,18 @@ class Snapshot(Protocol):
         ...
 
 
+class Pending(Protocol):
+    """The revision of a write that is on its way; the event loop's futures are such."""
+
+    def result(self) -> int:
+        """The revision, once the write is durable; raises as ``commit`` does."""
+        ...
+
+    def __await__(self) -> Generator[Any, None, int]:
+        """Wait for it."""
+        ...
+
+
 class Watch(Protocol):
     """A running watch: an iterator of batches that ends when the store is closed."""
 
@@ -193,6 +205,21 @@ class Store(Protocol):
         a transaction that changes nothing takes no revision and answers the newest.
 
         A caller that is cancelled does not take its write back: it may still happen.
+        """
+        ...
+
+    def draft_nowait(self) -> Snapshot | None:
+        """The draft, for whoever goes on to ``commit_on`` it without waiting; None where others write, too."""
+        ...
+
+    def commit_on(
+        self, draft: Snapshot, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
+    ) -> int | Pending:
+        """``commit``, in the step of the event loop in which ``draft_nowait`` answered what everything was read from.
+
+        Nobody has written since, so nothing is compared: ``compares`` only tells what is known of the keys that are
+        put. Answers the new revision, or its future while it is on its way; both raise as ``commit`` does, but never
+        ``Stale``. Cancelling the future does not take the write back.
         """
         ...
 

@@ -9,7 +9,8 @@ from attractor.store.mvcc import HISTORY_LIMIT, Mvcc
 from attractor.store.watching import Subscriptions, Watcher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    import asyncio
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from attractor.store.contract import Snapshot
     from attractor.store.mvcc import Commit, View
@@ -45,6 +46,16 @@ class LocalStore:
     async def draft(self) -> View:
         """What a write may rest on; an engine that shows nothing before it is durable answers a snapshot."""
         return await self.snapshot()
+
+    def draft_nowait(self) -> View | None:
+        """Nothing, for a shared engine has to ask; an exclusive one answers its draft."""
+        return None
+
+    def commit_on(
+        self, draft: Snapshot, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
+    ) -> int | asyncio.Future[int]:
+        """Write on top of what ``draft_nowait`` has just answered."""
+        raise NotImplementedError("no draft was given out, so nothing can rest on it")
 
     async def settled(self, draft: Snapshot) -> bool:
         """Whether all that a draft shows is durable."""

@@ -9,6 +9,7 @@ from attractor.store.local import LocalStore
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from attractor.store.contract import Snapshot
     from attractor.store.mvcc import View
 
 
@@ -34,6 +35,21 @@ class MemoryStore(LocalStore):
     async def draft(self) -> View:
         """What a write may rest on: nothing is ever on its way here."""
         return self._mvcc.head
+
+    def draft_nowait(self) -> View:
+        """The same."""
+        return self._mvcc.head
+
+    def commit_on(
+        self, draft: Snapshot, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
+    ) -> int:
+        """Write on top of what ``draft_nowait`` has just answered."""
+        self._check_open()
+        assert draft is self._mvcc.head, "somebody has written since the draft was taken"
+        commit = self._mvcc.head.planned(compares, puts, deletes)
+        if commit.events:
+            self._publish((commit,))
+        return commit.revision
 
     def fork(self) -> MemoryStore:
         """An independent store with the same state and history, in O(1); watchers stay with the original."""

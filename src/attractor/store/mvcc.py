@@ -70,6 +70,11 @@ class View:
             entry = entries.get(key)
             if revision != (0 if entry is None else entry.revision):
                 raise Stale([key for key, revision in compares.items() if _revision(entries.get(key)) != revision])
+        return self.planned(compares, puts, deletes)
+
+    def planned(self, compares: Mapping[str, int], puts: Mapping[str, bytes], deletes: Collection[str] = ()) -> Commit:
+        """``plan`` for a transaction that has read this very view, so that there is nothing to compare."""
+        entries = self.entries
         revision = self.revision + 1
         events = []
         check_transaction(puts, deletes)

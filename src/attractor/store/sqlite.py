@@ -42,7 +42,9 @@ class _Waiting(NamedTuple):
 
     commit: Commit | None
     compacted: int | None
-    done: asyncio.Future[None]
+    revision: int
+    """What it is told when that is so."""
+    done: asyncio.Future[int]
 
 
 class SqliteStore(LocalStore):
@@ -96,8 +98,7 @@ class SqliteStore(LocalStore):
                 continue
             if commit.events:
                 self._head = commit.view
-                await self._enqueue(commit, None)
-                return commit.revision
+                return await self._enqueue(commit)
             if self._head is self._mvcc.head:
                 return commit.revision
             await self._settled()
@@ -105,6 +106,24 @@ class SqliteStore(LocalStore):
     async def draft(self) -> View:
         """The newest planned view: what is durable, and the writes on their way."""
         return self._head
+
+    def draft_nowait(self) -> View:
+        """The same."""
+        return self._head
+
+    def commit_on(
+        self, draft: Snapshot, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
+    ) -> int | asyncio.Future[int]:
+        """Write on top of what ``draft_nowait`` has just answered."""
+        self._check_writable()
+        assert draft is self._head, "somebody has written since the draft was taken"
+        commit = self._head.planned(compares, puts, deletes)
+        if commit.events:
+            self._head = commit.view
+            return self._enqueue(commit)
+        if self._head is self._mvcc.head:
+            return commit.revision
+        return self._enqueue(revision=commit.revision)  # once what it rests on is durable
 
     async def settled(self, draft: Snapshot) -> bool:
         """Wait until all that a draft shows is durable; False when some of it failed."""
@@ -119,7 +138,7 @@ class SqliteStore(LocalStore):
         if revision > self.revision:
             raise FutureRevision(revision, self.revision)
         if revision > self.compacted:
-            await self._enqueue(None, revision)
+            await self._enqueue(compacted=revision)
 
     async def aclose(self) -> None:
         """Finish running writes, end watches, and let go of the file."""
@@ -139,10 +158,12 @@ class SqliteStore(LocalStore):
         assert revisions == list(range(self.revision + 1, self._head.revision + 1)), "a planned write has no waiter"
         assert self._is_scheduled or not (self._queue or self._group), "nobody will serve the waiting writers"
 
-    def _enqueue(self, commit: Commit | None, compacted: int | None) -> asyncio.Future[None]:
+    def _enqueue(
+        self, commit: Commit | None = None, *, compacted: int | None = None, revision: int = 0
+    ) -> asyncio.Future[int]:
         loop = self._loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-        self._queue.append(_Waiting(commit, compacted, done))
+        done: asyncio.Future[int] = loop.create_future()
+        self._queue.append(_Waiting(commit, compacted, commit.revision if commit is not None else revision, done))
         if not self._is_scheduled:
             # Not at once: all tasks that are ready to write may join the group first.
             self._is_scheduled = True
@@ -177,7 +198,7 @@ class SqliteStore(LocalStore):
                 if waiting.compacted is not None:
                     self._mvcc.compact(waiting.compacted)
                 if not waiting.done.done():
-                    waiting.done.set_result(None)
+                    waiting.done.set_result(waiting.revision)
         else:
             self._head = self._mvcc.head
             self._failures += 1

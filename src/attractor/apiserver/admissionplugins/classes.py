@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionplugins.lookup import every, is_about
+from attractor.apiserver.admissionplugins.lookup import CLAIMS, every, is_about
+from attractor.objects.gvk import GroupResource
 
 if TYPE_CHECKING:
     from attractor.apiserver.admission import Attributes
@@ -23,6 +24,8 @@ _INGRESS_CLASS = "kubernetes.io/ingress.class"
 class DefaultStorageClass(Plugin):
     """Gives new claims the default class."""
 
+    concerns = frozenset({CLAIMS})
+
     def admit(self, attributes: Attributes) -> None:
         """Set it where none was asked for; the empty class is a class, too."""
         if is_about(attributes, "", "persistentvolumeclaims"):
@@ -31,6 +34,8 @@ class DefaultStorageClass(Plugin):
 
 class DefaultIngressClass(Plugin):
     """Gives new ingresses the default class."""
+
+    concerns = frozenset({GroupResource("networking.k8s.io", "ingresses")})
 
     def admit(self, attributes: Attributes) -> None:
         """Set it where none was asked for."""

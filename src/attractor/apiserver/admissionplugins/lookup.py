@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from attractor.apiserver.registry import builtin_kind
 from attractor.objects.errors import Forbidden
+from attractor.objects.gvk import GroupResource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.transaction import Transaction
     from attractor.objects.jsontypes import JsonObject
+
+PODS = GroupResource("", "pods")
+CLAIMS = GroupResource("", "persistentvolumeclaims")
 
 
 def is_about(attributes: Attributes, group: str, resource: str) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from attractor.apiserver.admission import Plugin
 from attractor.apiserver.admissionplugins.lookup import is_about
+from attractor.objects.gvk import GroupResource
 
 if TYPE_CHECKING:
     from attractor.apiserver.admission import Attributes
@@ -15,6 +16,8 @@ NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 class TaintNodesByCondition(Plugin):
     """Taints new nodes."""
+
+    concerns = frozenset({GroupResource("", "nodes")})
 
     def admit(self, attributes: Attributes) -> None:
         """Add the taint, unless it is there."""

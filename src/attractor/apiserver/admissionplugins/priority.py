@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionplugins.lookup import every, find, forbidden, is_about
+from attractor.apiserver.admissionplugins.lookup import PODS, every, find, forbidden, is_about
+from attractor.objects.gvk import GroupResource
 
 if TYPE_CHECKING:
     from attractor.apiserver.admission import Attributes
@@ -18,6 +19,8 @@ _NO_CLASS: dict[str, object] = {"metadata": {"name": ""}, "value": 0, "preemptio
 
 class Priority(Plugin):
     """Resolves ``priorityClassName`` of new pods."""
+
+    concerns = frozenset({PODS, GroupResource(GROUP, "priorityclasses")})
 
     def admit(self, attributes: Attributes) -> None:
         """Set a new pod's priority; keep what an update leaves out."""

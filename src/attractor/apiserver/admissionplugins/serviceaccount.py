@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionplugins.lookup import find, forbidden, is_about
+from attractor.apiserver.admissionplugins.lookup import PODS, find, forbidden, is_about
 from attractor.apiserver.transaction import NotYet
 from attractor.objects.errors import NotFound
 from attractor.objects.gvk import GroupResource
@@ -29,6 +29,8 @@ _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 
 class ServiceAccount(Plugin):
     """Sets the account of new pods, mounts its token, and refuses pods whose account is missing."""
+
+    concerns = frozenset({PODS})
 
     def admit(self, attributes: Attributes) -> None:
         """Fill in what the account gives a new pod."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionplugins.lookup import find, forbidden, is_about
+from attractor.apiserver.admissionplugins.lookup import CLAIMS, find, forbidden, is_about
+from attractor.objects.gvk import GroupResource
 from attractor.objects.quantity import Quantity
 
 if TYPE_CHECKING:
@@ -16,20 +17,22 @@ CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER = "kubernetes.io/pv-protection"
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _FINALIZERS = {
-    ("", "persistentvolumeclaims"): CLAIM_FINALIZER,
-    ("", "persistentvolumes"): VOLUME_FINALIZER,
-    ("storage.k8s.io", "volumeattributesclasses"): "kubernetes.io/vac-protection",
+    CLAIMS: CLAIM_FINALIZER,
+    GroupResource("", "persistentvolumes"): VOLUME_FINALIZER,
+    GroupResource("storage.k8s.io", "volumeattributesclasses"): "kubernetes.io/vac-protection",
 }
 
 
 class StorageObjectInUseProtection(Plugin):
     """New claims and volumes are not deleted while they are used."""
 
+    concerns = frozenset(_FINALIZERS)
+
     def admit(self, attributes: Attributes) -> None:
         """Add the finalizer that the protection controllers take away."""
         obj, kind = attributes.obj, attributes.kind
-        finalizer = _FINALIZERS.get((kind.gvk.group, kind.resource))
-        if finalizer is None or obj is None or attributes.old is not None or attributes.op.subresource:
+        finalizer = _FINALIZERS[kind.group_resource]
+        if obj is None or attributes.old is not None or attributes.op.subresource:
             return
         present = obj["metadata"].get("finalizers") or []
         if finalizer not in present:
@@ -38,6 +41,8 @@ class StorageObjectInUseProtection(Plugin):
 
 class PersistentVolumeClaimResize(Plugin):
     """A claim grows only when it is bound and its class says that it may."""
+
+    concerns = frozenset({CLAIMS})
 
     def validate(self, attributes: Attributes) -> None:
         """Refuse growth that nobody would carry out."""

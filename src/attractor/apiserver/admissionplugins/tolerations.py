@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionplugins.lookup import is_about
+from attractor.apiserver.admissionplugins.lookup import PODS, is_about
 
 if TYPE_CHECKING:
     from attractor.apiserver.admission import Attributes
@@ -16,6 +16,8 @@ SECONDS = 300
 
 class DefaultTolerationSeconds(Plugin):
     """Adds the two tolerations that are missing."""
+
+    concerns = frozenset({PODS})
 
     def admit(self, attributes: Attributes) -> None:
         """Add them, on creation and on every update."""
