@@ -33,7 +33,7 @@ OBJECT = (
     b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"watched","namespace":"default"},"data":{"filling":"%s",'
     % (b"v" * 800)
 )
-RATES = (1_000, 5_000, 10_000)
+RATES = (1_000, 5_000, 10_000, 20_000)
 WATCHERS = 100
 SAMPLED = 5
 
