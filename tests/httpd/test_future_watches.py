@@ -1,4 +1,4 @@
-"""Watches from a version that does not exist yet: they wait for it, though not for ever."""
+"""Reading from a version that does not exist yet: watches wait for it, though not for ever."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -87,3 +87,20 @@ async def test_stopping_ends_waiting_watches_with_a_clean_last_chunk(patient: Pa
         await cluster.__aexit__(None, None, None)
         assert await watch.event() is None
         assert await watch.rest() == b""
+
+
+@pytest.mark.parametrize(
+    ("query", "retry_after"),
+    [
+        ("", "1"),
+        ("&resourceVersionMatch=NotOlderThan&limit=2", "1"),
+        ("&resourceVersionMatch=Exact", None),
+        ("&limit=2", None),
+    ],
+)
+async def test_a_list_from_the_future_asks_to_come_back_unless_it_is_of_exactly_that_version(
+    api: HttpApi, query: str, retry_after: str | None
+) -> None:
+    answer = await api.get(f"{CONFIGMAPS}?resourceVersion=1000000{query}")
+    assert (answer.code, answer.headers.get("retry-after")) == (504, retry_after)
+    assert answer.json["details"].get("retryAfterSeconds") == (int(retry_after) if retry_after else None)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import time
 from functools import cache
+from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
 from attractor.apiserver.registry import find_kind
+from attractor.apiserver.response import JsonBody
 from attractor.apiserver.routing import parse_path
 from attractor.apiserver.watch import WatchEvent
 from attractor.httpd.formats.catalog import catalog
@@ -86,6 +88,14 @@ def present(shape: Shape, request: HttpRequest, query: Query, response: Response
             options = TransformOptions(agreed.transform, now(), include_object(query))
             value = transform(shown, value, options)
     return encode(value, agreed.media_type, pretty=shape.pretty)
+
+
+def retry_after(response: Response) -> dict[str, str] | None:
+    """The header by which a refusal asks to come back later, as its Status does."""
+    if response.code < HTTPStatus.BAD_REQUEST or not isinstance(response.body, JsonBody):
+        return None
+    seconds = (response.body.value.get("details") or {}).get("retryAfterSeconds")
+    return {"Retry-After": str(seconds)} if seconds else None
 
 
 def _view(path: str, value: Mapping[str, object], txn: Transaction) -> View | None:

@@ -26,7 +26,7 @@ from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
 from attractor.httpd.pages import PAGES, Ask, answers_any_method
 from attractor.httpd.parser import HttpRequest
 from attractor.httpd.podlogs import log_reply
-from attractor.httpd.presentation import present, refused_format, shape_of, watch_format
+from attractor.httpd.presentation import present, refused_format, retry_after, shape_of, watch_format
 from attractor.httpd.reply import TEXT, Reply, status_reply
 from attractor.httpd.waitingwatch import WaitingWatch
 from attractor.objects.errors import ApiError, NotAcceptable
@@ -259,10 +259,11 @@ class Router:
         if isinstance(response.body, LogBody):
             return log_reply(response.body, self._pod_logs)
         if shape is None:
-            return Reply(response.code, response.body.encode(), warnings=response.warnings)
+            body, headers = response.body.encode(), retry_after(response)
+            return Reply(response.code, body, headers=headers, warnings=response.warnings)
         txn = self._server.transaction(self._server.store.snapshot_nowait())
         shaped = present(shape, request, query, response, txn)
-        return Reply(response.code, shaped, shape.agreed.content_type, warnings=response.warnings)
+        return Reply(response.code, shaped, shape.agreed.content_type, retry_after(response), response.warnings)
 
     def _is_nowhere(self, path: str) -> bool:
         """Whether a path is below no API group that is served."""
