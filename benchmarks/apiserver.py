@@ -155,6 +155,9 @@ async def delivery(target: Target, pid: int, per_s: int, seconds: float) -> dict
         f"{key}_of_which_writing_us": round(writes_us),
         f"{key}_writers_us_per_event": round(wrote.cpu_s / wrote.count * 1e6),
         f"{key}_watchers_us_per_event": round(heard.cpu_s / wrote.count * 1e6),
+        f"{key}_events_at_once": round(wrote.count * WATCHERS / heard.reads, 1),
+        f"{key}_server_of_a_core": round(server_us * wrote.count / wrote.seconds / 1e6, 2),
+        f"{key}_load_of_a_core": round((wrote.cpu_s + heard.cpu_s) / wrote.seconds, 2),
         f"{key}_limit": limit(
             {who: us * per_s / 1e6 for who, us in costs.items()}, wrote.count / wrote.seconds / per_s
         ),

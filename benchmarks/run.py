@@ -14,12 +14,18 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 
+def benchmarks() -> list[str]:
+    """What can be run; other files are parts of these."""
+    return sorted(path.stem for path in HERE.glob("*.py") if path.stem != "run" and "__main__" in path.read_text())
+
+
 def main() -> int:
-    wanted = sys.argv[1:] or sorted(path.stem for path in HERE.glob("*.py") if path.name != Path(__file__).name)
-    unknown = [name for name in wanted if not (HERE / f"{name}.py").exists()]
+    known = benchmarks()
+    wanted = sys.argv[1:] or known
+    unknown = [name for name in wanted if name not in known]
     if unknown:
-        known = ", ".join(sorted(path.stem for path in HERE.glob("*.py") if path.stem != "run"))
-        print(f"error: no benchmark is called {', '.join(unknown)}\n\nhint: there are {known}", file=sys.stderr)
+        names = f"{', '.join(unknown)}\n\nhint: there are {', '.join(known)}"
+        print(f"error: no benchmark is called {names}", file=sys.stderr)
         return 2
     reports, failed = [], []
     for name in wanted:

@@ -1,25 +1,36 @@
 """Watch delivery as seen from outside: writers at a steady rate, and watchers that tell how old each event was.
 
 Both are processes of their own, so that what each of them costs is known, and neither can be mistaken for the server.
-Not a benchmark of its own; ``apiserver.py`` uses it.
+They share a core with each other, so they are bare sockets and as little Python as will do: every watcher counts the
+events it gets, a few of them also read when each was sent. Not a benchmark of its own; ``apiserver.py`` uses it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import select
+import socket
+import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Protocol
 
 from loadclient import Target
 
 MARK = b'"sent":"'
+STAMP = b'{"data":{"sent":"%017.6f"}}'
+"""A patch that says when it was sent; always as long, so that a request's head is the same each time."""
 PATIENCE_S = 10
-_RECEIVED = bytearray(1 << 18)
-"""What a watcher has just received; shared, because each looks at it before the next one receives."""
+NAP_S = 0.0005
+"""How long writers rest between two looks at the clock: so many requests a second leave in small groups."""
+CHECK_S = 0.05
+"""How long watchers wait for an event before they look whether something else is asked of them."""
+LINE_FEED, CARRIAGE_RETURN = b"\n\r"
+ROOM = 1024
+"""Sockets that may have something to say at once."""
 
 
 @dataclass
@@ -38,6 +49,8 @@ class Heard:
 
     events: list[int]
     ages_s: list[float]
+    reads: int
+    """How often any of them was given something: so many deliveries there were, or a few less."""
     cpu_s: float
 
 
@@ -56,34 +69,83 @@ class Apart:
 
 
 def _apart(work: Callable[..., Any], pipe: Connection, *arguments: Any) -> None:
-    pipe.send(asyncio.run(work(pipe, *arguments)))
+    pipe.send(work(pipe, *arguments))
 
 
-class _Watcher(asyncio.BufferedProtocol):
+def connected(target: Target) -> socket.socket:
+    plain = socket.create_connection((target.host, target.port))
+    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return plain if target.tls is None else target.tls.wrap_socket(plain)
+
+
+class Peer(Protocol):
+    """One connection of a crowd."""
+
+    socket: socket.socket
+
+    def take(self, received: bytearray, size: int, now: float) -> None:
+        """Look at what came; the next one receives in the same place."""
+        ...
+
+
+class Crowd:
+    """Connections that are read together."""
+
+    def __init__(self) -> None:
+        self._peers: dict[int, Peer] = {}
+        self._epoll = select.epoll()
+        self._received = bytearray(1 << 18)
+        self.reads = 0
+
+    def add(self, peer: Peer) -> None:
+        peer.socket.setblocking(False)
+        self._peers[peer.socket.fileno()] = peer
+        self._epoll.register(peer.socket, select.EPOLLIN)
+
+    def read(self, timeout_s: float) -> None:
+        """Take what has come; wait for the first of it up to a time."""
+        received = self._received
+        for number, _ in self._epoll.poll(timeout_s, ROOM):
+            peer = self._peers[number]
+            size = peer.socket.recv_into(received)
+            if not size:
+                raise ConnectionError("the server has closed a connection")
+            peer.take(received, size, time.monotonic())
+            self.reads += 1
+            if isinstance(peer.socket, ssl.SSLSocket):
+                self._drain(peer, peer.socket)
+
+    def _drain(self, peer: Peer, source: ssl.SSLSocket) -> None:
+        """Take what TLS has read ahead, which epoll knows nothing of."""
+        while source.pending():
+            peer.take(self._received, source.recv_into(self._received), time.monotonic())
+
+
+def occurrences(received: bytearray, byte: int, size: int) -> int:
+    """How often a byte occurs; ``count`` looks at each byte on its own, ``find`` at many together."""
+    found, at = 0, received.find(byte, 0, size)
+    while at >= 0:
+        found += 1
+        at = received.find(byte, at + 1, size)
+    return found
+
+
+class _Watcher:
     """Counts lines where they arrive; only a sampled one looks at them."""
 
-    def __init__(self, request: bytes, *, is_sampled: bool) -> None:
-        self.request, self.is_sampled = request, is_sampled
+    def __init__(self, target: Target, path: str, *, is_sampled: bool) -> None:
+        self.socket = connected(target)
+        self.socket.sendall(target.request("GET", path))
         self.lines = 0
         """Line breaks of the body; those of the HTTP around it have a carriage return."""
         self.ages_s: list[float] = []
+        self._is_sampled = is_sampled
         self._tail = b""
-        self.changed: Callable[[], None] = lambda: None
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        transport.write(self.request)
-
-    def get_buffer(self, sizehint: int) -> bytearray:
-        return _RECEIVED
-
-    def buffer_updated(self, nbytes: int) -> None:
-        now = time.monotonic()
-        self.lines += _RECEIVED.count(b"\n", 0, nbytes) - _RECEIVED.count(b"\r", 0, nbytes)
-        if self.is_sampled:
-            self._sample(self._tail + bytes(memoryview(_RECEIVED)[:nbytes]), now)
-        self.changed()
+    def take(self, received: bytearray, size: int, now: float) -> None:
+        self.lines += occurrences(received, LINE_FEED, size) - occurrences(received, CARRIAGE_RETURN, size)
+        if self._is_sampled:
+            self._sample(self._tail + received[:size], now)
 
     def _sample(self, data: bytes, now: float) -> None:
         begin = at = 0
@@ -96,95 +158,69 @@ class _Watcher(asyncio.BufferedProtocol):
         self._tail = data[max(begin, len(data) - 64) :] if at < 0 else data[at:]
 
 
-async def receive(pipe: Connection, target: Target, path: str, watchers: int, sampled: int) -> Heard:
+def receive(pipe: Connection, target: Target, path: str, watchers: int, sampled: int) -> Heard:
     """Watch; say when all have heard of what is there, then wait for as many more events as the pipe says."""
-    loop = asyncio.get_running_loop()
-    found = []
-    for number in range(watchers):
-        watcher = _Watcher(target.request("GET", path), is_sampled=number < sampled)
-        await loop.create_connection(lambda watcher=watcher: watcher, target.host, target.port, ssl=target.tls)  # type: ignore[misc]
-        found.append(watcher)
-    await _until_all_have(found, 1)
-    began_s = time.process_time()
+    crowd = Crowd()
+    found = [_Watcher(target, path, is_sampled=number < sampled) for number in range(watchers)]
+    for watcher in found:
+        crowd.add(watcher)
+    _read_until(crowd, found, 1)
+    began_s, crowd.reads = time.process_time(), 0
     pipe.send("watching")
-    written = await loop.run_in_executor(None, pipe.recv)
-    await _until_all_have(found, 1 + written)
-    events = [watcher.lines - 1 for watcher in found]
-    return Heard(events, [age for watcher in found for age in watcher.ages_s], time.process_time() - began_s)
+    while not pipe.poll():
+        crowd.read(CHECK_S)
+    _read_until(crowd, found, 1 + pipe.recv())
+    ages_s = [age for watcher in found for age in watcher.ages_s]
+    return Heard([watcher.lines - 1 for watcher in found], ages_s, crowd.reads, time.process_time() - began_s)
 
 
-async def _until_all_have(watchers: list[_Watcher], lines: int) -> None:
-    """Wait for so many lines at each, though not for ever."""
-    async with asyncio.TaskGroup() as group:
-        for watcher in watchers:
-            group.create_task(_until_has(watcher, lines))
+def _read_until(crowd: Crowd, watchers: list[_Watcher], lines: int) -> None:
+    """Read until each has so many lines, though not for ever."""
+    given_up_at = time.monotonic() + PATIENCE_S
+    while any(watcher.lines < lines for watcher in watchers) and time.monotonic() < given_up_at:
+        crowd.read(CHECK_S)
 
 
-async def _until_has(watcher: _Watcher, lines: int) -> None:
-    enough = asyncio.Event()
-    watcher.changed = lambda: enough.set() if watcher.lines >= lines else None
-    watcher.changed()
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            await enough.wait()
-    except TimeoutError:
-        return
-    finally:
-        watcher.changed = lambda: None
-
-
-class _Writer(asyncio.Protocol):
+class _Writer:
     """One connection: idle, or waiting for the answer to one request."""
 
-    def __init__(self, idle: list[_Writer], answered: Callable[[bool], None]) -> None:
-        self._idle, self._answered = idle, answered
+    def __init__(self, target: Target, answered: Callable[[_Writer, bool], None]) -> None:
+        self.socket = connected(target)
+        self._answered = answered
         self._data = b""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        self._idle.append(self)
-
-    def send(self, request: bytes) -> None:
-        self._transport.write(request)
-
-    def data_received(self, data: bytes) -> None:
-        data = self._data + data if self._data else data
+    def take(self, received: bytearray, size: int, now: float) -> None:
+        data = self._data + received[:size]
         head = data.find(b"\r\n\r\n")
         at = data.find(b"Content-Length: ", 0, max(head, 0))
         if head < 0 or len(data) < head + 4 + int(data[at + 16 : data.index(b"\r", at)]):
             self._data = data
             return
         self._data = b""
-        self._idle.append(self)
-        self._answered(data.startswith(b"HTTP/1.1 200"))
+        self._answered(self, data.startswith(b"HTTP/1.1 200"))
 
 
-async def write(
+def write(
     _pipe: Connection, target: Target, path: str, content_type: str, per_s: int, seconds: float, connections: int
 ) -> Wrote:
     """Patch one object at a steady rate, each time with the time; a connection without an answer sends nothing."""
-    loop = asyncio.get_running_loop()
-    idle: list[_Writer] = []
-    answers = {True: 0, False: 0}
-    total = int(per_s * seconds)
-    ended = loop.create_future()
+    crowd, idle, answers = Crowd(), list[_Writer](), {True: 0, False: 0}
 
-    def answered(is_good: bool) -> None:
+    def answered(writer: _Writer, is_good: bool) -> None:
         answers[is_good] += 1
-        if sum(answers.values()) == total:
-            ended.set_result(None)
+        idle.append(writer)
 
     for _ in range(connections):
-        await loop.create_connection(lambda: _Writer(idle, answered), target.host, target.port, ssl=target.tls)
+        idle.append(_Writer(target, answered))
+        crowd.add(idle[-1])
+    head = target.request("PATCH", path, STAMP % 0, content_type).removesuffix(STAMP % 0)
     cpu_s, started = time.process_time(), time.monotonic()
-    sent = 0
-    while sent < total:
+    sent, total = 0, int(per_s * seconds)
+    while sum(answers.values()) < total:
         due = min(total, int((time.monotonic() - started) * per_s) + 1)
         while sent < due and idle:
-            body = b'{"data":{"sent":"%.6f"}}' % time.monotonic()
-            idle.pop().send(target.request("PATCH", path, body, content_type))
+            idle.pop().socket.sendall(head + STAMP % time.monotonic())
             sent += 1
-        await asyncio.sleep(0.0005)
-    await ended
+        time.sleep(NAP_S)
+        crowd.read(0 if sent < total else CHECK_S)
     return Wrote(answers[True], answers[False], time.monotonic() - started, time.process_time() - cpu_s)

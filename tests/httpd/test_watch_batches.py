@@ -12,10 +12,12 @@ from itertools import count
 from typing import Any, NamedTuple
 
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attractor.apiserver.operation import User
+from attractor.apiserver.watch import Watch
 from attractor.embedded import EmbeddedCluster
 from attractor.httpd import watchstreams
 from attractor.httpd.heads import Head
@@ -27,6 +29,7 @@ from attractor.store.contract import Snapshot
 from tests.httpd.api import CONFIGMAPS, config_map
 from tests.httpd.wire import eventually
 
+NEVER_LATE, ALWAYS_LATE = 3600.0, -3600.0
 PREFIX = "core/configmaps/default/"
 ADMIN = User("admin", groups=("system:masters",))
 QUERIES: dict[str, Callable[[JsonObject], bool]] = {
@@ -159,13 +162,14 @@ class Run:
 
 
 @contextmanager
-def resting(rest: int) -> Iterator[None]:
-    """Channels that rest so long between hand-outs."""
-    before, watchstreams.REST = watchstreams.REST, rest
+def resting(rest: int, late_s: float) -> Iterator[None]:
+    """Channels that rest so long between hand-outs, and wait so long for a turn of the event loop to end."""
+    before = watchstreams.REST, watchstreams.LATE_S
+    watchstreams.REST, watchstreams.LATE_S = rest, late_s
     try:
         yield
     finally:
-        watchstreams.REST = before
+        watchstreams.REST, watchstreams.LATE_S = before
 
 
 async def run(taken: list[tuple[str, Any, str]]) -> None:
@@ -186,9 +190,60 @@ async def run(taken: list[tuple[str, Any, str]]) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(steps, st.sampled_from([0, 5, 50]))
+@given(steps, st.sampled_from([0, 7, 70]), st.sampled_from([NEVER_LATE, ALWAYS_LATE]))
 def test_what_is_delivered_in_batches_equals_what_is_delivered_one_by_one(
-    taken: list[tuple[str, Any, str]], rest: int
+    taken: list[tuple[str, Any, str]], rest: int, late_s: float
 ) -> None:
-    with resting(rest):
+    with resting(rest, late_s):
         asyncio.run(run(taken))
+
+
+async def opened(history: Run) -> Client:
+    """A watcher who is told what is new from now on."""
+    await history.open("", "now")
+    await eventually(lambda: history.opened[0].stream in history.opened[0].stream._channel.members)
+    return history.opened[0].client
+
+
+async def test_a_change_is_handed_out_within_a_turn_of_the_event_loop_that_takes_long() -> None:
+    async with EmbeddedCluster(controllers=()) as cluster:
+        assert cluster._router is not None
+        history = Run(cluster, cluster._router)
+        client = await opened(history)
+        with resting(0, ALWAYS_LATE):
+            for name in "xy":  # in memory a write has nothing to wait for, so these are one turn
+                await history.take(("create", name, "1"))
+            assert [json.loads(line)["object"]["metadata"]["name"] for line in client.data.splitlines()] == ["x", "y"]
+        assert history.is_settled()
+
+
+async def test_a_stream_that_has_to_end_does_so_after_the_write_that_it_could_not_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(self: Watch, event: object) -> None:
+        raise ZeroDivisionError
+
+    async with EmbeddedCluster(controllers=()) as cluster:
+        assert cluster._router is not None
+        history = Run(cluster, cluster._router)
+        client = await opened(history)
+        ends: list[bytes] = []
+        monkeypatch.setattr(client, "end", lambda: ends.append(client.data))
+        monkeypatch.setattr(Watch, "translate", broken)
+        with resting(0, ALWAYS_LATE):
+            await history.take(("create", "x", "1"))
+            await history.take(("create", "y", "1"))
+            assert not ends
+            await eventually(lambda: bool(ends))
+        assert [json.loads(line)["type"] for line in ends[0].splitlines()] == ["ERROR"]
+
+
+def test_rests_keep_ages_low_while_that_is_cheap_and_leave_the_core_to_others_when_it_is_not() -> None:
+    took_s = [0.0, 0.0001, 0.0005, 0.001, 0.002, 0.003, 1.0]
+    rests_s = [watchstreams.rest_s(took, size_bytes=0) for took in took_s]
+    assert rests_s == pytest.approx([0.002, 0.002, 0.0035, 0.006, 0.004, 0.021, 0.1])
+
+
+def test_a_large_hand_out_earns_no_longer_rest_than_a_small_one_because_waiting_saves_no_bytes() -> None:
+    small_s = watchstreams.rest_s(0.0005, size_bytes=0)
+    assert watchstreams.rest_s(0.001, size_bytes=watchstreams.SAVED_BYTES) == pytest.approx(small_s)

@@ -291,3 +291,26 @@ async def test_table_watchers_get_tables_and_the_columns_once(api: HttpApi) -> N
         assert first["object"]["kind"] == second["object"]["kind"] == "Table"
         assert first["object"]["columnDefinitions"]
         assert not second["object"].get("columnDefinitions")
+
+
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+
+async def test_watchers_of_metadata_share_one_channel_and_get_no_data(api: HttpApi, cluster: EmbeddedCluster) -> None:
+    async with connected(api.port) as one, connected(api.port) as two, api.watch() as whole:
+        for wire in (one, two):
+            wire.request("GET", f"{CONFIGMAPS}?watch=1", **api.headers(Accept=METADATA))
+            await wire.head()
+        assert (hub_of(cluster).streams, len(hub_of(cluster)._channels)) == (3, 2)
+        await api.create("a", key="value")
+        first, second = await one.event(), await two.event()
+        assert first == second
+        assert (first["object"]["kind"], "data" in first["object"]) == ("PartialObjectMetadata", False)
+        assert (await whole.event())["object"]["data"] == {"key": "value"}
+
+
+async def test_a_watch_in_yaml_is_refused_in_yaml_with_the_formats_of_streams(api: HttpApi) -> None:
+    answer = await api.get(f"{CONFIGMAPS}?watch=1", Accept="application/yaml")
+    assert (answer.code, answer.headers["content-type"]) == (406, "application/yaml")
+    assert b"\ncode: 406\nkind: Status\n" in answer.body
+    assert b"application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch" in answer.body

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from attractor.client.codec import Codec
+    from attractor.client.events import EventType
     from attractor.client.kinds import AnyKind
     from attractor.client.requesting import Requester
     from attractor.client.transport import ByteStream
@@ -43,6 +44,14 @@ class _MarkMeta(msgspec.Struct, rename="camel"):
 class _Mark(msgspec.Struct):
     metadata: _MarkMeta
 
+
+_PLAIN: dict[bytes, EventType] = {
+    b'{"type":"ADDED","object":': "ADDED",
+    b'{"type":"MODIFIED","object":': "MODIFIED",
+    b'{"type":"DELETED","object":': "DELETED",
+}
+"""How lines begin as servers write them; any other order or spacing is as good, only slower to read."""
+_LONGEST = max(map(len, _PLAIN)) + 1
 
 _decode_line = msgspec.json.Decoder(_Line).decode
 _decode_mark = msgspec.json.Decoder(_Mark).decode
@@ -77,6 +86,20 @@ class LineSplitter:
 
 def read_event(line: bytes, codec: Codec[T]) -> Event[T]:
     """One line of a watch; raises the ``ApiError`` that an ERROR event stands for, or ``GarbledAnswer``."""
+    start = line.find(b"{", 1, _LONGEST)
+    plain = _PLAIN.get(line[:start])
+    if plain is not None and line.endswith(b"}"):
+        data = line[start:-1]
+        try:
+            head = encoded(data)
+        except GarbledAnswer:
+            return _read_any(line, codec)  # something follows the object, or it is none
+        obj: Any = head if codec.reads_encoded else codec.decode(data)
+        return WatchEvent(plain, obj, head.key, head.uid, head.resource_version)
+    return _read_any(line, codec)
+
+
+def _read_any(line: bytes, codec: Codec[T]) -> Event[T]:
     try:
         told = _decode_line(line)
         match told.type:

@@ -37,6 +37,8 @@ class Limits:
     """How long answering may take; then the answer is 504."""
     stall_s: float = 30.0
     """How long a client may leave a full write buffer unread before it is disconnected."""
+    future_s: float = 3.0
+    """How long a watch waits for a version that does not exist yet, as long as Kubernetes does for a list."""
     linger_s: float = 1.0
     """How long unread input is thrown away after a refusal, so that the client gets to read why."""
 

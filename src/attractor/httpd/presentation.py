@@ -7,25 +7,28 @@ from __future__ import annotations
 
 import time
 from functools import cache
+from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
 from attractor.apiserver.registry import find_kind
+from attractor.apiserver.response import JsonBody
 from attractor.apiserver.routing import parse_path
 from attractor.apiserver.watch import WatchEvent
 from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.encoding import JSON, encode, is_for_people
-from attractor.httpd.formats.negotiate import STREAMS, SUPPORTED, negotiate, no_representation
+from attractor.httpd.formats.negotiate import STREAMS, SUPPORTED, negotiate, no_representation, not_acceptable
 from attractor.httpd.formats.tables import include_object, view
 from attractor.httpd.formats.transform import TransformOptions, WatchTransform, transform
+from attractor.httpd.reply import Reply, status_reply
 from attractor.objects import builtin
 from attractor.objects.errors import NotAcceptable
 from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.timestamps import Moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.response import Response
@@ -87,6 +90,14 @@ def present(shape: Shape, request: HttpRequest, query: Query, response: Response
     return encode(value, agreed.media_type, pretty=shape.pretty)
 
 
+def retry_after(response: Response) -> dict[str, str] | None:
+    """The header by which a refusal asks to come back later, as its Status does."""
+    if response.code < HTTPStatus.BAD_REQUEST or not isinstance(response.body, JsonBody):
+        return None
+    seconds = (response.body.value.get("details") or {}).get("retryAfterSeconds")
+    return {"Retry-After": str(seconds)} if seconds else None
+
+
 def _view(path: str, value: Mapping[str, object], txn: Transaction) -> View | None:
     target = parse_path(path)
     kind = find_kind(txn, target.group, target.version, target.resource) if target is not None else None
@@ -98,13 +109,26 @@ def _view(path: str, value: Mapping[str, object], txn: Transaction) -> View | No
     return view(catalog(txn.snapshot), gvk, kind.resource, kind.list_kind)
 
 
-def watch_encoder(
-    request: HttpRequest, query: Query, kind: Kind, txn: Transaction
-) -> Callable[[WatchEvent], bytes] | None:
-    """How a watch's events are encoded for this client alone; None for JSON as it is. Raises ``NotAcceptable``."""
-    agreed = negotiate(request.header(b"accept"), (JSON,))
+class WatchFormat(NamedTuple):
+    """How a watch's events become bytes."""
+
+    encode: Callable[[WatchEvent], bytes]
+    shared_by: Hashable
+    """Equal for watchers who may be sent the same bytes; those of Tables may not, for each is told the columns once."""
+
+
+_JSON_LINES = WatchFormat(WatchEvent.encode, None)
+
+
+def watch_format(request: HttpRequest, query: Query, kind: Kind, txn: Transaction) -> WatchFormat:
+    """How this client is to be told of events; raises ``NotAcceptable``."""
+    accept = request.header(b"accept")
+    try:
+        agreed = negotiate(accept, (JSON,))
+    except NotAcceptable:
+        raise not_acceptable(accept, STREAMS) from None
     if agreed.transform is None:
-        return None
+        return _JSON_LINES
     shown = view(catalog(txn.snapshot), kind.gvk, kind.resource, kind.list_kind)
     transformed = WatchTransform(shown, agreed.transform, include_object(query))
 
@@ -112,7 +136,15 @@ def watch_encoder(
         obj = transformed.event(event.type, orjson.loads(event.object), now())
         return WatchEvent(event.type, orjson.dumps(obj)).encode()
 
-    return encode_event
+    return WatchFormat(encode_event, object() if agreed.transform.kind == "Table" else agreed.transform)
+
+
+def refused_format(request: HttpRequest, error: NotAcceptable) -> Reply:
+    """The refusal of a watch's format, in the format that was asked for, if it is one of those for objects."""
+    shape = shape_of(request, {})
+    if shape is None or shape.agreed.transform is not None:
+        return status_reply(error)
+    return Reply(error.code, encode(error.status(), shape.agreed.media_type), shape.agreed.content_type)
 
 
 def now() -> Moment:

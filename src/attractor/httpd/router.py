@@ -28,17 +28,18 @@ from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
 from attractor.httpd.pages import PAGES, Ask, answers_any_method
 from attractor.httpd.parser import HttpRequest
 from attractor.httpd.podlogs import log_reply
-from attractor.httpd.presentation import present, shape_of, watch_encoder
+from attractor.httpd.presentation import present, refused_format, retry_after, shape_of, watch_format
 from attractor.httpd.reply import TEXT, Later, Reply, status_reply
-from attractor.httpd.watchstreams import encode_line
-from attractor.objects.errors import ApiError
+from attractor.httpd.waitingwatch import WaitingWatch
+from attractor.objects.errors import ApiError, NotAcceptable
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Mapping, Sequence
 
     from attractor.apiserver.authorization import Attributes, Authorizer
-    from attractor.apiserver.operation import User
+    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.operation import Operation, User
     from attractor.apiserver.response import Response
     from attractor.apiserver.server import Server
     from attractor.httpd.audit import Auditor, Trail
@@ -47,8 +48,10 @@ if TYPE_CHECKING:
     from attractor.httpd.limits import Limits
     from attractor.httpd.metrics import Metrics
     from attractor.httpd.podlogs import PodLogs
-    from attractor.httpd.presentation import Shape
+    from attractor.httpd.presentation import Shape, WatchFormat
+    from attractor.httpd.reply import Stream
     from attractor.httpd.watchstreams import WatchHub
+    from attractor.store.contract import Snapshot
 
     Query = Mapping[str, Sequence[str]]
 
@@ -270,10 +273,11 @@ class Router:
         if isinstance(response.body, LogBody):
             return log_reply(response.body, self._pod_logs)
         if shape is None:
-            return Reply(response.code, response.body.encode(), warnings=response.warnings)
+            body, headers = response.body.encode(), retry_after(response)
+            return Reply(response.code, body, headers=headers, warnings=response.warnings)
         txn = self._server.transaction(self._server.store.snapshot_nowait())
         shaped = present(shape, request, query, response, txn)
-        return Reply(response.code, shaped, shape.agreed.content_type, warnings=response.warnings)
+        return Reply(response.code, shaped, shape.agreed.content_type, retry_after(response), response.warnings)
 
     def _is_nowhere(self, path: str) -> bool:
         """Whether a path is below no API group that is served."""
@@ -290,13 +294,26 @@ class Router:
         op, kind = server.core.understand(asked, txn)
         if op.verb != "watch":
             return None
-        encode = watch_encoder(request, asked.query, kind, txn)
+        try:
+            told = watch_format(request, asked.query, kind, txn)
+        except NotAcceptable as error:
+            return refused_format(request, error)
+        version = int(op.list.resource_version or 0)
+        if version <= snapshot.revision:
+            return Reply(200, stream=self._opened(op, kind, snapshot, told))
+
+        async def begin() -> Stream:
+            later = await server.store.snapshot()
+            return self._opened(*server.core.understand(asked, server.transaction(later)), later, told)
+
+        patience_s, timeout_s = self._limits.future_s, op.list.timeout_s
+        waiting = WaitingWatch(server.store, version, begin, patience_s=patience_s, timeout_s=timeout_s)
+        return Reply(200, stream=waiting)
+
+    def _opened(self, op: Operation, kind: Kind, snapshot: Snapshot, told: WatchFormat) -> Stream:
+        """The stream of a watch; raises ``ApiError``."""
         watch = Watch.open(op, kind, snapshot)
         if kind.remote is not None:
-            converted = ConvertedWatch(server, watch, snapshot, encode or encode_line, op.list.timeout_s)
-            return Reply(200, stream=converted)
-        # What is encoded for one client alone is shared with no other.
-        own = None if encode is None else object()
-        key = (watch.prefix, kind, op.list.label_selector, op.list.field_selector, own)
-        stream = self._hub.open(watch, key, snapshot, timeout_s=op.list.timeout_s, encode=encode or encode_line)
-        return Reply(200, stream=stream)
+            return ConvertedWatch(self._server, watch, snapshot, told.encode, op.list.timeout_s)
+        key = (watch.prefix, kind, op.list.label_selector, op.list.field_selector, told.shared_by)
+        return self._hub.open(watch, key, snapshot, timeout_s=op.list.timeout_s, encode=told.encode)

@@ -2,8 +2,8 @@
 
 Watchers of the same collection, selectors and format share a ``Channel``. It reads the store's history once, encodes
 each event once, frames the bytes once, and hands the same bytes to every member. The first change after a quiet time
-goes out at once, further ones together after ``FLUSH_S``, or after a rest of ``REST`` times what handing out the last
-ones took: so a channel never has much more than a sixth of the core, however many watch, and writers have the rest.
+goes out at once, further ones together after a rest (``rest_s``) that leaves the core to writers for most of the time.
+Where the event loop is so busy that the rest is long over, a change is handed out from within the write that made it.
 
 Nothing is queued for a watcher. One that does not read leaves the channel and keeps only the revision it has reached;
 when it reads again it catches up from the store's history, on its own, and joins again. If by then the history is
@@ -16,6 +16,7 @@ import asyncio
 import logging
 import random
 import secrets
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -38,9 +39,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("attractor.httpd")
 
 FLUSH_S = 0.002
-REST = 5
+REST = 7
+SAVED_BYTES = 40 * 1024
+"""A piece so large takes the kernel as long to copy as it takes to send one at all; waiting saves the latter only."""
 MAX_REST_S = 0.1
 """Nobody waits longer than this for a change because of others who are told of it too."""
+AGE_S = 0.008
+"""How old a change should be at most when the last member has it, if that takes no more than a third of the core."""
+LATE_S = 0.002
+"""How long after the rest's end a change waits for the event loop's turn to be over."""
 BATCH_EVENTS = 1000
 PIECE_BYTES = 64 * 1024
 LAST_BOOKMARK_S = 5.0
@@ -56,6 +63,19 @@ class WatchBroken(Exception):
 def encode_line(event: WatchEvent) -> bytes:
     """An event as one line of JSON."""
     return event.encode()
+
+
+def rest_s(took_s: float, size_bytes: int) -> float:
+    """How long to rest when handing out so much took so long.
+
+    To rest makes pieces fewer and larger. So what counts is the time that a piece takes however small it is: ``REST``
+    times that, which is an eighth of the core at most; less where that keeps ages below ``AGE_S``.
+    """
+    wanted_s = REST * took_s * SAVED_BYTES / (SAVED_BYTES + size_bytes)
+    within_age_s = AGE_S - 2 * took_s
+    if within_age_s >= 2 * took_s:
+        wanted_s = min(wanted_s, within_age_s)
+    return max(FLUSH_S, min(wanted_s, MAX_REST_S))
 
 
 class Channel:
@@ -75,16 +95,22 @@ class Channel:
         self._flush: asyncio.Handle | None = None
         self._rested_at = 0.0
         """When the next flush may be."""
+        self._worked_at_s = 0.0
+        """How much processor time this thread must have had before a flush may come from within a write."""
         self._end = hub.store.subscribe(watch.prefix, self._heard)
 
     def _heard(self, revision: int) -> None:
         if revision and not self._flush:
             # Nothing under this prefix was between: skipping it keeps a quiet channel clear of compaction.
             self.revision = max(self.revision, revision - 1)
+        now = self.hub.loop.time()
         if self._flush is None:
             loop = self.hub.loop
-            is_due = loop.time() >= self._rested_at
-            self._flush = loop.call_soon(self.flush) if is_due else loop.call_at(self._rested_at, self.flush)
+            self._flush = (
+                loop.call_soon(self.flush) if now >= self._rested_at else loop.call_at(self._rested_at, self.flush)
+            )
+        elif now > self._rested_at + LATE_S and time.thread_time() > self._worked_at_s:
+            self._flush_within_a_write()
 
     def close(self) -> None:
         """Stop listening."""
@@ -105,25 +131,45 @@ class Channel:
     def flush(self) -> None:
         """Read, encode and hand out what is new."""
         self._flush = None
-        started = self.hub.loop.time()
-        self._hand_out()
-        ended = self.hub.loop.time()
-        self._rested_at = ended + min(max(FLUSH_S, REST * (ended - started)), MAX_REST_S)
-
-    def _hand_out(self) -> None:
         try:
-            data, self.revision, is_all = self.read(self.revision)
+            self._hand_out()
         except (Compacted, WatchBroken) as error:
             for stream in tuple(self.members):
                 stream.fail(error)
             self.revision = self.hub.store.revision
+
+    def _flush_within_a_write(self) -> None:
+        """The turn of the event loop is long: do not wait for its end.
+
+        Ending streams is left to the flush that waits for it, because a connection goes on with its next request
+        then, which may be a write, and one is being published. How much this takes is judged by processor time:
+        where others use the core too, much time passes between any two writes.
+        """
+        waiting, self._flush = self._flush, None
+        try:
+            self._hand_out()
+        except (Compacted, WatchBroken):
+            self._flush = waiting
             return
+        if waiting is not None:
+            waiting.cancel()
+
+    def _hand_out(self) -> None:
+        """Tell the members, and rest as long as that deserves; raises ``Compacted`` and ``WatchBroken``."""
+        started, worked_s = self.hub.loop.time(), time.thread_time()
+        data, self.revision, is_all = self.read(self.revision)
         if data:
             framed = frame(data)
             for stream in tuple(self.members):
                 stream.deliver(data, framed)
+        self._rest(started, worked_s, len(data))
         if not is_all and self._flush is None:
             self._flush = self.hub.loop.call_soon(self.flush)
+
+    def _rest(self, started: float, worked_s: float, size_bytes: int) -> None:
+        ended, now_s = self.hub.loop.time(), time.thread_time()
+        self._rested_at = ended + rest_s(ended - started, size_bytes)
+        self._worked_at_s = now_s + rest_s(now_s - worked_s, size_bytes)
 
     def read(self, after: int) -> tuple[bytes, int, bool]:
         """The encoded events after a revision, how far they go, and whether that is all there is."""

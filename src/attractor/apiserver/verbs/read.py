@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.operation import ListOptions
     from attractor.apiserver.verbs.call import Call
+    from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Entry, Snapshot
 
 
@@ -144,9 +145,11 @@ def _start(call: Call, prefix: str) -> tuple[Snapshot, str]:
         except Compacted:
             raise _expired_token() from None
     wanted = int(options.resource_version or 0)
+    match = options.resource_version_match
+    is_exact = match == "Exact" or bool(wanted and options.limit and not match)
     if wanted > txn.revision:
-        raise too_large(wanted, txn.revision)
-    if options.resource_version_match == "Exact" or (wanted and options.limit and not options.resource_version_match):
+        raise too_large(wanted, txn.revision, is_worth_waiting=not is_exact)
+    if is_exact:
         try:
             return txn.at(wanted), ""
         except Compacted:
@@ -154,13 +157,13 @@ def _start(call: Call, prefix: str) -> tuple[Snapshot, str]:
     return txn.snapshot, ""
 
 
-def too_large(wanted: int, current: int) -> Timeout:
-    """The answer for a version that does not exist yet."""
-    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-    return Timeout(
-        f"Timeout: Too large resource version: {wanted}, current: {current}",
-        details={"causes": [cause], "retryAfterSeconds": 1},
-    )
+def too_large(wanted: int, current: int, *, is_worth_waiting: bool = True) -> Timeout:
+    """The answer for a version that does not exist yet; Kubernetes does not ask to come back for an exact one."""
+    details: JsonObject = {
+        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        **({"retryAfterSeconds": 1} if is_worth_waiting else {}),
+    }
+    return Timeout(f"Timeout: Too large resource version: {wanted}, current: {current}", details=details)
 
 
 def _expired_token() -> Gone:
