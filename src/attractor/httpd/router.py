@@ -254,7 +254,7 @@ class Router:
         if response.code == 404 and self._is_nowhere(request.path):
             return page_not_found()
         if isinstance(response.body, LogBody):
-            return log_reply(response.body, self._pod_logs)
+            return log_reply(response.code, response.body, self._pod_logs)
         if shape is None:
             return Reply(response.code, response.body.encode(), warnings=response.warnings)
         txn = self._server.transaction(self._server.store.snapshot_nowait())

@@ -22,6 +22,7 @@ _RBAC = "rbac.authorization.k8s.io"
 NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {
     "/Namespace": names.dns1123_label,
     "/Service": names.dns1123_label,
+    "apps/StatefulSet": names.dns1123_label,
     "certificates.k8s.io/CertificateSigningRequest": names.path_segment,
     "apiregistration.k8s.io/APIService": names.path_segment,
     "internal.apiserver.k8s.io/StorageVersion": names.path_segment,

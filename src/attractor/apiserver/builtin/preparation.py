@@ -21,9 +21,22 @@ _NAME_LABELS = ("batch.kubernetes.io/job-name", "job-name")
 _QOS_RESOURCES = ("cpu", "memory")
 
 
+_GATED: JsonObject = {
+    "type": "PodScheduled",
+    "status": "False",
+    "lastProbeTime": None,
+    "lastTransitionTime": None,
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+
+
 def prepare_pod(pod: JsonObject) -> None:
     """A new pod is pending, in the class of service that its resources buy."""
-    pod["status"] = {"phase": "Pending", "qosClass": qos_class(pod["spec"])}
+    gated = {}
+    if pod["spec"].get("schedulingGates"):
+        gated["conditions"] = [{**_GATED, "lastTransitionTime": pod["metadata"].get("creationTimestamp")}]
+    pod["status"] = {"phase": "Pending", **gated, "qosClass": qos_class(pod["spec"])}
 
 
 def qos_class(spec: JsonObject) -> str:
@@ -127,6 +140,8 @@ def update_service(service: JsonObject, old: JsonObject) -> None:
     """What was allocated stays."""
     keep_allocated(service, old)
     settle_families(service)
+    if service["spec"].get("type") != "LoadBalancer":
+        service["status"] = {**(service.get("status") or {}), "loadBalancer": {}}
 
 
 def update_crd(crd: JsonObject, old: JsonObject) -> None:
@@ -138,7 +153,7 @@ def update_crd(crd: JsonObject, old: JsonObject) -> None:
 def update_pod_status(pod: JsonObject, old: JsonObject) -> None:
     """The class of service never changes, and owners are not the kubelet's business."""
     qos = (old.get("status") or {}).get("qosClass")
-    if qos:
+    if qos and not pod["status"].get("qosClass"):
         pod["status"]["qosClass"] = qos
     for field in ("ownerReferences", "deletionTimestamp"):
         pod["metadata"].pop(field, None)

@@ -3,13 +3,16 @@
 =============================================  ============================================================
 module                                         kinds
 =============================================  ============================================================
-``pods``, ``containers``, ``resources``        Pod, and the pod template of every workload
-``workloads``, ``cronschedule``                Deployment, ReplicaSet, DaemonSet, StatefulSet, ControllerRevision,
-                                               ReplicationController, Job, CronJob, HorizontalPodAutoscaler,
+``pods``, ``containers``, ``resources``,       Pod, and the pod template of every workload
+``scheduling``, ``podupdates``
+``workloads``                                  Deployment, ReplicaSet, DaemonSet, StatefulSet, ControllerRevision,
+                                               ReplicationController, HorizontalPodAutoscaler,
                                                PodDisruptionBudget, Scale
 ``services``                                   Service, Endpoints, EndpointSlice
-``core``                                       ConfigMap, Secret, Namespace, PersistentVolume(Claim), ResourceQuota,
-                                               LimitRange, Event (both), Lease, PodTemplate
+``jobs``, ``cronschedule``                     Job, CronJob
+``claims``                                     PersistentVolumeClaim, PersistentVolume
+``core``                                       ConfigMap, Secret, Namespace, ResourceQuota, LimitRange,
+                                               Event (both), Lease, PodTemplate
 ``cluster``                                    RBAC, Ingress, IngressClass, NetworkPolicy, StorageClass,
                                                PriorityClass, webhook configurations
 ``policies``                                   ValidatingAdmissionPolicy and its binding
@@ -24,7 +27,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.validation import cluster, core, pods, policies, services, workloads
+from attractor.apiserver.builtin.validation import (
+    claims,
+    cluster,
+    core,
+    jobs,
+    podupdates,
+    policies,
+    services,
+    workloads,
+)
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
@@ -43,14 +55,29 @@ def _create_cron_job(cron_job: JsonObject) -> list[FieldError]:
 
 
 _CREATE: dict[tuple[str, str], Validator] = {
+    ("apps", "ControllerRevision"): workloads.create_controller_revision,
+    ("apps", "StatefulSet"): workloads.create_stateful_set,
     ("autoscaling", "HorizontalPodAutoscaler"): workloads.create_autoscaler,
     ("batch", "CronJob"): _create_cron_job,
+    ("batch", "Job"): jobs.create_job,
     ("scheduling.k8s.io", "PriorityClass"): cluster.create_priority_class,
 }
-_VALIDATE = {**core.VALIDATE, **services.VALIDATE, **workloads.VALIDATE, **cluster.VALIDATE, **policies.VALIDATE}
-_UPDATE = {**core.UPDATE, **services.UPDATE, **workloads.UPDATE, **cluster.UPDATE}
-_UPDATE_ONLY: dict[tuple[str, str], UpdateValidator] = {("", "Pod"): pods.validate_pod_update}
+_VALIDATE = {
+    **claims.VALIDATE, **core.VALIDATE, **jobs.VALIDATE, **services.VALIDATE, **workloads.VALIDATE, **cluster.VALIDATE,
+    **policies.VALIDATE,
+}  # fmt: skip
+_UPDATE = {**claims.UPDATE, **core.UPDATE, **services.UPDATE, **workloads.UPDATE, **cluster.UPDATE}
+_UPDATE_ONLY: dict[tuple[str, str], UpdateValidator] = {
+    ("", "Pod"): podupdates.validate_pod_update,
+    **jobs.UPDATE_ONLY,
+}
 """Kinds whose updates have rules instead of those of new objects, not in addition."""
+_STATUS: dict[tuple[str, str], UpdateValidator] = {
+    ("", "Pod"): podupdates.validate_pod_status,
+    ("", "Service"): services.validate_service_status,
+    ("apps", "DaemonSet"): workloads.validate_daemon_set_status,
+    ("batch", "Job"): jobs.validate_job_status,
+}
 
 
 def validate_create(kind: GroupKind, obj: JsonObject) -> list[FieldError]:
@@ -71,8 +98,11 @@ def validate_update(kind: GroupKind, obj: JsonObject, old: JsonObject) -> list[F
     return errors + (update(obj, old) if update is not None else [])
 
 
-def validate_status(kind: GroupKind, obj: JsonObject) -> list[FieldError]:
+def validate_status(kind: GroupKind, obj: JsonObject, old: JsonObject) -> list[FieldError]:
     """Every rule that a change of the status breaks."""
+    validator = _STATUS.get((kind.group, kind.kind))
+    if validator is not None:
+        return validator(obj, old)
     counts = workloads.STATUS_COUNTS.get((kind.group, kind.kind))
     return workloads.validate_replicas_status(obj.get("status") or {}, *counts) if counts else []
 

@@ -20,13 +20,11 @@ from attractor.apiserver.builtin.validation.rules import (
     named,
     one_of,
     quantity_at_least_zero,
-    required,
     unchanged,
 )
 from attractor.objects import names
 from attractor.objects.field import FieldError
 from attractor.objects.gojson import syntax_error
-from attractor.objects.labels import validate_label_selector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
 
 MAX_DATA_BYTES = 1024 * 1024
 _FROZEN = "field is immutable when `immutable` is set"
-_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _REQUIRED_KEYS = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
@@ -44,10 +41,6 @@ _REQUIRED_KEYS = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
 }
 _SERVICE_ACCOUNT = "kubernetes.io/service-account.name"
-_PV_FIELDS = frozenset(
-    ("capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName", "mountOptions",
-     "volumeMode", "nodeAffinity", "volumeAttributesClassName")
-)  # fmt: skip
 
 
 def validate_config_map(config_map: JsonObject) -> list[FieldError]:
@@ -134,96 +127,6 @@ def validate_namespace(namespace: JsonObject) -> list[FieldError]:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
             errors.append(FieldError.invalid(at, finalizer, detail))
     return errors
-
-
-def validate_claim(claim: JsonObject) -> list[FieldError]:
-    """Access modes and the storage that is asked for."""
-    spec = claim["spec"]
-    errors = validate_label_selector(spec.get("selector"), "spec.selector")
-    if not spec.get("accessModes"):
-        errors.append(FieldError.required("spec.accessModes", "at least 1 access mode is required"))
-    errors += _validate_access_modes(spec)
-    storage = (spec["resources"].get("requests") or {}).get("storage")
-    if storage is None:
-        errors.append(FieldError.required("spec.resources[storage]"))
-    elif amount(storage).sign <= 0:
-        errors.append(FieldError.invalid("spec.resources[storage]", storage, "must be greater than zero"))
-    if spec.get("storageClassName"):
-        errors += named(names.dns1123_subdomain, spec["storageClassName"], "spec.storageClassName")
-    return errors + one_of(spec.get("volumeMode"), "spec.volumeMode", ("Block", "Filesystem"), optional=True)
-
-
-def _validate_access_modes(spec: JsonObject) -> list[FieldError]:
-    modes = spec.get("accessModes") or []
-    errors = [error for mode in modes for error in one_of(mode, "spec.accessModes", _ACCESS_MODES)]
-    if "ReadWriteOncePod" in modes and len(modes) > 1:
-        detail = "may not use ReadWriteOncePod with other access modes"
-        errors.append(FieldError.forbidden("spec.accessModes", detail))
-    return errors
-
-
-def update_claim(claim: JsonObject, old: JsonObject) -> list[FieldError]:
-    """A claim may grow; nothing else of its spec changes once a volume is bound."""
-    spec, before = dict(claim["spec"]), dict(old["spec"])
-    if not before.get("volumeName"):
-        before["volumeName"] = spec.get("volumeName")
-    if (claim.get("status") or {}).get("phase") == "Bound":
-        spec.pop("volumeAttributesClassName", None)
-        before.pop("volumeAttributesClassName", None)
-        spec["resources"] = _with_size(spec["resources"], _storage(old))
-    errors = []
-    if {k: v for k, v in spec.items() if v is not None} != {k: v for k, v in before.items() if v is not None}:
-        detail = (
-            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
-        )
-        errors.append(FieldError.forbidden("spec", detail))
-    new_size, old_size = (_storage(obj) for obj in (claim, old))
-    capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
-    if amount(new_size) < amount(old_size) and amount(new_size) <= amount(capacity):
-        detail = "field can not be less than status.capacity"
-        errors.append(FieldError.forbidden("spec.resources.requests.storage", detail))
-    return errors
-
-
-def _with_size(resources: JsonObject, size: str) -> JsonObject:
-    requests = resources.get("requests")
-    return resources if requests is None else {**resources, "requests": {**requests, "storage": size}}
-
-
-def _storage(claim: JsonObject) -> str:
-    return str((claim["spec"]["resources"].get("requests") or {}).get("storage", "0"))
-
-
-def validate_volume(volume: JsonObject) -> list[FieldError]:
-    """Access modes, capacity, exactly one source."""
-    spec = volume["spec"]
-    errors = required(spec, "spec", "accessModes") + _validate_access_modes(spec) + required(spec, "spec", "capacity")
-    capacity = spec.get("capacity") or {}
-    if set(capacity) != {"storage"}:
-        errors.append(FieldError.unsupported("spec.capacity", spec.get("capacity"), ("storage",)))
-    for name, value in capacity.items():
-        if amount(value).sign <= 0:
-            errors.append(FieldError.invalid(f"spec.capacity[{name}]", value, "must be greater than zero"))
-    policies = ("Delete", "Recycle", "Retain")
-    errors += one_of(spec.get("persistentVolumeReclaimPolicy"), "spec.persistentVolumeReclaimPolicy", policies)
-    sources = [name for name in spec if name not in _PV_FIELDS]
-    if not sources:
-        errors.append(FieldError.required("spec", "must specify a volume type"))
-    detail = "may not specify more than 1 volume type"
-    return errors + [FieldError.forbidden(f"spec.{name}", detail) for name in sources[1:]]
-
-
-def update_volume(volume: JsonObject, old: JsonObject) -> list[FieldError]:
-    """The source never changes once it is there."""
-
-    def source(obj: JsonObject) -> JsonObject:
-        return {name: value for name, value in obj["spec"].items() if name not in _PV_FIELDS}
-
-    errors = []
-    if source(volume) != source(old):
-        detail = "spec.persistentvolumesource is immutable after creation"
-        errors.append(FieldError.forbidden("spec.persistentvolumesource", detail))
-    return errors + unchanged(volume["spec"], old["spec"], "spec", "volumeMode")
 
 
 def validate_resource_quota(quota: JsonObject) -> list[FieldError]:
@@ -378,8 +281,6 @@ VALIDATE: Mapping[tuple[str, str], Validator] = {
     ("", "LimitRange"): validate_limit_range,
     ("", "Namespace"): validate_namespace,
     ("", "Node"): validate_node,
-    ("", "PersistentVolume"): validate_volume,
-    ("", "PersistentVolumeClaim"): validate_claim,
     ("", "Pod"): validate_pod,
     ("", "PodTemplate"): validate_pod_template,
     ("", "ResourceQuota"): validate_resource_quota,
@@ -390,8 +291,6 @@ VALIDATE: Mapping[tuple[str, str], Validator] = {
 UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
     ("", "ConfigMap"): update_immutable,
     ("", "Node"): update_node,
-    ("", "PersistentVolume"): update_volume,
-    ("", "PersistentVolumeClaim"): update_claim,
     ("", "ResourceQuota"): update_resource_quota,
     ("", "Secret"): update_secret,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
+from attractor.apiserver.builtin.internalform import shown
 from attractor.apiserver.builtin.validation.rules import (
     PROTOCOLS,
     at_least_zero,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _FAMILIES = ("IPv4", "IPv6")
 _POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _KUBELET_PORT = 10250
@@ -38,7 +40,9 @@ def validate_service(service: JsonObject) -> list[FieldError]:
     """Ports, type, selector, affinity, addresses."""
     spec = service["spec"]
     kind, headless = spec.get("type"), spec.get("clusterIP") == "None"
-    errors: list[FieldError] = []
+    errors = _validate_addresses(spec) if kind != "ExternalName" else []
+    if errors:  # addresses are looked at first, and then nothing else is
+        return errors
     if not spec.get("ports") and not headless and kind != "ExternalName":
         errors.append(FieldError.required("spec.ports"))
     errors += _validate_type(spec, kind)
@@ -46,14 +50,14 @@ def validate_service(service: JsonObject) -> list[FieldError]:
     errors += names.validate_labels(spec.get("selector") or {}, "spec.selector")
     errors += one_of(spec.get("sessionAffinity"), "spec.sessionAffinity", ("ClientIP", "None"))
     errors += _validate_affinity_timeout(spec)
-    errors += _validate_addresses(spec)
     for address, at in each(spec, "externalIPs", "spec"):
-        errors += ip_address(address, at)
+        errors += _validate_endpoint_address(address, at)
     errors += _validate_source_ranges(spec, kind)
     errors += one_of(kind, "spec.type", _TYPES)
     errors += one_of(
         spec.get("internalTrafficPolicy"), "spec.internalTrafficPolicy", ("Cluster", "Local"), optional=True
     )
+    errors += one_of(spec.get("trafficDistribution"), "spec.trafficDistribution", _DISTRIBUTIONS, optional=True)
     return errors + _validate_external_policy(spec, kind)
 
 
@@ -135,16 +139,9 @@ def _validate_ports(spec: JsonObject) -> list[FieldError]:
             errors.append(FieldError.duplicate(f"{at}.nodePort", node_port[1]))
         seen_node_ports.add(node_port)
         if (protocol, number) in seen:
-            errors.append(FieldError.duplicate(at, _go_port(protocol, number)))
+            errors.append(FieldError.duplicate(at, shown({"protocol": protocol, "port": number}, "core.ServicePort")))
         seen.add((protocol, number))
     return errors
-
-
-def _go_port(protocol: str, number: int) -> JsonObject:
-    """A port as the server prints its internal type, which has no JSON names."""
-    return {
-        "Name": "", "Protocol": protocol, "AppProtocol": None, "Port": number, "TargetPort": 0, "NodePort": 0,
-    }  # fmt: skip
 
 
 def _validate_affinity_timeout(spec: JsonObject) -> list[FieldError]:
@@ -159,7 +156,10 @@ def _validate_affinity_timeout(spec: JsonObject) -> list[FieldError]:
 def _validate_addresses(spec: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     addresses = spec.get("clusterIPs") or []
-    if addresses and spec.get("clusterIP") != addresses[0]:
+    if addresses and not spec.get("clusterIP"):
+        detail = "must be empty when `clusterIP` is not specified"
+        errors.append(FieldError.invalid("spec.clusterIPs", addresses, detail))
+    elif addresses and spec.get("clusterIP") != addresses[0]:
         detail = "first value must match `clusterIP`"
         errors.append(FieldError.invalid("spec.clusterIPs", addresses, detail))
     for address, at in each(spec, "clusterIPs", "spec"):
@@ -170,12 +170,20 @@ def _validate_addresses(spec: JsonObject) -> list[FieldError]:
     return errors + one_of(spec.get("ipFamilyPolicy"), "spec.ipFamilyPolicy", _POLICIES, optional=True)
 
 
+def _is_checked(spec: JsonObject) -> bool:
+    """Whether nodes are asked for a service's health."""
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
 def update_service(service: JsonObject, old: JsonObject) -> list[FieldError]:
     """Addresses stay, once given, unless the service stops to have any."""
     spec, before = service["spec"], old["spec"]
-    if "ExternalName" in {spec.get("type"), before.get("type")}:
+    if "ExternalName" in {spec.get("type"), before.get("type")} or _validate_addresses(spec):
         return []
-    errors = []
+    errors: list[FieldError] = []
+    checked, had_port = spec.get("healthCheckNodePort"), before.get("healthCheckNodePort")
+    if _is_checked(spec) and _is_checked(before) and checked != had_port:
+        errors.append(FieldError.forbidden("spec.healthCheckNodePort", "field is immutable"))
     addresses, had = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
     if addresses and had and addresses[0] != had[0]:
         errors.append(FieldError.invalid("spec.clusterIPs[0]", addresses, "may not change once set"))
@@ -184,6 +192,32 @@ def update_service(service: JsonObject, old: JsonObject) -> list[FieldError]:
         if changed:
             detail = "may not change once set"
             errors.append(FieldError.invalid("spec.loadBalancerClass", spec.get("loadBalancerClass"), detail))
+    return errors
+
+
+def validate_service_status(service: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Only a load balancer has addresses outside; each is an address or a name."""
+    status, before = ((one.get("status") or {}).get("loadBalancer") or {} for one in (service, old))
+    path = "status.loadBalancer"
+    if status.get("ingress") and service["spec"].get("type") != "LoadBalancer":
+        return [FieldError.forbidden(f"{path}.ingress", "may only be used when `spec.type` is 'LoadBalancer'")]
+    had = {one.get("ip") for one in before.get("ingress") or ()}
+    errors: list[FieldError] = []
+    for one, at in each(status, "ingress", path):
+        ip, mode, name = one.get("ip", ""), one.get("ipMode"), one.get("hostname", "")
+        if ip and ip not in had:
+            errors += ip_address(ip, f"{at}.ip")
+        if mode is None:
+            errors += [FieldError.required(f"{at}.ipMode", "must be specified when `ip` is set")] if ip else []
+        elif not ip:
+            errors.append(FieldError.forbidden(f"{at}.ipMode", "may not be specified when `ip` is not set"))
+        else:
+            errors += one_of(mode, f"{at}.ipMode", ("Proxy", "VIP"))
+        if name:
+            errors += named(names.dns1123_subdomain, name, f"{at}.hostname")
+            if not ip_address(name, ""):
+                detail = "must be a DNS name, not an IP address"
+                errors.append(FieldError.invalid(f"{at}.hostname", name, detail))
     return errors
 
 
