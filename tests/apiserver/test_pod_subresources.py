@@ -1,5 +1,6 @@
 """What can be done to a pod beside writing it: bind, evict, read its log, debug and resize it."""
 
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -168,7 +169,11 @@ async def test_nothing_can_be_executed_where_nothing_runs(api: Api) -> None:
 
 async def test_a_certificate_request_is_approved_once_and_through_its_subresource_only(api: Api) -> None:
     requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-    spec = {"request": "eA==", "signerName": "example.org/signer", "usages": ["client auth"]}
+    spec = {
+        "request": b64encode(b"-----BEGIN CERTIFICATE REQUEST-----\n").decode(),
+        "signerName": "example.org/signer",
+        "usages": ["client auth"],
+    }
     await api.create(requests, "r", spec=spec)
     approved = {"type": "Approved", "status": "True", "reason": "Because", "message": "fine"}
     answer = await api.merge(f"{requests}/r/approval", {"status": {"conditions": [approved], "certificate": "eA=="}})

@@ -184,10 +184,11 @@ def test_schedules_are_read_as_the_cron_library_reads_them(schedule: str, expect
     [
         ({"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "a/v1", "kind": "D", "name": "d"}}, []),
         ({"maxReplicas": 0, "scaleTargetRef": {"kind": "ReplicationController", "name": "d"}},
-         ["spec.maxReplicas: Invalid value: 0: must be greater than 0", "spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`"]),
+         ["spec.maxReplicas: Required value: must be set and greater than 0", "spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`"]),
         ({"maxReplicas": 1, "minReplicas": 0}, ['spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group',
                                                 "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
-                                                "spec.scaleTargetRef.kind: Required value", "spec.scaleTargetRef.name: Required value"]),
+                                                "spec.scaleTargetRef.kind: Required value", "spec.scaleTargetRef.name: Required value",
+                                                "spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to zero replicas"]),
     ],
 )  # fmt: skip
 def test_autoscaler_rules(spec: JsonObject, expected: list[str]) -> None:

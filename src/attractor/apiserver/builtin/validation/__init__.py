@@ -6,8 +6,11 @@ module                                         kinds
 ``pods``, ``containers``, ``resources``,       Pod, and the pod template of every workload
 ``scheduling``, ``podupdates``
 ``workloads``                                  Deployment, ReplicaSet, DaemonSet, StatefulSet, ControllerRevision,
-                                               ReplicationController, HorizontalPodAutoscaler,
-                                               PodDisruptionBudget, Scale
+                                               ReplicationController, PodDisruptionBudget, Scale
+``autoscaling``                                HorizontalPodAutoscaler
+``events``                                     Event (both)
+``nodes``                                      Node, the state of Namespaces, RuntimeClass, Lease,
+                                               CertificateSigningRequest, VolumeAttachment
 ``services``                                   Service, Endpoints, EndpointSlice
 ``jobs``, ``cronschedule``                     Job, CronJob
 ``claims``                                     PersistentVolumeClaim, PersistentVolume
@@ -28,10 +31,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.builtin.validation import (
+    autoscaling,
     claims,
     cluster,
     core,
+    events,
     jobs,
+    nodes,
     podupdates,
     policies,
     services,
@@ -55,28 +61,39 @@ def _create_cron_job(cron_job: JsonObject) -> list[FieldError]:
 
 
 _CREATE: dict[tuple[str, str], Validator] = {
+    **autoscaling.CREATE,
+    **events.CREATE,
+    **nodes.CREATE,
     ("apps", "ControllerRevision"): workloads.create_controller_revision,
     ("apps", "StatefulSet"): workloads.create_stateful_set,
-    ("autoscaling", "HorizontalPodAutoscaler"): workloads.create_autoscaler,
     ("batch", "CronJob"): _create_cron_job,
     ("batch", "Job"): jobs.create_job,
+    ("networking.k8s.io", "Ingress"): cluster.create_ingress,
     ("scheduling.k8s.io", "PriorityClass"): cluster.create_priority_class,
 }
 _VALIDATE = {
-    **claims.VALIDATE, **core.VALIDATE, **jobs.VALIDATE, **services.VALIDATE, **workloads.VALIDATE, **cluster.VALIDATE,
-    **policies.VALIDATE,
+    **autoscaling.VALIDATE, **claims.VALIDATE, **cluster.VALIDATE, **core.VALIDATE, **events.VALIDATE,
+    **jobs.VALIDATE, **nodes.VALIDATE, **policies.VALIDATE, **services.VALIDATE, **workloads.VALIDATE,
 }  # fmt: skip
-_UPDATE = {**claims.UPDATE, **core.UPDATE, **services.UPDATE, **workloads.UPDATE, **cluster.UPDATE}
+_UPDATE = {
+    **autoscaling.UPDATE, **claims.UPDATE, **cluster.UPDATE, **core.UPDATE, **events.UPDATE, **nodes.UPDATE,
+    **services.UPDATE, **workloads.UPDATE,
+}  # fmt: skip
 _UPDATE_ONLY: dict[tuple[str, str], UpdateValidator] = {
     ("", "Pod"): podupdates.validate_pod_update,
     **jobs.UPDATE_ONLY,
+    **services.UPDATE_ONLY,
 }
 """Kinds whose updates have rules instead of those of new objects, not in addition."""
 _STATUS: dict[tuple[str, str], UpdateValidator] = {
+    **autoscaling.STATUS,
+    **nodes.STATUS,
     ("", "Pod"): podupdates.validate_pod_status,
     ("", "Service"): services.validate_service_status,
     ("apps", "DaemonSet"): workloads.validate_daemon_set_status,
     ("batch", "Job"): jobs.validate_job_status,
+    ("networking.k8s.io", "Ingress"): cluster.validate_ingress_status,
+    ("policy", "PodDisruptionBudget"): workloads.validate_budget_status,
 }
 
 

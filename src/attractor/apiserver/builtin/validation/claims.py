@@ -166,6 +166,14 @@ def update_volume(volume: JsonObject, old: JsonObject) -> list[FieldError]:
     return errors + unchanged(volume["spec"], old["spec"], "", "volumeMode")
 
 
+def update_csi_driver(driver: JsonObject, old: JsonObject) -> list[FieldError]:
+    """How volumes are attached never changes; Kubernetes spells one of the paths otherwise than the field."""
+    spec, before = driver["spec"], old["spec"]
+    errors = unchanged(spec, before, "spec", "attachRequired", "volumeLifecycleModes")
+    wrong = {"spec.attachRequired": "spec.attachedRequired"}
+    return [error._replace(path=wrong.get(error.path, error.path)) for error in errors]
+
+
 VALIDATE: Mapping[tuple[str, str], Validator] = {
     ("", "PersistentVolume"): validate_volume,
     ("", "PersistentVolumeClaim"): validate_claim,
@@ -173,4 +181,5 @@ VALIDATE: Mapping[tuple[str, str], Validator] = {
 UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
     ("", "PersistentVolume"): update_volume,
     ("", "PersistentVolumeClaim"): update_claim,
+    ("storage.k8s.io", "CSIDriver"): update_csi_driver,
 }

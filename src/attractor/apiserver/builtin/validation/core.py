@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attractor.apiserver.builtin.validation.pods import validate_pod, validate_template
 from attractor.apiserver.builtin.validation.resources import (
+    CONTAINER_RESOURCES,
     INTEGER_RESOURCES,
     STANDARD_RESOURCES,
     is_huge_pages,
@@ -15,10 +16,8 @@ from attractor.apiserver.builtin.validation.resources import (
 )
 from attractor.apiserver.builtin.validation.rules import (
     amount,
-    at_least_zero,
     each,
     named,
-    one_of,
     quantity_at_least_zero,
     unchanged,
 )
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 MAX_DATA_BYTES = 1024 * 1024
+_NOT_FOR_CONTAINERS = "must be a standard resource for containers"
 _FROZEN = "field is immutable when `immutable` is set"
 _REQUIRED_KEYS = {
     "kubernetes.io/dockercfg": (".dockercfg",),
@@ -129,9 +129,18 @@ def validate_namespace(namespace: JsonObject) -> list[FieldError]:
     return errors
 
 
+_SCOPES = frozenset(
+    ("Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity",
+     "VolumeAttributesClass")
+)  # fmt: skip
+
+
 def validate_resource_quota(quota: JsonObject) -> list[FieldError]:
     """Names and amounts."""
     errors = []
+    scopes = quota["spec"].get("scopes") or []
+    if any(scope not in _SCOPES for scope in scopes):
+        errors.append(FieldError.invalid("spec.scopes", scopes, "unsupported scope"))
     for name, value in (quota["spec"].get("hard") or {}).items():
         at = f"spec.hard[{name}]"
         errors += [] if name.startswith("count/") else _validate_quota_name(name, at)
@@ -165,12 +174,29 @@ def validate_limit_range(limit_range: JsonObject) -> list[FieldError]:
         if kind in seen:
             errors.append(FieldError.duplicate(f"{at}.type", kind))
         seen.add(kind)
+        errors += named(names.qualified_name, kind, f"{at}.type")
+        errors += _validate_limit_names(limit, kind, at)
         if kind == "Pod":
             said = (field for field in ("default", "defaultRequest") if limit.get(field))
             errors += [
                 FieldError.forbidden(f"{at}.{field}", "may not be specified when `type` is 'Pod'") for field in said
             ]
         errors += _validate_bounds(limit, at)
+    return errors
+
+
+_BOUNDS = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")
+
+
+def _validate_limit_names(limit: JsonObject, kind: str, path: str) -> list[FieldError]:
+    """Containers and pods have resources that Kubernetes knows."""
+    errors = []
+    for field in _BOUNDS:
+        for name in limit.get(field) or {}:
+            at = f"{path}.{field}[{name}]"
+            errors += validate_resource_name(name, at)
+            if kind in {"Container", "Pod"} and "/" not in name and name not in CONTAINER_RESOURCES:
+                errors += [] if is_huge_pages(name) else [FieldError.invalid(at, name, _NOT_FOR_CONTAINERS)]
     return errors
 
 
@@ -203,73 +229,6 @@ def _validate_bounds(limit: JsonObject, path: str) -> list[FieldError]:
     return errors
 
 
-def validate_event(event: JsonObject) -> list[FieldError]:
-    """The namespace of the object that the event is about."""
-    about = event.get("involvedObject") or event.get("regarding") or {}
-    namespace, own = about.get("namespace", ""), event["metadata"].get("namespace", "")
-    fits = own in {"", "default"} if not namespace else own == namespace
-    errors = []
-    if not fits:
-        detail = "does not match event.namespace"
-        errors.append(FieldError.invalid("involvedObject.namespace", namespace, detail))
-    return errors
-
-
-def validate_new_event(event: JsonObject) -> list[FieldError]:
-    """What events of the newer API must say."""
-    errors = validate_event(event)
-    if not event.get("eventTime"):
-        errors.append(FieldError.required("eventTime"))
-    if event.get("type") not in {"Normal", "Warning"}:
-        errors.append(FieldError.invalid("type", "", f"has invalid value: {event.get('type', '')}"))
-    errors += named(names.qualified_name, event.get("reportingController", ""), "reportingController")
-    for field, limit in (("reportingInstance", 128), ("action", 128), ("reason", 128)):
-        value = event.get(field, "")
-        if not value:
-            errors.append(FieldError.required(field))
-        elif len(value) > limit:
-            errors.append(FieldError.invalid(field, "", f"can have at most {limit} characters"))
-    if len(event.get("note", "")) > 1024:
-        errors.append(FieldError.invalid("message", "", "can have at most 1024 characters"))
-    return errors
-
-
-def validate_lease(lease: JsonObject) -> list[FieldError]:
-    """Duration and transitions."""
-    spec = lease["spec"]
-    errors: list[FieldError] = []
-    duration: Any = spec.get("leaseDurationSeconds")
-    if duration is not None and duration <= 0:
-        errors.append(FieldError.invalid("spec.leaseDurationSeconds", duration, "must be greater than 0"))
-    if spec.get("holderIdentity") == "":
-        errors.append(FieldError.invalid("spec.holderIdentity", "", "must not be empty"))
-    return errors + at_least_zero(spec, "spec", "leaseTransitions")
-
-
-_TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-
-
-def validate_node(node: JsonObject) -> list[FieldError]:
-    """Taints; Kubernetes looks for them in the metadata, and blames that."""
-    errors: list[FieldError] = []
-    seen: set[tuple[str, str]] = set()
-    for taint, at in each(node.get("spec"), "taints", "metadata"):
-        key, effect = taint.get("key", ""), taint.get("effect", "")
-        errors += named(names.qualified_name, key, f"{at}.key")
-        errors += named(names.label_value, taint.get("value", ""), f"{at}.value")
-        errors += one_of(effect, f"{at}.effect", _TAINT_EFFECTS)
-        if (key, effect) in seen:
-            duplicate = FieldError.duplicate(at, taint)
-            errors.append(duplicate._replace(detail="taints must be unique by key and effect pair"))
-        seen.add((key, effect))
-    return errors
-
-
-def update_node(node: JsonObject, _old: JsonObject) -> list[FieldError]:
-    """Kubernetes checks taints a second time on updates, and says so twice."""
-    return validate_node(node)
-
-
 def validate_pod_template(template: JsonObject) -> list[FieldError]:
     """The template inside."""
     return validate_template(template["template"], "template")
@@ -277,20 +236,15 @@ def validate_pod_template(template: JsonObject) -> list[FieldError]:
 
 VALIDATE: Mapping[tuple[str, str], Validator] = {
     ("", "ConfigMap"): validate_config_map,
-    ("", "Event"): validate_event,
     ("", "LimitRange"): validate_limit_range,
     ("", "Namespace"): validate_namespace,
-    ("", "Node"): validate_node,
     ("", "Pod"): validate_pod,
     ("", "PodTemplate"): validate_pod_template,
     ("", "ResourceQuota"): validate_resource_quota,
     ("", "Secret"): validate_secret,
-    ("coordination.k8s.io", "Lease"): validate_lease,
-    ("events.k8s.io", "Event"): validate_new_event,
 }
 UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
     ("", "ConfigMap"): update_immutable,
-    ("", "Node"): update_node,
     ("", "ResourceQuota"): update_resource_quota,
     ("", "Secret"): update_secret,
 }

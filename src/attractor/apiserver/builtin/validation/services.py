@@ -51,7 +51,7 @@ def validate_service(service: JsonObject) -> list[FieldError]:
     errors += one_of(spec.get("sessionAffinity"), "spec.sessionAffinity", ("ClientIP", "None"))
     errors += _validate_affinity_timeout(spec)
     for address, at in each(spec, "externalIPs", "spec"):
-        errors += _validate_endpoint_address(address, at)
+        errors += ip_address(address, at) or _validate_ordinary_address(address, at)
     errors += _validate_source_ranges(spec, kind)
     errors += one_of(kind, "spec.type", _TYPES)
     errors += one_of(
@@ -229,7 +229,7 @@ def validate_endpoint_slice(endpoint_slice: JsonObject) -> list[FieldError]:
         if not endpoint.get("addresses"):
             errors.append(FieldError.required(f"{at}.addresses", "must contain at least 1 address"))
         for address, where in each(endpoint, "addresses", at):
-            errors += named(names.dns1123_subdomain, address, where) if kind == "FQDN" else ip_address(address, where)
+            errors += _validate_slice_address(address, kind, where, at)
     seen: set[str] = set()
     for port, at in each(endpoint_slice, "ports", ""):
         name = port.get("name") or ""
@@ -243,9 +243,22 @@ def validate_endpoint_slice(endpoint_slice: JsonObject) -> list[FieldError]:
     return errors
 
 
+def _validate_slice_address(address: str, kind: str | None, path: str, endpoint: str) -> list[FieldError]:
+    if kind == "FQDN":
+        return named(names.dns1123_subdomain, address, path)
+    errors = ip_address(address, path)
+    if not errors and (":" in address) != (kind == "IPv6"):
+        article = "an" if kind in _FAMILIES else "a"
+        errors.append(FieldError.invalid(f"{endpoint}.addresses", address, f"must be {article} {kind} address"))
+    return errors
+
+
 def update_endpoint_slice(endpoint_slice: JsonObject, old: JsonObject) -> list[FieldError]:
-    """The type of addresses never changes."""
-    return unchanged(endpoint_slice, old, "", "addressType")
+    """The type of addresses never changes; endpoints that stay are not judged again."""
+    errors = validate_endpoint_slice(endpoint_slice)
+    if endpoint_slice.get("endpoints") == old.get("endpoints"):
+        errors = [error for error in errors if not error.path.startswith("endpoints[")]
+    return errors + unchanged(endpoint_slice, old, "", "addressType")
 
 
 def validate_endpoints(endpoints: JsonObject) -> list[FieldError]:
@@ -256,7 +269,8 @@ def validate_endpoints(endpoints: JsonObject) -> list[FieldError]:
             errors.append(FieldError.required(at, "must specify `addresses` or `notReadyAddresses`"))
         for field in ("addresses", "notReadyAddresses"):
             for address, where in each(subset, field, at):
-                errors += _validate_endpoint_address(address.get("ip", ""), f"{where}.ip")
+                errors += ip_address(address.get("ip", ""), f"{where}.ip")
+                errors += _validate_ordinary_address(address.get("ip", ""), f"{where}.ip")
         must_have_name = len(subset.get("ports") or ()) > 1
         for port, where in each(subset, "ports", at):
             if port.get("name"):
@@ -268,11 +282,10 @@ def validate_endpoints(endpoints: JsonObject) -> list[FieldError]:
     return errors
 
 
-def _validate_endpoint_address(text: str, path: str) -> list[FieldError]:
+def _validate_ordinary_address(text: str, path: str) -> list[FieldError]:
     """An address that leads to another host."""
-    errors = ip_address(text, path)
-    if errors:
-        return errors
+    if ip_address(text, path):
+        return [FieldError.invalid(path, text, "must be a valid IP address")]
     address = ipaddress.ip_address(text)
     local_multicast = ipaddress.ip_network("224.0.0.0/24" if address.version == 4 else "ff02::/16")
     checks = (
@@ -291,5 +304,5 @@ VALIDATE: Mapping[tuple[str, str], Validator] = {
 }
 UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
     ("", "Service"): update_service,
-    ("discovery.k8s.io", "EndpointSlice"): update_endpoint_slice,
 }
+UPDATE_ONLY: Mapping[tuple[str, str], UpdateValidator] = {("discovery.k8s.io", "EndpointSlice"): update_endpoint_slice}

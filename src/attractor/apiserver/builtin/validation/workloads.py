@@ -16,7 +16,6 @@ from attractor.apiserver.builtin.validation.rules import (
     int_or_percent_is_zero,
     named,
     one_of,
-    required,
     unchanged,
 )
 from attractor.objects import names
@@ -260,40 +259,6 @@ def validate_daemon_set_status(daemon_set: JsonObject, old: JsonObject) -> list[
     return errors
 
 
-def validate_autoscaler(autoscaler: JsonObject) -> list[FieldError]:
-    """Bounds and the target."""
-    spec = autoscaler["spec"]
-    errors = []
-    low, high = spec.get("minReplicas"), spec.get("maxReplicas", 0)
-    if low is not None and low < 1:
-        errors.append(FieldError.invalid("spec.minReplicas", low, "must be greater than or equal to 1"))
-    if high < 1:
-        errors.append(FieldError.invalid("spec.maxReplicas", high, "must be greater than 0"))
-    if low is not None and high < low:
-        errors.append(FieldError.invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`"))
-    errors += required(spec.get("scaleTargetRef"), "spec.scaleTargetRef", "kind", "name")
-    for metric, at in each(spec, "metrics", "spec"):
-        supported = ("ContainerResource", "External", "Object", "Pods", "Resource")
-        errors += one_of(metric.get("type"), f"{at}.type", supported)
-    return errors
-
-
-def create_autoscaler(autoscaler: JsonObject) -> list[FieldError]:
-    """The target's group; only ReplicationControllers of the core group have a scale."""
-    target = autoscaler["spec"].get("scaleTargetRef") or {}
-    version = target.get("apiVersion", "")
-    if "/" in version or target.get("kind") == "ReplicationController":
-        return []
-    return [FieldError.invalid("spec.scaleTargetRef.apiVersion", version, "apiVersion must specify API group")]
-
-
-def update_autoscaler(autoscaler: JsonObject, old: JsonObject) -> list[FieldError]:
-    """A target that stays is not judged again."""
-    target, before = (one["spec"].get("scaleTargetRef") or {} for one in (autoscaler, old))
-    is_same = all(target.get(field) == before.get(field) for field in ("apiVersion", "kind"))
-    return [] if is_same else create_autoscaler(autoscaler)
-
-
 def validate_disruption_budget(budget: JsonObject) -> list[FieldError]:
     """Either how many stay, or how many may go."""
     spec = budget["spec"]
@@ -306,7 +271,16 @@ def validate_disruption_budget(budget: JsonObject) -> list[FieldError]:
     for field in ("minAvailable", "maxUnavailable"):
         value = spec.get(field)
         errors += int_or_percent(value, f"spec.{field}") + at_most_100_percent(value, f"spec.{field}")
+    policy = spec.get("unhealthyPodEvictionPolicy")
+    supported = ("AlwaysAllow", "IfHealthyBudget")
+    errors += one_of(policy, "spec.unhealthyPodEvictionPolicy", supported, optional=True)
     return errors + validate_label_selector(spec.get("selector"), "spec.selector")
+
+
+def validate_budget_status(budget: JsonObject, _old: JsonObject) -> list[FieldError]:
+    """Counts are not negative."""
+    counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+    return at_least_zero(budget.get("status"), "status", *counts)
 
 
 def validate_controller_revision(revision: JsonObject) -> list[FieldError]:
@@ -336,7 +310,6 @@ VALIDATE: Mapping[tuple[str, str], Validator] = {
     ("apps", "Deployment"): validate_deployment,
     ("apps", "ReplicaSet"): validate_replica_set,
     ("apps", "StatefulSet"): validate_stateful_set,
-    ("autoscaling", "HorizontalPodAutoscaler"): validate_autoscaler,
     ("autoscaling", "Scale"): validate_scale,
     ("policy", "PodDisruptionBudget"): validate_disruption_budget,
 }
@@ -346,7 +319,6 @@ UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
     ("apps", "Deployment"): update_with_selector,
     ("apps", "ReplicaSet"): update_with_selector,
     ("apps", "StatefulSet"): update_stateful_set,
-    ("autoscaling", "HorizontalPodAutoscaler"): update_autoscaler,
 }
 STATUS_COUNTS: Mapping[tuple[str, str], Collection[str]] = {
     ("", "ReplicationController"): ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
