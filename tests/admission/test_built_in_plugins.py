@@ -149,7 +149,7 @@ async def test_claims_and_ingresses_get_the_default_class(api: Api) -> None:
 
 
 def test_a_wrong_name_lists_the_plugins_there_are() -> None:
-    with pytest.raises(UnknownPlugin, match="there is no admission plug-in Nope; there are ServiceAccount, "):
+    with pytest.raises(UnknownPlugin, match="there is no admission plug-in Nope; there are LimitRanger, "):
         plugins_named(["Nope"])
 
 
@@ -175,3 +175,72 @@ async def test_a_deleted_claim_goes_once_no_pod_uses_it() -> None:
         await api.delete(f"{PODS}/p")
         snapshot = cluster.store.snapshot_nowait
         await eventually(lambda: snapshot().get("core/persistentvolumeclaims/default/c") is None)
+
+
+async def test_a_limit_range_fills_in_what_a_container_leaves_out_and_says_so(api: Api) -> None:
+    await made(api, ACCOUNTS, "default")
+    limits = [{"type": "Container", "default": {"cpu": "500m"}, "defaultRequest": {"cpu": "100m"}, "max": {"cpu": "1"}}]
+    await made(api, "/api/v1/namespaces/default/limitranges", "l", spec={"limits": limits})
+    pod = await made(api, PODS, "p", spec=spec())
+    assert pod["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "500m"}, "requests": {"cpu": "100m"}}
+    assert pod["metadata"]["annotations"] == {
+        "kubernetes.io/limit-ranger": "LimitRanger plugin set: cpu request for container c; cpu limit for container c"
+    }
+    big = [{"name": "c", "image": "i", "resources": {"limits": {"cpu": "2"}}}]
+    answer = await tried(api, PODS, "q", spec={"containers": big})
+    assert answer.code == 403
+    assert answer.body["message"].endswith("maximum cpu usage per Container is 1, but limit is 2")
+
+
+async def test_a_limit_range_bounds_the_whole_pod_and_claims(api: Api) -> None:
+    await made(api, ACCOUNTS, "default")
+    limits = [
+        {"type": "Pod", "min": {"memory": "1Gi"}, "maxLimitRequestRatio": {"cpu": "2"}},
+        {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}},
+    ]
+    await made(api, "/api/v1/namespaces/default/limitranges", "l", spec={"limits": limits})
+    asked = {"limits": {"cpu": "1"}, "requests": {"cpu": "250m", "memory": "512Mi"}}
+    answer = await tried(api, PODS, "p", spec={"containers": [{"name": "c", "image": "i", "resources": asked}]})
+    assert answer.body["message"].endswith(
+        "[minimum memory usage per Pod is 1Gi, but request is 512Mi, "
+        "cpu max limit to request ratio per Pod is 2, but provided ratio is 4.000000]"
+    )
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}}
+    answer = await tried(api, CLAIMS, "c", spec=claim)
+    assert answer.body["message"].endswith("maximum storage usage per PersistentVolumeClaim is 1Gi, but request is 2Gi")
+
+
+async def test_a_pod_gets_what_its_runtime_class_says(api: Api) -> None:
+    await made(api, ACCOUNTS, "default")
+    scheduling = {"nodeSelector": {"a": "b"}, "tolerations": [{"key": "k", "operator": "Exists"}]}
+    classes = "/apis/node.k8s.io/v1/runtimeclasses"
+    await made(api, classes, "r", handler="h", overhead={"podFixed": {"cpu": "100m"}}, scheduling=scheduling)
+    pod = (await made(api, PODS, "p", spec=spec(runtimeClassName="r")))["spec"]
+    assert (pod["overhead"], pod["nodeSelector"]) == ({"cpu": "100m"}, {"a": "b"})
+    assert {"key": "k", "operator": "Exists"} in pod["tolerations"]
+    other = await tried(api, PODS, "q", spec=spec(runtimeClassName="r", nodeSelector={"a": "c"}))
+    assert (other.code, "conflict: runtimeClass.scheduling.nodeSelector[a]" in other.body["message"]) == (403, True)
+    missing = await tried(api, PODS, "q", spec=spec(runtimeClassName="nope"))
+    assert missing.body["message"] == 'pods "q" is forbidden: pod rejected: RuntimeClass "nope" not found'
+
+
+async def test_a_namespace_says_how_far_its_pods_may_go(api: Api) -> None:
+    await made(api, ACCOUNTS, "default")
+    await made(api, PODS, "old", spec=spec(hostPID=True))
+    labels = {"pod-security.kubernetes.io/enforce": "baseline"}
+    answer = await api.merge("/api/v1/namespaces/default", {"metadata": {"labels": labels}})
+    assert (answer.code, len(answer.warnings)) == (200, 2)
+    answer = await tried(api, PODS, "p", spec=spec(hostPID=True))
+    assert answer.body["message"] == (
+        'pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true)'
+    )
+    await made(api, PODS, "p", spec=spec())
+    wrong = await api.merge(
+        "/api/v1/namespaces/default", {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "x"}}}
+    )
+    assert wrong.code == 422
+
+
+async def test_the_systems_priority_classes_stay(api: Api) -> None:
+    await made(api, CLASSES, "system-node-critical", value=2000001000)
+    assert (await api.delete(f"{CLASSES}/system-node-critical")).code == 403

@@ -44,7 +44,7 @@ async def test_node_ports_are_claimed_and_given_up_with_the_type(api: Api) -> No
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"clusterIP": "192.168.1.1"}, "is not in the valid range. The range of valid IPs is 10.96.0.0/16"),
+        ({"clusterIP": "192.168.1.1"}, "192.168.1.1: the provided network does not match the current range"),
         ({"type": "NodePort", "ports": [{"port": 80, "nodePort": 80}]}, "The range of valid ports is 30000-32767"),
     ],
 )

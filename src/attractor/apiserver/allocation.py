@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from attractor.apiserver.transaction import Transaction
     from attractor.objects.jsontypes import JsonObject
 
-ADDRESSES = IPv4Network("10.96.0.0/16")
+ADDRESSES = IPv4Network("10.0.0.0/16")
 PORTS = range(30000, 32768)
 MAX_PROBES = 1000
 
@@ -31,6 +31,7 @@ def allocate_service(txn: Transaction, obj: JsonObject | None, old: JsonObject |
     """Give a service what it lacks, in place, claim what it has, and give up what it had; ``obj`` None: it is gone."""
     held = set(_claims(old)) if old else set()
     if obj is not None:
+        _check_families(obj)
         _check_given(txn, obj, held)
         _fill(txn, obj)
     wanted = set(_claims(obj)) if obj else set()
@@ -44,6 +45,23 @@ def allocate_service(txn: Transaction, obj: JsonObject | None, old: JsonObject |
         txn.delete(key)
 
 
+def _check_families(obj: JsonObject) -> None:
+    """The cluster has IPv4 only; whoever writes endpoints by hand may say more."""
+    spec = obj["spec"]
+    if spec.get("type") == "ExternalName" or (spec.get("clusterIP") == HEADLESS and not spec.get("selector")):
+        return
+    policy = spec.get("ipFamilyPolicy")
+    errors = []
+    if policy == "RequireDualStack":
+        detail = "this cluster is not configured for dual-stack services"
+        errors.append(FieldError.invalid("spec.ipFamilyPolicy", policy, detail))
+    for index, family in enumerate(spec.get("ipFamilies") or ()):
+        if family != "IPv4":
+            errors.append(FieldError.invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster"))
+    if errors:
+        raise Invalid.of(GroupKind("", "Service"), obj["metadata"].get("name") or "", errors)
+
+
 def _claims(service: JsonObject) -> Iterator[str]:
     spec = service["spec"]
     yield from (f"{_ADDRESS}{ip}" for ip in spec.get("clusterIPs") or () if ip != HEADLESS)
@@ -55,11 +73,6 @@ def _claims(service: JsonObject) -> Iterator[str]:
 def _fill(txn: Transaction, obj: JsonObject) -> None:
     needs, spec = service_needs(obj), obj["spec"]
     if needs.cluster_ip_families:
-        first = len(spec.get("clusterIPs") or ())
-        for offset, family in enumerate(needs.cluster_ip_families):
-            if family != "IPv4":
-                path = f"spec.ipFamilies[{first + offset}]"
-                raise _refused(obj, FieldError.invalid(path, family, "not configured on this cluster"))
         spec["clusterIPs"] = [*(spec.get("clusterIPs") or ()), _draw_address(txn)]
         spec["clusterIP"] = spec["clusterIPs"][0]
     taken: set[int] = {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
@@ -98,13 +111,11 @@ def _probe(txn: Transaction, prefix: str, size: int, name: Callable[[int], str])
 def _check_given(txn: Transaction, obj: JsonObject, held: set[str]) -> None:
     """Refuse addresses and ports that the caller chose and cannot have."""
     spec = obj["spec"]
-    for index, ip in enumerate(spec.get("clusterIPs") or ()):
+    for ip in spec.get("clusterIPs") or ():
         why = "" if ip == HEADLESS or f"{_ADDRESS}{ip}" in held else _why_not_address(txn, ip)
         if why:
             ips = spec["clusterIPs"]
-            raise _refused(
-                obj, FieldError.invalid(f"spec.clusterIPs[{index}]", ips, f"failed to allocate IP {ip}: {why}")
-            )
+            raise _refused(obj, FieldError.invalid("spec.clusterIPs", ips, f"failed to allocate IP {ip}: {why}"))
     for index, port in enumerate(spec.get("ports") or ()):
         number = port.get("nodePort")
         if number and f"{_PORT}{number}" not in held:
@@ -117,7 +128,7 @@ def _why_not_address(txn: Transaction, ip: str) -> str:
     except AddressValueError:
         inside = False
     if not inside:
-        return f"the provided IP ({ip}) is not in the valid range. The range of valid IPs is {ADDRESSES}"
+        return "the provided network does not match the current range"
     return "provided IP is already allocated" if txn.get(f"{_ADDRESS}{ip}") else ""
 
 

@@ -70,6 +70,10 @@ def _scaler_to_hub(obj: JsonObject) -> JsonObject:
     if current is not None:
         value = {"averageUtilization": current, "averageValue": "0"}
         status["currentMetrics"] = [{"type": "Resource", "resource": {"name": "cpu", "current": value}}]
+    else:
+        status.setdefault("currentMetrics", None)
+    if not status.get("currentReplicas"):
+        status.pop("currentReplicas", None)
     return {**obj, "spec": spec, "status": status}
 
 

@@ -122,8 +122,8 @@ class Kind:
 
     @cached_property
     def group_kind(self) -> GroupKind:
-        """For messages about validity: ``Deployment.apps``."""
-        return self.gvk.group_kind
+        """For messages about validity: ``Deployment.apps``; events of the newer API go by the core group's kind."""
+        return GroupKind("", "Event") if self.gvk.group == "events.k8s.io" else self.gvk.group_kind
 
     def said_by(self, obj: JsonObject) -> GroupKind:
         """The same, but an object of a custom kind is called what it says that it is."""

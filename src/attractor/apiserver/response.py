@@ -96,6 +96,8 @@ class LogBody(NamedTuple):
     container: str
     options: LogOptions
     text: bytes
+    unknown: ApiError | None = None
+    """Why the store knows nothing, if that is the caller's business."""
 
     def encode(self) -> bytes:
         """The text."""

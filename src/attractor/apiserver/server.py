@@ -63,9 +63,10 @@ class Server:
 
     async def start(self) -> None:
         """Make sure that what every cluster has is there; older history is then out of reach."""
-        for name in FIRST_NAMESPACES:
+        made_by = WriteOptions(field_manager="kube-apiserver")
+        for name in sorted(FIRST_NAMESPACES, key=len, reverse=True):
             body = {"metadata": {"name": name}}
-            op = Operation(verb="create", group="", version="v1", resource="namespaces", body=body)
+            op = Operation(verb="create", group="", version="v1", resource="namespaces", body=body, write=made_by)
             if self.store.snapshot_nowait().get(f"core/namespaces/{name}") is None:
                 await self.perform(op)
         await self.settle_names()

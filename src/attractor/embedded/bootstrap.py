@@ -1,113 +1,35 @@
 """The roles and bindings that every cluster starts with, as Kubernetes names them.
 
 ``cluster-admin``, ``admin``, ``edit`` and ``view`` are for people to bind; discovery, health and self-reviews are bound
-already. What is there is left as it is, so that an administrator's change survives a restart.
+already. What is there is left as it is, so that an administrator's change survives a restart. The roles of Kubernetes'
+own controllers, schedulers and nodes are left out: none of them runs here.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
 
-from attractor.apiserver.authorization import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from attractor.apiserver.operation import Operation, WriteOptions
 from attractor.apiserver.rbac import GROUP
-from attractor.apiserver.registry import served_builtin
 from attractor.objects.errors import AlreadyExists
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
 
     from attractor.apiserver.server import Server
-
-_LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
-_READ = ["get", "list", "watch"]
-_WRITE = ["create", "delete", "deletecollection", "patch", "update"]
-_NOT_FOR_VIEW = {"secrets", "roles", "rolebindings"}
-_NOT_FOR_EDIT = {"roles", "rolebindings", "resourcequotas", "limitranges", "events"}
-_HEALTH = ["/healthz", "/livez", "/readyz", "/version", "/version/"]
-_ISSUER = [
-    "/.well-known/openid-configuration",
-    "/.well-known/openid-configuration/",
-    "/openid/v1/jwks",
-    "/openid/v1/jwks/",
-]
-_DISCOVERY = ["/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", *_HEALTH]
-
-Rules = list[dict[str, Any]]
+    from attractor.objects.jsontypes import JsonObject
 
 
-def _namespaced() -> dict[str, list[str]]:
-    """The namespaced built-in resources, by group."""
-    found: dict[str, list[str]] = {}
-    for info in served_builtin():
-        if info.namespaced and "list" in info.verbs:
-            resources = found.setdefault(info.gvk.group, [])
-            resources.extend(
-                name
-                for name in (info.resource, *(f"{info.resource}/{sub}" for sub in info.subresources))
-                if name not in resources
-            )
+@cache
+def roles() -> Mapping[str, Mapping[str, JsonObject]]:
+    """The ClusterRoles and their bindings as kube-apiserver 1.36 makes them, by resource and name."""
+    found: Mapping[str, Mapping[str, JsonObject]] = json.loads(
+        files("attractor.embedded").joinpath("roles.json").read_bytes()
+    )
     return found
-
-
-def _rules(verbs: list[str], without: set[str]) -> Rules:
-    return [
-        {"verbs": verbs, "apiGroups": [group], "resources": sorted(names)}
-        for group, listed in _namespaced().items()
-        if (names := [name for name in listed if name.split("/", 1)[0] not in without])
-    ]
-
-
-def roles() -> dict[str, Rules]:
-    """The ClusterRoles by name."""
-    everything: Rules = [
-        {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
-        {"verbs": ["*"], "nonResourceURLs": ["*"]},
-    ]
-    reviews: Rules = [
-        {
-            "verbs": ["create"],
-            "apiGroups": ["authorization.k8s.io"],
-            "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
-        },
-        {"verbs": ["create"], "apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"]},
-    ]
-    view = [*_rules(_READ, _NOT_FOR_VIEW), {"verbs": _READ, "apiGroups": [""], "resources": ["namespaces"]}]
-    return {
-        "cluster-admin": everything,
-        "admin": [*view, *_rules(_READ + _WRITE, {"resourcequotas", "limitranges", "events"})],
-        "edit": [*view, *_rules(_READ + _WRITE, _NOT_FOR_EDIT)],
-        "view": view,
-        "system:basic-user": reviews,
-        "system:discovery": [{"verbs": ["get"], "nonResourceURLs": _DISCOVERY}],
-        "system:service-account-issuer-discovery": [{"verbs": ["get"], "nonResourceURLs": _ISSUER}],
-        "system:public-info-viewer": [{"verbs": ["get"], "nonResourceURLs": _HEALTH}],
-    }
-
-
-BINDINGS = {
-    "cluster-admin": (MASTERS,),
-    "system:basic-user": (AUTHENTICATED,),
-    "system:discovery": (AUTHENTICATED,),
-    "system:service-account-issuer-discovery": ("system:serviceaccounts",),
-    "system:public-info-viewer": (AUTHENTICATED, UNAUTHENTICATED),
-}
-"""Which groups have which ClusterRole from the start; the binding has the role's name."""
-
-
-def _objects() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Resource, name and body (without metadata)."""
-    for name, rules in roles().items():
-        yield "clusterroles", name, {"rules": rules}
-    for role, groups in BINDINGS.items():
-        yield (
-            "clusterrolebindings",
-            role,
-            {
-                "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
-                "subjects": [{"kind": "Group", "apiGroup": GROUP, "name": group} for group in groups],
-            },
-        )
 
 
 PRIORITY_CLASSES = {
@@ -148,17 +70,17 @@ async def create_default_roles(server: Server) -> None:
     snapshot = await server.store.snapshot()
     if snapshot.get(f"{GROUP}/clusterrolebindings/system:public-info-viewer") is not None:
         return
-    for resource, name, body in _objects():
+    every = [(resource, name, body) for resource, named in roles().items() for name, body in named.items()]
+    for resource, name, body in every:
         if snapshot.get(f"{GROUP}/{resource}/{name}") is not None:
             continue
-        metadata = {"name": name, "labels": dict(_LABELS)}
         op = Operation(
             verb="create",
             group=GROUP,
             version="v1",
             resource=resource,
-            body={"metadata": metadata, **body},
-            write=WriteOptions(field_manager="attractor"),
+            body={**body, "metadata": {"name": name, **body["metadata"]}},
+            write=WriteOptions(field_manager="kube-apiserver"),
         )
         try:
             await server.perform(op)

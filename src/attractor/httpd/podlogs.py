@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from attractor.httpd.reply import Reply
+from attractor.httpd.reply import Reply, status_reply
 from attractor.httpd.taskstream import TaskStream
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ class _LogStream(TaskStream):
             await self.write(piece)
 
 
-def log_reply(log: LogBody, logs: PodLogs | None) -> Reply:
-    """The answer to a request for a log."""
+def log_reply(code: int, log: LogBody, logs: PodLogs | None) -> Reply:
+    """The answer to a request for a log; ``code`` is the store's, if nobody knows better."""
     pieces = logs.open(log) if logs is not None else None
     if pieces is None:
-        return Reply(200, log.text, PLAIN)
+        return status_reply(log.unknown) if log.unknown is not None else Reply(code, log.text, PLAIN)
     return Reply(200, content_type=PLAIN, stream=_LogStream(pieces))

@@ -271,7 +271,7 @@ class Router:
         if response.code == 404 and self._is_nowhere(request.path):
             return page_not_found()
         if isinstance(response.body, LogBody):
-            return log_reply(response.body, self._pod_logs)
+            return log_reply(response.code, response.body, self._pod_logs)
         if shape is None:
             body, headers = response.body.encode(), retry_after(response)
             return Reply(response.code, body, headers=headers, warnings=response.warnings)

@@ -38,7 +38,7 @@ P0 = "spec.ports[0]"
          [f'{P0}.protocol: Unsupported value: "X": supported values: "SCTP", "TCP", "UDP"', f"{P0}.nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"]),
         (SERVICE, {"spec": {"ports": [{"name": "a", "port": 1}, {"name": "a", "port": 2}]}}, ['spec.ports[1].name: Duplicate value: "a"']),
         (SERVICE, {"spec": {"ports": [{"name": "a", "port": 1}, {"name": "b", "port": 1}]}},
-         ['spec.ports[1]: Duplicate value: {"AppProtocol":null,"Name":"","NodePort":0,"Port":1,"Protocol":"TCP","TargetPort":0}']),
+         ['spec.ports[1]: Duplicate value: {"Name":"","Protocol":"TCP","AppProtocol":null,"Port":1,"TargetPort":0,"NodePort":0}']),
         (SERVICE, {"spec": {"type": "ExternalName"}}, ["spec.externalName: Required value"]),
         (SERVICE, {"spec": {"type": "ExternalName", "externalName": "e.org.", "clusterIP": "1.2.3.4"}}, ["spec.clusterIPs: Forbidden: may not be set for ExternalName services"]),
         (SERVICE, {"spec": {"type": "NodePort", "clusterIP": "None", "ports": [{"port": 1}]}},
@@ -94,16 +94,27 @@ CLAIMED: JsonObject = {
          ['spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set']),
         (SERVICE, WITH_IP, {"spec": {"type": "ExternalName", "externalName": "e.org"}}, []),
         (SERVICE, HEADLESS, {"spec": {"selector": {"a": "b"}}}, []),
-        (CLAIM, CLAIMED, {"spec": {"resources": {"requests": {"storage": "2Gi"}}}},
-         ["spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"]),
-        (CLAIM, CLAIMED, {"spec": {"volumeName": "w"}},
-         ["spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"]),
         ("v1/ResourceQuota", {"spec": {"scopes": ["BestEffort"]}}, {"spec": {"scopes": ["NotBestEffort"]}},
          ['spec.scopes: Invalid value: ["NotBestEffort"]: field is immutable']),
     ],
 )  # fmt: skip
 def test_rules_of_changes(kind: str, old: JsonObject, change: JsonObject, expected: list[str]) -> None:
     assert change_refusals(kind, old, change) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        ({"resources": {"requests": {"storage": "2Gi"}}}, '-   "storage": "1Gi"\n+   "storage": "2Gi"\n'),
+        ({"volumeName": "w"}, '- "VolumeName": "v",\n+ "VolumeName": "w",\n'),
+    ],
+)
+def test_a_claim_that_is_not_bound_is_frozen_and_the_refusal_shows_the_difference(
+    change: JsonObject, difference: str
+) -> None:
+    (found,) = change_refusals(CLAIM, CLAIMED, {"spec": change})
+    assert found.startswith("spec: Forbidden: spec is immutable after creation except resources.requests and ")
+    assert difference in found
 
 
 @pytest.mark.parametrize(

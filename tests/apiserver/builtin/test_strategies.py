@@ -233,10 +233,7 @@ def test_other_fields_are_refused_in_the_words_of_the_kind(kind: str, message: s
 
 
 def test_pod_status_keeps_owners_and_the_class_of_service() -> None:
-    change = {
-        "status": {"phase": "Running", "qosClass": "Guaranteed"},
-        "metadata": {"ownerReferences": [{"name": "x"}]},
-    }
+    change = {"status": {"phase": "Running", "qosClass": None}, "metadata": {"ownerReferences": [{"name": "x"}]}}
     found = changed("v1/Pod", {"spec": pod_spec()}, change, "status")
     assert found["status"] == {"phase": "Running", "qosClass": "BestEffort"}
     assert "ownerReferences" not in found["metadata"]

@@ -19,6 +19,10 @@ DEPLOYMENT, REPLICA_SET, DAEMON_SET, STATEFUL_SET, JOB = (
 NEGATIVE = "must be greater than or equal to 0"
 MISMATCH = "`selector` does not match template `labels`"
 ROLLING = "spec.strategy.rollingUpdate"
+PERCENT = (
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', "
+    "regex used for validation is '[0-9]+%')"
+)
 
 
 def job(**spec: Any) -> JsonObject:
@@ -54,12 +58,12 @@ def test_a_plain_job_breaks_no_rule() -> None:
         (DEPLOYMENT, {"selector": {}}, ["spec.selector: Invalid value: {}: empty selector is invalid for deployment"]),
         (DEPLOYMENT, {"selector": {"matchLabels": {"app": "b"}}}, [f'spec.template.metadata.labels: Invalid value: {{"app":"a"}}: {MISMATCH}']),
         (DEPLOYMENT, {"template": template(restartPolicy="Never")}, ['spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"']),
-        (DEPLOYMENT, {"strategy": {"type": "X"}}, ['spec.strategy.type: Unsupported value: "X": supported values: "Recreate", "RollingUpdate"']),
+        (DEPLOYMENT, {"strategy": {"type": "X"}}, ['spec.strategy: Unsupported value: {"Type":"X","RollingUpdate":null}: supported values: "Recreate", "RollingUpdate"']),
         (DEPLOYMENT, {"strategy": {"type": "Recreate", "rollingUpdate": {}}},
          ["spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'"]),
         (DEPLOYMENT, rolling(maxUnavailable=0, maxSurge=0), [f"{ROLLING}.maxUnavailable: Invalid value: 0: may not be 0 when `maxSurge` is 0"]),
         (DEPLOYMENT, rolling(maxUnavailable="150%"), [f'{ROLLING}.maxUnavailable: Invalid value: "150%": must not be greater than 100%']),
-        (DEPLOYMENT, rolling(maxUnavailable="x"), [f"{ROLLING}.maxUnavailable: Invalid value: \"x\": must be an integer or percentage (e.g '5%%')"]),
+        (DEPLOYMENT, rolling(maxUnavailable="x"), [f"{ROLLING}.maxUnavailable: Invalid value: \"x\": {PERCENT}"]),
         (DEPLOYMENT, rolling(maxSurge=-1), [f"{ROLLING}.maxSurge: Invalid value: -1: {NEGATIVE}"]),
         (DEPLOYMENT, {"progressDeadlineSeconds": 5, "minReadySeconds": 5}, ["spec.progressDeadlineSeconds: Invalid value: 5: must be greater than minReadySeconds"]),
         (REPLICA_SET, {"replicas": -1}, [f"spec.replicas: Invalid value: -1: {NEGATIVE}"]),
@@ -82,7 +86,7 @@ def test_workload_rules(kind: str, spec: JsonObject, expected: list[str]) -> Non
 def test_a_stateful_set_mounts_the_claims_of_its_templates() -> None:
     pod = template()
     pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/d"}]
-    claims = [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]
+    claims = [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]
     assert refusals(STATEFUL_SET, workload(template=pod, volumeClaimTemplates=claims)) == []
 
 
@@ -180,10 +184,11 @@ def test_schedules_are_read_as_the_cron_library_reads_them(schedule: str, expect
     [
         ({"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "a/v1", "kind": "D", "name": "d"}}, []),
         ({"maxReplicas": 0, "scaleTargetRef": {"kind": "ReplicationController", "name": "d"}},
-         ["spec.maxReplicas: Invalid value: 0: must be greater than 0", "spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`"]),
+         ["spec.maxReplicas: Required value: must be set and greater than 0", "spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`"]),
         ({"maxReplicas": 1, "minReplicas": 0}, ['spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group',
                                                 "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
-                                                "spec.scaleTargetRef.kind: Required value", "spec.scaleTargetRef.name: Required value"]),
+                                                "spec.scaleTargetRef.kind: Required value", "spec.scaleTargetRef.name: Required value",
+                                                "spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to zero replicas"]),
     ],
 )  # fmt: skip
 def test_autoscaler_rules(spec: JsonObject, expected: list[str]) -> None:

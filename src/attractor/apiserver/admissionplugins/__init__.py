@@ -10,8 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.admissionplugins.classes import DefaultIngressClass, DefaultStorageClass
+from attractor.apiserver.admissionplugins.limits import LimitRanger
 from attractor.apiserver.admissionplugins.nodes import TaintNodesByCondition
+from attractor.apiserver.admissionplugins.podsecurity import PodSecurity
 from attractor.apiserver.admissionplugins.priority import Priority
+from attractor.apiserver.admissionplugins.runtimeclass import RuntimeClass
 from attractor.apiserver.admissionplugins.serviceaccount import ServiceAccount
 from attractor.apiserver.admissionplugins.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
 from attractor.apiserver.admissionplugins.tolerations import DefaultTolerationSeconds
@@ -22,13 +25,16 @@ if TYPE_CHECKING:
     from attractor.apiserver.admission import Plugin
 
 DEFAULT_PLUGINS: Mapping[str, Plugin] = {
+    "LimitRanger": LimitRanger(),
     "ServiceAccount": ServiceAccount(),
     "TaintNodesByCondition": TaintNodesByCondition(),
+    "PodSecurity": PodSecurity(),
     "Priority": Priority(),
     "DefaultTolerationSeconds": DefaultTolerationSeconds(),
     "DefaultStorageClass": DefaultStorageClass(),
     "StorageObjectInUseProtection": StorageObjectInUseProtection(),
     "PersistentVolumeClaimResize": PersistentVolumeClaimResize(),
+    "RuntimeClass": RuntimeClass(),
     "DefaultIngressClass": DefaultIngressClass(),
 }
 """By name, in the order in which they run."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 GROUP = "scheduling.k8s.io"
+_SYSTEM = frozenset(("system-node-critical", "system-cluster-critical"))
 _NO_CLASS: dict[str, object] = {"metadata": {"name": ""}, "value": 0, "preemptionPolicy": "PreemptLowerPriority"}
 
 
@@ -35,8 +36,10 @@ class Priority(Plugin):
                 spec[field] = attributes.old["spec"][field]
 
     def validate(self, attributes: Attributes) -> None:
-        """Refuse a second default."""
+        """Refuse a second default, and the end of a class that the system needs."""
         obj = attributes.obj
+        if obj is None and is_about(attributes, GROUP, "priorityclasses") and attributes.name in _SYSTEM:
+            raise forbidden(attributes, "this is a system priority class and cannot be deleted")
         if obj is None or not is_about(attributes, GROUP, "priorityclasses") or not obj.get("globalDefault"):
             return
         default = _default_class(attributes.txn)

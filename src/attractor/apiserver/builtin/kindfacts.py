@@ -22,6 +22,7 @@ _RBAC = "rbac.authorization.k8s.io"
 NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {
     "/Namespace": names.dns1123_label,
     "/Service": names.dns1123_label,
+    "apps/StatefulSet": names.dns1123_label,
     "certificates.k8s.io/CertificateSigningRequest": names.path_segment,
     "apiregistration.k8s.io/APIService": names.path_segment,
     "internal.apiserver.k8s.io/StorageVersion": names.path_segment,
@@ -40,7 +41,7 @@ WITH_GENERATION = frozenset(
         "networking.k8s.io/IngressClass", "networking.k8s.io/NetworkPolicy", "networking.k8s.io/ServiceCIDR",
         "policy/PodDisruptionBudget", "apiextensions.k8s.io/CustomResourceDefinition",
         "discovery.k8s.io/EndpointSlice", "flowcontrol.apiserver.k8s.io/FlowSchema",
-        "flowcontrol.apiserver.k8s.io/PriorityLevelConfiguration", "storage.k8s.io/CSIDriver",
+        "flowcontrol.apiserver.k8s.io/PriorityLevelConfiguration",
         "resource.k8s.io/DeviceClass", "resource.k8s.io/DeviceTaintRule", "resource.k8s.io/ResourceSlice",
         f"{_ADMISSION}/MutatingAdmissionPolicy", f"{_ADMISSION}/MutatingAdmissionPolicyBinding",
         f"{_ADMISSION}/MutatingWebhookConfiguration", f"{_ADMISSION}/ValidatingAdmissionPolicy",

@@ -19,11 +19,26 @@ UpdatePreparation: TypeAlias = "Callable[[JsonObject, JsonObject], None]"
 _UID_LABELS = ("batch.kubernetes.io/controller-uid", "controller-uid")
 _NAME_LABELS = ("batch.kubernetes.io/job-name", "job-name")
 _QOS_RESOURCES = ("cpu", "memory")
+_DATA_SOURCES = frozenset((("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")))
+"""What a claim may be filled from by the older of the two fields."""
+
+
+_GATED: JsonObject = {
+    "type": "PodScheduled",
+    "status": "False",
+    "lastProbeTime": None,
+    "lastTransitionTime": None,
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
 
 
 def prepare_pod(pod: JsonObject) -> None:
     """A new pod is pending, in the class of service that its resources buy."""
-    pod["status"] = {"phase": "Pending", "qosClass": qos_class(pod["spec"])}
+    gated = {}
+    if pod["spec"].get("schedulingGates"):
+        gated["conditions"] = [{**_GATED, "lastTransitionTime": pod["metadata"].get("creationTimestamp")}]
+    pod["status"] = {"phase": "Pending", **gated, "qosClass": qos_class(pod["spec"])}
 
 
 def qos_class(spec: JsonObject) -> str:
@@ -60,8 +75,23 @@ def prepare_namespace(namespace: JsonObject) -> None:
 
 
 def prepare_claim(claim: JsonObject) -> None:
-    """A new claim is pending."""
+    """A new claim is pending; what it is filled from is said in both fields that there are for it."""
+    spec = claim["spec"]
+    source = spec.get("dataSource")
+    if source is not None and (source.get("apiGroup") or "", source.get("kind")) not in _DATA_SOURCES:
+        del spec["dataSource"]
+        source = None
+    if source is not None and spec.get("dataSourceRef") is None:
+        spec["dataSourceRef"] = {"apiGroup": source.get("apiGroup"), "kind": source["kind"], "name": source["name"]}
+    elif source is None and spec.get("dataSourceRef") is not None:
+        _fill_data_source(spec)
     claim["status"] = {"phase": "Pending"}
+
+
+def _fill_data_source(spec: JsonObject) -> None:
+    reference = spec["dataSourceRef"]
+    if not reference.get("namespace") and (reference.get("apiGroup") or "", reference.get("kind")) in _DATA_SOURCES:
+        spec["dataSource"] = {name: reference.get(name) for name in ("apiGroup", "kind", "name")}
 
 
 def prepare_volume(volume: JsonObject) -> None:
@@ -127,6 +157,8 @@ def update_service(service: JsonObject, old: JsonObject) -> None:
     """What was allocated stays."""
     keep_allocated(service, old)
     settle_families(service)
+    if service["spec"].get("type") != "LoadBalancer":
+        service["status"] = {**(service.get("status") or {}), "loadBalancer": {}}
 
 
 def update_crd(crd: JsonObject, old: JsonObject) -> None:
@@ -138,12 +170,18 @@ def update_crd(crd: JsonObject, old: JsonObject) -> None:
 def update_pod_status(pod: JsonObject, old: JsonObject) -> None:
     """The class of service never changes, and owners are not the kubelet's business."""
     qos = (old.get("status") or {}).get("qosClass")
-    if qos:
+    if qos and not pod["status"].get("qosClass"):
         pod["status"]["qosClass"] = qos
     for field in ("ownerReferences", "deletionTimestamp"):
         pod["metadata"].pop(field, None)
         if field in old["metadata"]:
             pod["metadata"][field] = old["metadata"][field]
+
+
+def prepare_lease(lease: JsonObject) -> None:
+    """Coordinated election is behind a feature gate that is off."""
+    for field in ("strategy", "preferredHolder"):
+        lease["spec"].pop(field, None)
 
 
 CREATE: Mapping[str, Preparation] = {
@@ -155,6 +193,7 @@ CREATE: Mapping[str, Preparation] = {
     "apiextensions.k8s.io/CustomResourceDefinition": prepare_crd,
     "apps/DaemonSet": prepare_daemon_set,
     "batch/Job": prepare_job,
+    "coordination.k8s.io/Lease": prepare_lease,
     "scheduling.k8s.io/PriorityClass": prepare_priority_class,
 }
 UPDATE: Mapping[str, UpdatePreparation] = {

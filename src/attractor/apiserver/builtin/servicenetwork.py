@@ -72,7 +72,7 @@ def keep_allocated(service: JsonObject, old: JsonObject) -> None:
     if kind in _WITH_CLUSTER_IP and was in _WITH_CLUSTER_IP:
         if not spec.get("clusterIP") and before.get("clusterIP"):
             spec["clusterIP"] = before["clusterIP"]
-            spec["clusterIPs"] = list(before.get("clusterIPs") or [before["clusterIP"]])
+        _follow_address(spec, before)
         for field in ("ipFamilies", "ipFamilyPolicy"):
             if not spec.get(field) and before.get(field):
                 spec[field] = before[field]
@@ -87,8 +87,20 @@ def keep_allocated(service: JsonObject, old: JsonObject) -> None:
         _drop_unchanged(spec, before, "healthCheckNodePort")
     if kind != "LoadBalancer":
         _drop_unchanged(spec, before, "allocateLoadBalancerNodePorts", "loadBalancerClass")
+    if kind == "ExternalName":
+        spec.pop("internalTrafficPolicy", None)
     if kind == "ExternalName" or (kind == "ClusterIP" and not spec.get("externalIPs")):
         _drop_unchanged(spec, before, "externalTrafficPolicy")
+
+
+def _follow_address(spec: JsonObject, before: JsonObject) -> None:
+    """Callers that know only ``clusterIP`` mean ``clusterIPs``, too."""
+    had = before.get("clusterIPs") or []
+    if spec.get("clusterIP") == before.get("clusterIP"):
+        if not spec.get("clusterIPs") and had:
+            spec["clusterIPs"] = list(had)
+    elif (spec.get("clusterIPs") or []) == had:
+        spec["clusterIPs"] = [spec["clusterIP"]]
 
 
 def _keep_node_ports(spec: JsonObject, before: JsonObject, needs: bool, needed: bool) -> None:

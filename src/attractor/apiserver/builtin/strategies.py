@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.apiserver.builtin import kindfacts, preparation, subresources, validation
 from attractor.apiserver.builtin.decode import decoder
 from attractor.apiserver.builtin.defaults import defaulter
+from attractor.apiserver.builtin.warnings import warner_of
 from attractor.apiserver.strategy import Decoded, Strategy
 from attractor.objects import names
 from attractor.objects.builtin import go_type
@@ -39,6 +40,7 @@ class BuiltinStrategy(Strategy):
         self._kind = info.gvk.group_kind
         self._key = f"{info.group}/{info.kind}"
         self._default = defaulter(info.gvk)
+        self._warner = warner_of(info.group, info.kind)
         self._name_rule = kindfacts.NAME_RULES.get(self._key, names.dns1123_subdomain)
         self.has_generation = self._key in kindfacts.WITH_GENERATION
         self.has_status_subresource = "status" in info.subresources
@@ -61,6 +63,8 @@ class BuiltinStrategy(Strategy):
 
     def reset_fields(self, subresource: str) -> FieldSet | None:
         """A status write leaves the spec alone, and as much of metadata as the kind's rules say."""
+        if subresource == "finalize":
+            return super().reset_fields("")
         if subresource != "status" or self._key in kindfacts.STATUS_KEEPS_METADATA:
             return super().reset_fields(subresource)
         if self._key in kindfacts.STATUS_KEEPS_LABELS:
@@ -131,13 +135,18 @@ class BuiltinStrategy(Strategy):
     def validate_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
         """Every rule that the change breaks."""
         if subresource == "status":
-            return validation.validate_status(self._kind, obj)
+            return validation.validate_status(self._kind, obj, old)
         if subresource == "finalize":
             return validation.validate_create(self._kind, obj)
         if (self._key, subresource) in subresources.PREPARE:
             validate = subresources.VALIDATE.get((self._key, subresource))
             return validate(obj, old) if validate else []
         return validation.validate_update(self._kind, obj, old)
+
+    def warnings(self, obj: JsonObject, old: JsonObject | None) -> list[str]:
+        """What to tell the writer of a valid object."""
+        warner = self._warner
+        return [] if warner is None else list(warner(obj, old))
 
     def grace_period_s(self, obj: JsonObject, asked: int | None) -> int:
         """Pods that run somewhere get time to stop; everything else goes at once."""

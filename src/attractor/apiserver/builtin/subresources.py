@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attractor.apiserver.builtin.validation import podupdates
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
@@ -59,27 +60,6 @@ def prepare_approval(request: JsonObject, old: JsonObject) -> None:
     _only(request, old, status=status)
 
 
-def validate_ephemeral_containers(pod: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Ephemeral containers are added, and never changed or removed."""
-    at = "spec.ephemeralContainers"
-    had = {one["name"]: one for one in old["spec"].get("ephemeralContainers") or ()}
-    has = {one["name"]: one for one in pod["spec"].get("ephemeralContainers") or ()}
-    errors = []
-    for name, container in had.items():
-        if name not in has:
-            errors.append(FieldError.forbidden(at, f"existing ephemeral containers {name!r} may not be removed\n"))
-        elif has[name] != container:
-            errors.append(FieldError.forbidden(at, f"existing ephemeral containers {name!r} may not be changed\n"))
-    taken = {one["name"] for field in ("containers", "initContainers") for one in pod["spec"].get(field) or ()}
-    for index, container in enumerate(pod["spec"].get("ephemeralContainers") or ()):
-        if container["name"] in taken:
-            errors.append(FieldError.duplicate(f"{at}[{index}].name", container["name"]))
-        taken.add(container["name"])
-        if not container.get("image"):
-            errors.append(FieldError.required(f"{at}[{index}].image"))
-    return errors
-
-
 def validate_approval(request: JsonObject, old: JsonObject) -> list[FieldError]:
     """A request is approved or denied once, and never both."""
     at = "status.conditions"
@@ -98,6 +78,7 @@ PREPARE: Mapping[tuple[str, str], Callable[[JsonObject, JsonObject], None]] = {
     ("certificates.k8s.io/CertificateSigningRequest", "approval"): prepare_approval,
 }
 VALIDATE: Mapping[tuple[str, str], Callable[[JsonObject, JsonObject], list[FieldError]]] = {
-    ("/Pod", "ephemeralcontainers"): validate_ephemeral_containers,
+    ("/Pod", "ephemeralcontainers"): podupdates.validate_ephemeral_containers,
+    ("/Pod", "resize"): podupdates.validate_resize,
     ("certificates.k8s.io/CertificateSigningRequest", "approval"): validate_approval,
 }

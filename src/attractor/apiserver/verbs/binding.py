@@ -8,7 +8,7 @@ from attractor.apiserver.registry import builtin_kind
 from attractor.apiserver.response import JsonBody, Response
 from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.verbs.subkinds import admit, read_body
-from attractor.objects.errors import Conflict, Invalid, NotFound
+from attractor.objects.errors import ApiError, Conflict, NotFound
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupResource, GroupVersionKind
 
@@ -29,7 +29,7 @@ def bind(call: Call) -> Response:
     binding, warnings = read_body(call, BINDING)
     name = binding["metadata"].get("name") or ""
     admit(call, binding)
-    _check_target(name, binding.get("target") or {})
+    _check_target(binding.get("target") or {})
     pods = builtin_kind("", "v1", "pods")
     assert pods is not None, "pods are built in"
     entry = txn.get(pods.key(op.namespace, name))
@@ -42,14 +42,15 @@ def bind(call: Call) -> Response:
     return Response(201, JsonBody(dict(CREATED)), tuple(warnings))
 
 
-def _check_target(name: str, target: JsonObject) -> None:
+def _check_target(target: JsonObject) -> None:
     errors = []
     if target.get("kind") not in {None, "", "Node"}:
         errors.append(FieldError.unsupported("target.kind", target["kind"], ["Node", "<empty>"]))
     if not target.get("name"):
         errors.append(FieldError.required("target.name"))
-    if errors:
-        raise Invalid.of(BINDING.group_kind, name, errors)
+    if errors:  # Kubernetes forgets here to say that this is the caller's fault
+        shown = [str(error) for error in errors]
+        raise ApiError(shown[0] if len(shown) == 1 else f"[{', '.join(shown)}]")
 
 
 def _check_pod(pod: JsonObject, said: JsonObject, version: str) -> None:
@@ -74,6 +75,17 @@ def _check_pod(pod: JsonObject, said: JsonObject, version: str) -> None:
         raise Conflict.of(_PODS_BINDING, name, why)
 
 
+def _scheduled(conditions: list[JsonObject], now: str) -> list[JsonObject]:
+    """The conditions, of which ``PodScheduled`` is true: since now, unless it was before."""
+    scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
+    for index, one in enumerate(conditions):
+        if one.get("type") == "PodScheduled":
+            if one.get("status") == "True":
+                scheduled["lastTransitionTime"] = one.get("lastTransitionTime")
+            return [*conditions[:index], scheduled, *conditions[index + 1 :]]
+    return [*conditions, scheduled]
+
+
 def _assigned(pod: JsonObject, binding: JsonObject, now: str) -> JsonObject:
     """The pod on its node; labels and annotations of the binding are the pod's from now on."""
     metadata, said = {**pod["metadata"]}, binding["metadata"]
@@ -81,9 +93,8 @@ def _assigned(pod: JsonObject, binding: JsonObject, now: str) -> JsonObject:
         if said.get(field):
             metadata[field] = {**(metadata.get(field) or {}), **said[field]}
     status = {**(pod.get("status") or {})}
-    others = [item for item in status.get("conditions") or () if item.get("type") != "PodScheduled"]
-    scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
-    status["conditions"] = [*others, scheduled]
+    status.pop("nominatedNodeName", None)
+    status["conditions"] = _scheduled(status.get("conditions") or [], now)
     return {
         **pod,
         "metadata": metadata,

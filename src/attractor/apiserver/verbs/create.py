@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attractor.apiserver import metadata as rules
 from attractor.apiserver.decoding import decode_object
 from attractor.apiserver.response import UNWRITTEN, ObjectBody, Response
-from attractor.objects.errors import AlreadyExists, Invalid
+from attractor.objects.errors import AlreadyExists, ApiError, Invalid
 
 if TYPE_CHECKING:
     from attractor.apiserver.verbs.call import Call
@@ -23,7 +23,12 @@ def create(call: Call) -> Response:
     rules.wipe_system_fields(obj["metadata"])
     rules.check_place(kind, obj["metadata"], op.namespace, op.name)
     kind.strategy.default(obj)
-    return create_object(call, obj, warnings)
+    try:
+        return create_object(call, obj, warnings)
+    except ApiError:
+        for text in warnings:
+            call.txn.warn(text)
+        raise
 
 
 def create_object(

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor.apiserver.registry import builtin_kind
 from attractor.apiserver.response import LogBody, LogOptions, Response
 from attractor.apiserver.routing import method_not_allowed
-from attractor.objects.errors import BadRequest, Invalid
+from attractor.objects.errors import BadRequest, Invalid, NotFound
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind
 
@@ -33,8 +34,20 @@ def pod_log(call: Call) -> Response:
     options = _options(asked)
     pod = call.kind.decode(call.existing().value)
     container = _container(pod, asked.get("container") or "")
-    text = ((pod["metadata"].get("annotations") or {}).get(f"{ANNOTATION}{container}") or "").encode()
-    return Response(200, LogBody(pod, container, options, cut(text, options)))
+    said = (pod["metadata"].get("annotations") or {}).get(f"{ANNOTATION}{container}")
+    if said is None:
+        code = 200 if pod["spec"].get("nodeName") else 204
+        return Response(code, LogBody(pod, container, options, b"", _missing_node(call, pod)))
+    return Response(200, LogBody(pod, container, options, cut(said.encode(), options)))
+
+
+def _missing_node(call: Call, pod: JsonObject) -> NotFound | None:
+    """Why nobody can say what a pod printed: its node is not known. Kubernetes names pods here, not nodes."""
+    name, nodes = pod["spec"].get("nodeName"), builtin_kind("", "v1", "nodes")
+    assert nodes is not None, "nodes are built in"
+    if not name or call.txn.get(nodes.key("", name)) is not None:
+        return None
+    return NotFound.of(call.kind.group_resource, name)
 
 
 def cut(text: bytes, options: LogOptions) -> bytes:

@@ -72,9 +72,16 @@ def scale_of(kind: Kind, obj: JsonObject, version: str) -> JsonObject:
     status: JsonObject = {"replicas": at(obj, paths.status_replicas) or 0}
     selector = at(obj, paths.selector) if paths.selector else None
     if selector:
-        status["selector"] = selector if paths.selector_is_text else str(LabelSelector.of_object(selector))
+        status["selector"] = selector if paths.selector_is_text else _selector_text(kind, selector)
     spec = {"replicas": replicas} if replicas else {}
     return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}
+
+
+def _selector_text(kind: Kind, selector: JsonObject) -> str:
+    """The selector as text; a ReplicationController's is plain labels."""
+    if kind.gvk.kind == "ReplicationController":
+        return str(LabelSelector.of_labels(selector))
+    return str(LabelSelector.of_object(selector))
 
 
 def _wanted_scale(wanted: Any, name: str) -> tuple[int, JsonObject]:

@@ -9,7 +9,7 @@ from attractor.apiserver.decoding import decode_object
 from attractor.apiserver.response import ObjectBody, Response
 from attractor.apiserver.verbs.create import create_object
 from attractor.objects.apply.entries import same_but_for_times
-from attractor.objects.errors import Invalid, NotFound
+from attractor.objects.errors import ApiError, Invalid, NotFound
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind
 
@@ -34,7 +34,12 @@ def update(call: Call) -> Response:
         if kind.strategy.allow_create_on_update and not op.subresource:
             return create_object(call, obj, warnings)
         raise NotFound.of(kind.group_resource, op.name)
-    return update_object(call, entry, kind.decode(entry.value), obj, warnings)
+    try:
+        return update_object(call, entry, kind.decode(entry.value), obj, warnings)
+    except ApiError:
+        for text in warnings:
+            call.txn.warn(text)
+        raise
 
 
 def update_object(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, cast
 
+from attractor.apiserver.builtin.defaults.workloads import TEMPLATE_GENERATION
 from attractor.apiserver.conversion import CONVERSIONS
 from attractor.httpd.formats.ages import Clock
 from attractor.httpd.formats.negotiate import META_GROUP
@@ -124,4 +125,13 @@ def _row(shown: View, obj: JsonObject, clock: Clock, include: IncludeObject, ver
 def partial_object(obj: JsonObject, version: MetaVersion) -> JsonObject:
     """An object's metadata alone."""
     metadata = obj.get("metadata") or {}
+    if TEMPLATE_GENERATION in (metadata.get("annotations") or {}):
+        metadata = _without_template_generation(metadata)
     return {"kind": "PartialObjectMetadata", "apiVersion": f"{META_GROUP}/{version}", "metadata": metadata}
+
+
+def _without_template_generation(metadata: JsonObject) -> JsonObject:
+    """A daemon set's annotation that kube-apiserver makes only when it writes the whole object."""
+    kept = {name: text for name, text in metadata["annotations"].items() if name != TEMPLATE_GENERATION}
+    rest = {name: value for name, value in metadata.items() if name != "annotations"}
+    return {**rest, "annotations": kept} if kept else rest

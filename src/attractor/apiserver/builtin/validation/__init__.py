@@ -3,13 +3,19 @@
 =============================================  ============================================================
 module                                         kinds
 =============================================  ============================================================
-``pods``, ``containers``, ``resources``        Pod, and the pod template of every workload
-``workloads``, ``cronschedule``                Deployment, ReplicaSet, DaemonSet, StatefulSet, ControllerRevision,
-                                               ReplicationController, Job, CronJob, HorizontalPodAutoscaler,
-                                               PodDisruptionBudget, Scale
+``pods``, ``containers``, ``resources``,       Pod, and the pod template of every workload
+``scheduling``, ``podupdates``
+``workloads``                                  Deployment, ReplicaSet, DaemonSet, StatefulSet, ControllerRevision,
+                                               ReplicationController, PodDisruptionBudget, Scale
+``autoscaling``                                HorizontalPodAutoscaler
+``events``                                     Event (both)
+``nodes``                                      Node, the state of Namespaces, RuntimeClass, Lease,
+                                               CertificateSigningRequest, VolumeAttachment
 ``services``                                   Service, Endpoints, EndpointSlice
-``core``                                       ConfigMap, Secret, Namespace, PersistentVolume(Claim), ResourceQuota,
-                                               LimitRange, Event (both), Lease, PodTemplate
+``jobs``, ``cronschedule``                     Job, CronJob
+``claims``                                     PersistentVolumeClaim, PersistentVolume
+``core``                                       ConfigMap, Secret, Namespace, ResourceQuota, LimitRange,
+                                               Event (both), Lease, PodTemplate
 ``cluster``                                    RBAC, Ingress, IngressClass, NetworkPolicy, StorageClass,
                                                PriorityClass, webhook configurations
 ``policies``                                   ValidatingAdmissionPolicy and its binding
@@ -24,7 +30,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.validation import cluster, core, pods, policies, services, workloads
+from attractor.apiserver.builtin.validation import (
+    autoscaling,
+    claims,
+    cluster,
+    core,
+    events,
+    jobs,
+    nodes,
+    podupdates,
+    policies,
+    services,
+    workloads,
+)
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
@@ -43,14 +61,40 @@ def _create_cron_job(cron_job: JsonObject) -> list[FieldError]:
 
 
 _CREATE: dict[tuple[str, str], Validator] = {
-    ("autoscaling", "HorizontalPodAutoscaler"): workloads.create_autoscaler,
+    **autoscaling.CREATE,
+    **events.CREATE,
+    **nodes.CREATE,
+    ("apps", "ControllerRevision"): workloads.create_controller_revision,
+    ("apps", "StatefulSet"): workloads.create_stateful_set,
     ("batch", "CronJob"): _create_cron_job,
+    ("batch", "Job"): jobs.create_job,
+    ("networking.k8s.io", "Ingress"): cluster.create_ingress,
     ("scheduling.k8s.io", "PriorityClass"): cluster.create_priority_class,
 }
-_VALIDATE = {**core.VALIDATE, **services.VALIDATE, **workloads.VALIDATE, **cluster.VALIDATE, **policies.VALIDATE}
-_UPDATE = {**core.UPDATE, **services.UPDATE, **workloads.UPDATE, **cluster.UPDATE}
-_UPDATE_ONLY: dict[tuple[str, str], UpdateValidator] = {("", "Pod"): pods.validate_pod_update}
+_VALIDATE = {
+    **autoscaling.VALIDATE, **claims.VALIDATE, **cluster.VALIDATE, **core.VALIDATE, **events.VALIDATE,
+    **jobs.VALIDATE, **nodes.VALIDATE, **policies.VALIDATE, **services.VALIDATE, **workloads.VALIDATE,
+}  # fmt: skip
+_UPDATE = {
+    **autoscaling.UPDATE, **claims.UPDATE, **cluster.UPDATE, **core.UPDATE, **events.UPDATE, **nodes.UPDATE,
+    **services.UPDATE, **workloads.UPDATE,
+}  # fmt: skip
+_UPDATE_ONLY: dict[tuple[str, str], UpdateValidator] = {
+    ("", "Pod"): podupdates.validate_pod_update,
+    **jobs.UPDATE_ONLY,
+    **services.UPDATE_ONLY,
+}
 """Kinds whose updates have rules instead of those of new objects, not in addition."""
+_STATUS: dict[tuple[str, str], UpdateValidator] = {
+    **autoscaling.STATUS,
+    **nodes.STATUS,
+    ("", "Pod"): podupdates.validate_pod_status,
+    ("", "Service"): services.validate_service_status,
+    ("apps", "DaemonSet"): workloads.validate_daemon_set_status,
+    ("batch", "Job"): jobs.validate_job_status,
+    ("networking.k8s.io", "Ingress"): cluster.validate_ingress_status,
+    ("policy", "PodDisruptionBudget"): workloads.validate_budget_status,
+}
 
 
 def validate_create(kind: GroupKind, obj: JsonObject) -> list[FieldError]:
@@ -71,8 +115,11 @@ def validate_update(kind: GroupKind, obj: JsonObject, old: JsonObject) -> list[F
     return errors + (update(obj, old) if update is not None else [])
 
 
-def validate_status(kind: GroupKind, obj: JsonObject) -> list[FieldError]:
+def validate_status(kind: GroupKind, obj: JsonObject, old: JsonObject) -> list[FieldError]:
     """Every rule that a change of the status breaks."""
+    validator = _STATUS.get((kind.group, kind.kind))
+    if validator is not None:
+        return validator(obj, old)
     counts = workloads.STATUS_COUNTS.get((kind.group, kind.kind))
     return workloads.validate_replicas_status(obj.get("status") or {}, *counts) if counts else []
 

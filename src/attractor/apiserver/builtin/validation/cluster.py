@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from attractor.apiserver.builtin.validation.policies import match_condition_errors, rule_errors
 from attractor.apiserver.builtin.validation.rules import (
-    PROTOCOLS,
     cidr,
     each,
     forbidden_change,
+    ip_address,
     named,
     one_of,
     port_number,
@@ -152,6 +152,32 @@ def validate_ingress(ingress: JsonObject) -> list[FieldError]:
     return errors
 
 
+_INGRESS_CLASS = "kubernetes.io/ingress.class"
+
+
+def create_ingress(ingress: JsonObject) -> list[FieldError]:
+    """A new ingress says its class once, or twice the same."""
+    said = (ingress["metadata"].get("annotations") or {}).get(_INGRESS_CLASS)
+    name = ingress["spec"].get("ingressClassName")
+    if said is None or name is None or said == name:
+        return []
+    detail = "must match `ingressClassName` when both are specified"
+    return [FieldError.invalid(f"annotations.{_INGRESS_CLASS}", said, detail)]
+
+
+def validate_ingress_status(ingress: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Where the load balancer is: addresses and names."""
+    status, before = ((one.get("status") or {}).get("loadBalancer") or {} for one in (ingress, old))
+    had = {one.get("ip") for one in before.get("ingress") or ()}
+    errors: list[FieldError] = []
+    for one, at in each(status, "ingress", "status.loadBalancer"):
+        if one.get("ip") and one["ip"] not in had:
+            errors += ip_address(one["ip"], f"{at}.ip")
+        if one.get("hostname"):
+            errors += _validate_host(one["hostname"], f"{at}.hostname")
+    return errors
+
+
 def _validate_host(host: str, path: str) -> list[FieldError]:
     if not host:
         return []
@@ -185,7 +211,7 @@ def _validate_backend(backend: JsonObject, path: str) -> list[FieldError]:
     if resource is not None:
         return required(resource, f"{path}.resource", "kind", "name")
     if service is None:
-        return [FieldError.required(path, "resource or service backend is required")]
+        return [FieldError.invalid(path, "", "resource or service backend is required")]
     name = service.get("name", "")
     errors = (
         named(names.dns1123_label, name, f"{path}.service.name")
@@ -211,9 +237,7 @@ def validate_network_policy(policy: JsonObject) -> list[FieldError]:
     for field, peers in (("ingress", "from"), ("egress", "to")):
         for rule, at in each(spec, field, "spec"):
             for port, where in each(rule, "ports", at):
-                errors += one_of(port.get("protocol"), f"{where}.protocol", PROTOCOLS, optional=True)
-                if port.get("port") is not None:
-                    errors += port_number_or_name(port["port"], f"{where}.port")
+                errors += _validate_policy_port(port, where)
             for peer, where in each(rule, peers, at):
                 errors += _validate_peer(peer, where)
     kinds = spec.get("policyTypes") or ()
@@ -225,6 +249,34 @@ def validate_network_policy(policy: JsonObject) -> list[FieldError]:
     return errors
 
 
+def _validate_policy_port(port: JsonObject, path: str) -> list[FieldError]:
+    errors = one_of(port.get("protocol"), f"{path}.protocol", ("TCP", "UDP", "SCTP"), optional=True)
+    first, last, at = port.get("port"), port.get("endPort"), f"{path}.endPort"
+    if first is None:
+        if last is not None:
+            errors.append(FieldError.invalid(at, last, "may not be specified when `port` is not specified"))
+        return errors
+    errors += port_number_or_name(first, f"{path}.port")
+    if last is None:
+        return errors
+    if isinstance(first, str):
+        errors.append(FieldError.invalid(at, last, "may not be specified when `port` is non-numeric"))
+    elif last < first:  # Kubernetes shows the port here
+        errors.append(FieldError.invalid(at, first, "must be greater than or equal to `port`"))
+    return errors
+
+
+def _is_inside(inner: str, outer: str) -> bool:
+    """Whether one block is a part, and not the whole, of another."""
+    try:
+        small, large = ipaddress.ip_network(inner), ipaddress.ip_network(outer)
+    except ValueError:
+        return True  # which is said elsewhere
+    if small.version != large.version:
+        return False
+    return small.prefixlen > large.prefixlen and small.network_address in large
+
+
 def _validate_peer(peer: JsonObject, path: str) -> list[FieldError]:
     selectors = [name for name in ("podSelector", "namespaceSelector") if peer.get(name) is not None]
     block = peer.get("ipBlock")
@@ -233,7 +285,10 @@ def _validate_peer(peer: JsonObject, path: str) -> list[FieldError]:
         value = block.get("cidr", "")
         errors += cidr(value, f"{path}.ipBlock.cidr") if value else required(block, f"{path}.ipBlock", "cidr")
         for excluded, at in each(block, "except", f"{path}.ipBlock"):
-            errors += cidr(excluded, at)
+            wrong = cidr(excluded, at)
+            if not wrong and not _is_inside(excluded, value):
+                wrong = [FieldError.invalid(at, excluded, "must be a strict subset of `cidr`")]
+            errors += wrong
     if not selectors and block is None:
         errors.append(FieldError.required(path, "must specify a peer"))
     elif selectors and block is not None:
@@ -290,7 +345,7 @@ def create_priority_class(priority_class: JsonObject) -> list[FieldError]:
     elif value > _HIGHEST_USER_PRIORITY:
         detail = f"maximum allowed value of a user defined priority is {_HIGHEST_USER_PRIORITY}"
         errors.append(FieldError.forbidden("value", detail))
-    policies = ("Never", "PreemptLowerPriority")
+    policies = ("PreemptLowerPriority", "Never")
     return errors + one_of(priority_class.get("preemptionPolicy"), "preemptionPolicy", policies, optional=True)
 
 

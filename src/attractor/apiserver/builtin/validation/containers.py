@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attractor.apiserver.builtin.internalform import shown
 from attractor.apiserver.builtin.validation.resources import validate_requirements
 from attractor.apiserver.builtin.validation.rules import (
     PROTOCOLS,
@@ -48,6 +49,7 @@ _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 _PROBE_NUMBERS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
+_NOT_EPHEMERAL = ("ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _ONE_SOURCE = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"
 
@@ -66,9 +68,25 @@ def validate_containers(spec: JsonObject, path: str, volumes: Collection[str], *
                 detail = "must not have leading or trailing whitespace"
                 errors.append(FieldError.invalid(f"{at}.image", image, detail))
             found.append((container.get("name"), f"{at}.name"))
+    errors += _validate_ephemeral(spec, path)
     if spec.get("hostNetwork"):
         errors += _validate_host_ports(spec, path, in_pod=in_pod)
     return errors + unique(found)
+
+
+def _validate_ephemeral(spec: JsonObject, path: str) -> list[FieldError]:
+    """Ephemeral containers help with others and do no work of their own."""
+    others = {one.get("name") for field in ("containers", "initContainers") for one in spec.get(field) or ()}
+    errors = []
+    for container, at in each(spec, "ephemeralContainers", path):
+        target = container.get("targetContainerName")
+        if target and target not in others:
+            errors.append(FieldError.not_found(f"{at}.targetContainerName", target))
+        wrong = [f"{at}.{field}" for field in _NOT_EPHEMERAL if container.get(field)]
+        for mount, where in each(container, "volumeMounts", at):
+            wrong += [f"{where}.{field}" for field in ("subPath", "subPathExpr") if mount.get(field)]
+        errors += [FieldError.forbidden(field, "cannot be set for an Ephemeral Container") for field in wrong]
+    return errors
 
 
 def _validate_host_ports(spec: JsonObject, path: str, *, in_pod: bool) -> list[FieldError]:
@@ -203,7 +221,7 @@ def _validate_probes(container: JsonObject, path: str, kind: str) -> list[FieldE
         if kind == "initContainers" and not sidecar:
             errors.append(FieldError.forbidden(at, "may not be set for init containers without restartPolicy=Always"))
         elif kind == "ephemeralContainers":
-            errors.append(FieldError.forbidden(at, "cannot be set for an Ephemeral Container"))
+            continue
         elif field == "lifecycle":
             for hook in ("postStart", "preStop"):
                 if value.get(hook) is not None:
@@ -244,10 +262,29 @@ def _validate_action(name: str, action: JsonObject, path: str) -> list[FieldErro
 def _validate_security_context(context: JsonObject | None, path: str) -> list[FieldError]:
     if not context:
         return []
-    errors = validate_ids(context, path)
+    errors = validate_ids(context, path) + validate_seccomp(context, path)
     if context.get("privileged") and context.get("allowPrivilegeEscalation") is False:
         detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-        errors.append(FieldError.invalid(path, context, detail))
+        errors.append(FieldError.invalid(path, shown(context, "core.SecurityContext"), detail))
+    return errors
+
+
+def validate_seccomp(context: JsonObject, path: str) -> list[FieldError]:
+    """A profile of the node's own has a path there; the others have none."""
+    profile, at = context.get("seccompProfile"), f"{path}.seccompProfile"
+    if profile is None:
+        return []
+    kind, local = profile.get("type", ""), profile.get("localhostProfile")
+    if not kind:
+        errors = [FieldError.required(f"{at}.type", "type is required when seccompProfile is set")]
+    else:
+        errors = one_of(kind, f"{at}.type", ("Localhost", "RuntimeDefault", "Unconfined"))
+    if kind == "Localhost" and local is None:
+        errors.append(FieldError.required(f"{at}.localhostProfile", "must be set when seccomp type is Localhost"))
+    elif kind != "Localhost" and local is not None:
+        said = shown(profile, "core.SeccompProfile")
+        detail = "can only be set when seccomp type is Localhost"
+        errors.append(FieldError.invalid(f"{at}.localhostProfile", said, detail))
     return errors
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attractor.apiserver.builtin.validation.pods import validate_pod, validate_template
 from attractor.apiserver.builtin.validation.resources import (
+    CONTAINER_RESOURCES,
     INTEGER_RESOURCES,
     STANDARD_RESOURCES,
     is_huge_pages,
@@ -15,18 +16,14 @@ from attractor.apiserver.builtin.validation.resources import (
 )
 from attractor.apiserver.builtin.validation.rules import (
     amount,
-    at_least_zero,
     each,
     named,
-    one_of,
     quantity_at_least_zero,
-    required,
     unchanged,
 )
 from attractor.objects import names
 from attractor.objects.field import FieldError
 from attractor.objects.gojson import syntax_error
-from attractor.objects.labels import validate_label_selector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,8 +32,8 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 MAX_DATA_BYTES = 1024 * 1024
+_NOT_FOR_CONTAINERS = "must be a standard resource for containers"
 _FROZEN = "field is immutable when `immutable` is set"
-_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _REQUIRED_KEYS = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
@@ -44,10 +41,6 @@ _REQUIRED_KEYS = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
 }
 _SERVICE_ACCOUNT = "kubernetes.io/service-account.name"
-_PV_FIELDS = frozenset(
-    ("capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName", "mountOptions",
-     "volumeMode", "nodeAffinity", "volumeAttributesClassName")
-)  # fmt: skip
 
 
 def validate_config_map(config_map: JsonObject) -> list[FieldError]:
@@ -136,99 +129,18 @@ def validate_namespace(namespace: JsonObject) -> list[FieldError]:
     return errors
 
 
-def validate_claim(claim: JsonObject) -> list[FieldError]:
-    """Access modes and the storage that is asked for."""
-    spec = claim["spec"]
-    errors = validate_label_selector(spec.get("selector"), "spec.selector")
-    if not spec.get("accessModes"):
-        errors.append(FieldError.required("spec.accessModes", "at least 1 access mode is required"))
-    errors += _validate_access_modes(spec)
-    storage = (spec["resources"].get("requests") or {}).get("storage")
-    if storage is None:
-        errors.append(FieldError.required("spec.resources[storage]"))
-    elif amount(storage).sign <= 0:
-        errors.append(FieldError.invalid("spec.resources[storage]", storage, "must be greater than zero"))
-    if spec.get("storageClassName"):
-        errors += named(names.dns1123_subdomain, spec["storageClassName"], "spec.storageClassName")
-    return errors + one_of(spec.get("volumeMode"), "spec.volumeMode", ("Block", "Filesystem"), optional=True)
-
-
-def _validate_access_modes(spec: JsonObject) -> list[FieldError]:
-    modes = spec.get("accessModes") or []
-    errors = [error for mode in modes for error in one_of(mode, "spec.accessModes", _ACCESS_MODES)]
-    if "ReadWriteOncePod" in modes and len(modes) > 1:
-        detail = "may not use ReadWriteOncePod with other access modes"
-        errors.append(FieldError.forbidden("spec.accessModes", detail))
-    return errors
-
-
-def update_claim(claim: JsonObject, old: JsonObject) -> list[FieldError]:
-    """A claim may grow; nothing else of its spec changes once a volume is bound."""
-    spec, before = dict(claim["spec"]), dict(old["spec"])
-    if not before.get("volumeName"):
-        before["volumeName"] = spec.get("volumeName")
-    if (claim.get("status") or {}).get("phase") == "Bound":
-        spec.pop("volumeAttributesClassName", None)
-        before.pop("volumeAttributesClassName", None)
-        spec["resources"] = _with_size(spec["resources"], _storage(old))
-    errors = []
-    if {k: v for k, v in spec.items() if v is not None} != {k: v for k, v in before.items() if v is not None}:
-        detail = (
-            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
-        )
-        errors.append(FieldError.forbidden("spec", detail))
-    new_size, old_size = (_storage(obj) for obj in (claim, old))
-    capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
-    if amount(new_size) < amount(old_size) and amount(new_size) <= amount(capacity):
-        detail = "field can not be less than status.capacity"
-        errors.append(FieldError.forbidden("spec.resources.requests.storage", detail))
-    return errors
-
-
-def _with_size(resources: JsonObject, size: str) -> JsonObject:
-    requests = resources.get("requests")
-    return resources if requests is None else {**resources, "requests": {**requests, "storage": size}}
-
-
-def _storage(claim: JsonObject) -> str:
-    return str((claim["spec"]["resources"].get("requests") or {}).get("storage", "0"))
-
-
-def validate_volume(volume: JsonObject) -> list[FieldError]:
-    """Access modes, capacity, exactly one source."""
-    spec = volume["spec"]
-    errors = required(spec, "spec", "accessModes") + _validate_access_modes(spec) + required(spec, "spec", "capacity")
-    capacity = spec.get("capacity") or {}
-    if set(capacity) != {"storage"}:
-        errors.append(FieldError.unsupported("spec.capacity", spec.get("capacity"), ("storage",)))
-    for name, value in capacity.items():
-        if amount(value).sign <= 0:
-            errors.append(FieldError.invalid(f"spec.capacity[{name}]", value, "must be greater than zero"))
-    policies = ("Delete", "Recycle", "Retain")
-    errors += one_of(spec.get("persistentVolumeReclaimPolicy"), "spec.persistentVolumeReclaimPolicy", policies)
-    sources = [name for name in spec if name not in _PV_FIELDS]
-    if not sources:
-        errors.append(FieldError.required("spec", "must specify a volume type"))
-    detail = "may not specify more than 1 volume type"
-    return errors + [FieldError.forbidden(f"spec.{name}", detail) for name in sources[1:]]
-
-
-def update_volume(volume: JsonObject, old: JsonObject) -> list[FieldError]:
-    """The source never changes once it is there."""
-
-    def source(obj: JsonObject) -> JsonObject:
-        return {name: value for name, value in obj["spec"].items() if name not in _PV_FIELDS}
-
-    errors = []
-    if source(volume) != source(old):
-        detail = "spec.persistentvolumesource is immutable after creation"
-        errors.append(FieldError.forbidden("spec.persistentvolumesource", detail))
-    return errors + unchanged(volume["spec"], old["spec"], "spec", "volumeMode")
+_SCOPES = frozenset(
+    ("Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity",
+     "VolumeAttributesClass")
+)  # fmt: skip
 
 
 def validate_resource_quota(quota: JsonObject) -> list[FieldError]:
     """Names and amounts."""
     errors = []
+    scopes = quota["spec"].get("scopes") or []
+    if any(scope not in _SCOPES for scope in scopes):
+        errors.append(FieldError.invalid("spec.scopes", scopes, "unsupported scope"))
     for name, value in (quota["spec"].get("hard") or {}).items():
         at = f"spec.hard[{name}]"
         errors += [] if name.startswith("count/") else _validate_quota_name(name, at)
@@ -262,12 +174,29 @@ def validate_limit_range(limit_range: JsonObject) -> list[FieldError]:
         if kind in seen:
             errors.append(FieldError.duplicate(f"{at}.type", kind))
         seen.add(kind)
+        errors += named(names.qualified_name, kind, f"{at}.type")
+        errors += _validate_limit_names(limit, kind, at)
         if kind == "Pod":
             said = (field for field in ("default", "defaultRequest") if limit.get(field))
             errors += [
                 FieldError.forbidden(f"{at}.{field}", "may not be specified when `type` is 'Pod'") for field in said
             ]
         errors += _validate_bounds(limit, at)
+    return errors
+
+
+_BOUNDS = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")
+
+
+def _validate_limit_names(limit: JsonObject, kind: str, path: str) -> list[FieldError]:
+    """Containers and pods have resources that Kubernetes knows."""
+    errors = []
+    for field in _BOUNDS:
+        for name in limit.get(field) or {}:
+            at = f"{path}.{field}[{name}]"
+            errors += validate_resource_name(name, at)
+            if kind in {"Container", "Pod"} and "/" not in name and name not in CONTAINER_RESOURCES:
+                errors += [] if is_huge_pages(name) else [FieldError.invalid(at, name, _NOT_FOR_CONTAINERS)]
     return errors
 
 
@@ -300,73 +229,6 @@ def _validate_bounds(limit: JsonObject, path: str) -> list[FieldError]:
     return errors
 
 
-def validate_event(event: JsonObject) -> list[FieldError]:
-    """The namespace of the object that the event is about."""
-    about = event.get("involvedObject") or event.get("regarding") or {}
-    namespace, own = about.get("namespace", ""), event["metadata"].get("namespace", "")
-    fits = own in {"", "default"} if not namespace else own == namespace
-    errors = []
-    if not fits:
-        detail = "does not match event.namespace"
-        errors.append(FieldError.invalid("involvedObject.namespace", namespace, detail))
-    return errors
-
-
-def validate_new_event(event: JsonObject) -> list[FieldError]:
-    """What events of the newer API must say."""
-    errors = validate_event(event)
-    if not event.get("eventTime"):
-        errors.append(FieldError.required("eventTime"))
-    if event.get("type") not in {"Normal", "Warning"}:
-        errors.append(FieldError.invalid("type", "", f"has invalid value: {event.get('type', '')}"))
-    errors += named(names.qualified_name, event.get("reportingController", ""), "reportingController")
-    for field, limit in (("reportingInstance", 128), ("action", 128), ("reason", 128)):
-        value = event.get(field, "")
-        if not value:
-            errors.append(FieldError.required(field))
-        elif len(value) > limit:
-            errors.append(FieldError.invalid(field, "", f"can have at most {limit} characters"))
-    if len(event.get("note", "")) > 1024:
-        errors.append(FieldError.invalid("message", "", "can have at most 1024 characters"))
-    return errors
-
-
-def validate_lease(lease: JsonObject) -> list[FieldError]:
-    """Duration and transitions."""
-    spec = lease["spec"]
-    errors: list[FieldError] = []
-    duration: Any = spec.get("leaseDurationSeconds")
-    if duration is not None and duration <= 0:
-        errors.append(FieldError.invalid("spec.leaseDurationSeconds", duration, "must be greater than 0"))
-    if spec.get("holderIdentity") == "":
-        errors.append(FieldError.invalid("spec.holderIdentity", "", "must not be empty"))
-    return errors + at_least_zero(spec, "spec", "leaseTransitions")
-
-
-_TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-
-
-def validate_node(node: JsonObject) -> list[FieldError]:
-    """Taints; Kubernetes looks for them in the metadata, and blames that."""
-    errors: list[FieldError] = []
-    seen: set[tuple[str, str]] = set()
-    for taint, at in each(node.get("spec"), "taints", "metadata"):
-        key, effect = taint.get("key", ""), taint.get("effect", "")
-        errors += named(names.qualified_name, key, f"{at}.key")
-        errors += named(names.label_value, taint.get("value", ""), f"{at}.value")
-        errors += one_of(effect, f"{at}.effect", _TAINT_EFFECTS)
-        if (key, effect) in seen:
-            duplicate = FieldError.duplicate(at, taint)
-            errors.append(duplicate._replace(detail="taints must be unique by key and effect pair"))
-        seen.add((key, effect))
-    return errors
-
-
-def update_node(node: JsonObject, _old: JsonObject) -> list[FieldError]:
-    """Kubernetes checks taints a second time on updates, and says so twice."""
-    return validate_node(node)
-
-
 def validate_pod_template(template: JsonObject) -> list[FieldError]:
     """The template inside."""
     return validate_template(template["template"], "template")
@@ -374,24 +236,15 @@ def validate_pod_template(template: JsonObject) -> list[FieldError]:
 
 VALIDATE: Mapping[tuple[str, str], Validator] = {
     ("", "ConfigMap"): validate_config_map,
-    ("", "Event"): validate_event,
     ("", "LimitRange"): validate_limit_range,
     ("", "Namespace"): validate_namespace,
-    ("", "Node"): validate_node,
-    ("", "PersistentVolume"): validate_volume,
-    ("", "PersistentVolumeClaim"): validate_claim,
     ("", "Pod"): validate_pod,
     ("", "PodTemplate"): validate_pod_template,
     ("", "ResourceQuota"): validate_resource_quota,
     ("", "Secret"): validate_secret,
-    ("coordination.k8s.io", "Lease"): validate_lease,
-    ("events.k8s.io", "Event"): validate_new_event,
 }
 UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
     ("", "ConfigMap"): update_immutable,
-    ("", "Node"): update_node,
-    ("", "PersistentVolume"): update_volume,
-    ("", "PersistentVolumeClaim"): update_claim,
     ("", "ResourceQuota"): update_resource_quota,
     ("", "Secret"): update_secret,
 }

@@ -147,7 +147,7 @@ def validate_binding(binding: JsonObject) -> list[FieldError]:
     errors += _match_errors(spec.get("matchResources") or {}, "spec.matchResources")
     actions = spec.get("validationActions") or ()
     if not actions:
-        errors.append(FieldError.required("spec.validationActions"))
+        errors.append(FieldError.required("spec.validationActions", "at least one validation action is required"))
     for index, action in enumerate(actions):
         errors += one_of(action, f"spec.validationActions[{index}]", ("Audit", "Deny", "Warn"))
         if action in actions[:index]:

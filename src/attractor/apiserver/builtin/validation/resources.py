@@ -40,6 +40,11 @@ def is_huge_pages(name: str) -> bool:
     return name.startswith((_HUGE_PAGES, f"requests.{_HUGE_PAGES}", f"limits.{_HUGE_PAGES}"))
 
 
+def _may_overcommit(name: str) -> bool:
+    """Whether limits may be higher than requests: of Kubernetes' own resources, but for huge pages."""
+    return ("/" not in name or "kubernetes.io/" in name) and not is_huge_pages(name)
+
+
 def validate_requirements(resources: JsonObject | None, path: str) -> list[FieldError]:
     """Limits and requests of a container."""
     if not resources:
@@ -56,13 +61,13 @@ def validate_requirements(resources: JsonObject | None, path: str) -> list[Field
     for name, value in requests.items():
         limit = limits.get(name)
         if limit is None:
-            if name not in CONTAINER_RESOURCES:
+            if not _may_overcommit(name):
                 detail = "Limit must be set for non overcommitable resources"
                 errors.append(FieldError.required(f"{path}.limits", detail))
-        elif name in CONTAINER_RESOURCES and amount(value) > amount(limit):
+        elif _may_overcommit(name) and amount(value) > amount(limit):
             detail = f"must be less than or equal to {name} limit of {limit}"
             errors.append(FieldError.invalid(f"{path}.requests", value, detail))
-        elif name not in CONTAINER_RESOURCES and amount(value) != amount(limit):
+        elif not _may_overcommit(name) and amount(value) != amount(limit):
             detail = f"must be equal to {name} limit of {limit}"
             errors.append(FieldError.invalid(f"{path}.requests", value, detail))
     return errors

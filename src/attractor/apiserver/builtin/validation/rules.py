@@ -125,9 +125,13 @@ def ip_address(value: str, path: str) -> list[FieldError]:
 def cidr(value: str, path: str) -> list[FieldError]:
     """An address block."""
     try:
-        ipaddress.ip_network(value, strict=False)
+        block = ipaddress.ip_interface(value)
+        if "/" not in value:
+            raise ValueError(value)
     except ValueError:
         return [FieldError.invalid(path, value, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")]
+    if block.ip != block.network.network_address:
+        return [FieldError.invalid(path, value, "must not have bits set beyond the prefix length")]
     return []
 
 
@@ -139,7 +143,7 @@ def int_or_percent(value: IntOrString | None, path: str) -> list[FieldError]:
         return [] if value >= 0 else [FieldError.invalid(path, value, "must be greater than or equal to 0")]
     if is_percent(value):
         return []
-    return [FieldError.invalid(path, value, "must be an integer or percentage (e.g '5%%')")]
+    return named(names.percent, value, path)
 
 
 def at_most_100_percent(value: IntOrString | None, path: str) -> list[FieldError]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
+from attractor.apiserver.builtin.internalform import shown
 from attractor.apiserver.builtin.validation.rules import (
     PROTOCOLS,
     at_least_zero,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _FAMILIES = ("IPv4", "IPv6")
 _POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _KUBELET_PORT = 10250
@@ -38,7 +40,9 @@ def validate_service(service: JsonObject) -> list[FieldError]:
     """Ports, type, selector, affinity, addresses."""
     spec = service["spec"]
     kind, headless = spec.get("type"), spec.get("clusterIP") == "None"
-    errors: list[FieldError] = []
+    errors = _validate_addresses(spec) if kind != "ExternalName" else []
+    if errors:  # addresses are looked at first, and then nothing else is
+        return errors
     if not spec.get("ports") and not headless and kind != "ExternalName":
         errors.append(FieldError.required("spec.ports"))
     errors += _validate_type(spec, kind)
@@ -46,14 +50,14 @@ def validate_service(service: JsonObject) -> list[FieldError]:
     errors += names.validate_labels(spec.get("selector") or {}, "spec.selector")
     errors += one_of(spec.get("sessionAffinity"), "spec.sessionAffinity", ("ClientIP", "None"))
     errors += _validate_affinity_timeout(spec)
-    errors += _validate_addresses(spec)
     for address, at in each(spec, "externalIPs", "spec"):
-        errors += ip_address(address, at)
+        errors += ip_address(address, at) or _validate_ordinary_address(address, at)
     errors += _validate_source_ranges(spec, kind)
     errors += one_of(kind, "spec.type", _TYPES)
     errors += one_of(
         spec.get("internalTrafficPolicy"), "spec.internalTrafficPolicy", ("Cluster", "Local"), optional=True
     )
+    errors += one_of(spec.get("trafficDistribution"), "spec.trafficDistribution", _DISTRIBUTIONS, optional=True)
     return errors + _validate_external_policy(spec, kind)
 
 
@@ -135,16 +139,9 @@ def _validate_ports(spec: JsonObject) -> list[FieldError]:
             errors.append(FieldError.duplicate(f"{at}.nodePort", node_port[1]))
         seen_node_ports.add(node_port)
         if (protocol, number) in seen:
-            errors.append(FieldError.duplicate(at, _go_port(protocol, number)))
+            errors.append(FieldError.duplicate(at, shown({"protocol": protocol, "port": number}, "core.ServicePort")))
         seen.add((protocol, number))
     return errors
-
-
-def _go_port(protocol: str, number: int) -> JsonObject:
-    """A port as the server prints its internal type, which has no JSON names."""
-    return {
-        "Name": "", "Protocol": protocol, "AppProtocol": None, "Port": number, "TargetPort": 0, "NodePort": 0,
-    }  # fmt: skip
 
 
 def _validate_affinity_timeout(spec: JsonObject) -> list[FieldError]:
@@ -159,7 +156,10 @@ def _validate_affinity_timeout(spec: JsonObject) -> list[FieldError]:
 def _validate_addresses(spec: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     addresses = spec.get("clusterIPs") or []
-    if addresses and spec.get("clusterIP") != addresses[0]:
+    if addresses and not spec.get("clusterIP"):
+        detail = "must be empty when `clusterIP` is not specified"
+        errors.append(FieldError.invalid("spec.clusterIPs", addresses, detail))
+    elif addresses and spec.get("clusterIP") != addresses[0]:
         detail = "first value must match `clusterIP`"
         errors.append(FieldError.invalid("spec.clusterIPs", addresses, detail))
     for address, at in each(spec, "clusterIPs", "spec"):
@@ -170,12 +170,20 @@ def _validate_addresses(spec: JsonObject) -> list[FieldError]:
     return errors + one_of(spec.get("ipFamilyPolicy"), "spec.ipFamilyPolicy", _POLICIES, optional=True)
 
 
+def _is_checked(spec: JsonObject) -> bool:
+    """Whether nodes are asked for a service's health."""
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
 def update_service(service: JsonObject, old: JsonObject) -> list[FieldError]:
     """Addresses stay, once given, unless the service stops to have any."""
     spec, before = service["spec"], old["spec"]
-    if "ExternalName" in {spec.get("type"), before.get("type")}:
+    if "ExternalName" in {spec.get("type"), before.get("type")} or _validate_addresses(spec):
         return []
-    errors = []
+    errors: list[FieldError] = []
+    checked, had_port = spec.get("healthCheckNodePort"), before.get("healthCheckNodePort")
+    if _is_checked(spec) and _is_checked(before) and checked != had_port:
+        errors.append(FieldError.forbidden("spec.healthCheckNodePort", "field is immutable"))
     addresses, had = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
     if addresses and had and addresses[0] != had[0]:
         errors.append(FieldError.invalid("spec.clusterIPs[0]", addresses, "may not change once set"))
@@ -187,6 +195,32 @@ def update_service(service: JsonObject, old: JsonObject) -> list[FieldError]:
     return errors
 
 
+def validate_service_status(service: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Only a load balancer has addresses outside; each is an address or a name."""
+    status, before = ((one.get("status") or {}).get("loadBalancer") or {} for one in (service, old))
+    path = "status.loadBalancer"
+    if status.get("ingress") and service["spec"].get("type") != "LoadBalancer":
+        return [FieldError.forbidden(f"{path}.ingress", "may only be used when `spec.type` is 'LoadBalancer'")]
+    had = {one.get("ip") for one in before.get("ingress") or ()}
+    errors: list[FieldError] = []
+    for one, at in each(status, "ingress", path):
+        ip, mode, name = one.get("ip", ""), one.get("ipMode"), one.get("hostname", "")
+        if ip and ip not in had:
+            errors += ip_address(ip, f"{at}.ip")
+        if mode is None:
+            errors += [FieldError.required(f"{at}.ipMode", "must be specified when `ip` is set")] if ip else []
+        elif not ip:
+            errors.append(FieldError.forbidden(f"{at}.ipMode", "may not be specified when `ip` is not set"))
+        else:
+            errors += one_of(mode, f"{at}.ipMode", ("Proxy", "VIP"))
+        if name:
+            errors += named(names.dns1123_subdomain, name, f"{at}.hostname")
+            if not ip_address(name, ""):
+                detail = "must be a DNS name, not an IP address"
+                errors.append(FieldError.invalid(f"{at}.hostname", name, detail))
+    return errors
+
+
 def validate_endpoint_slice(endpoint_slice: JsonObject) -> list[FieldError]:
     """The type of addresses, addresses, ports."""
     kind = endpoint_slice.get("addressType")
@@ -195,7 +229,7 @@ def validate_endpoint_slice(endpoint_slice: JsonObject) -> list[FieldError]:
         if not endpoint.get("addresses"):
             errors.append(FieldError.required(f"{at}.addresses", "must contain at least 1 address"))
         for address, where in each(endpoint, "addresses", at):
-            errors += named(names.dns1123_subdomain, address, where) if kind == "FQDN" else ip_address(address, where)
+            errors += _validate_slice_address(address, kind, where, at)
     seen: set[str] = set()
     for port, at in each(endpoint_slice, "ports", ""):
         name = port.get("name") or ""
@@ -209,9 +243,22 @@ def validate_endpoint_slice(endpoint_slice: JsonObject) -> list[FieldError]:
     return errors
 
 
+def _validate_slice_address(address: str, kind: str | None, path: str, endpoint: str) -> list[FieldError]:
+    if kind == "FQDN":
+        return named(names.dns1123_subdomain, address, path)
+    errors = ip_address(address, path)
+    if not errors and (":" in address) != (kind == "IPv6"):
+        article = "an" if kind in _FAMILIES else "a"
+        errors.append(FieldError.invalid(f"{endpoint}.addresses", address, f"must be {article} {kind} address"))
+    return errors
+
+
 def update_endpoint_slice(endpoint_slice: JsonObject, old: JsonObject) -> list[FieldError]:
-    """The type of addresses never changes."""
-    return unchanged(endpoint_slice, old, "", "addressType")
+    """The type of addresses never changes; endpoints that stay are not judged again."""
+    errors = validate_endpoint_slice(endpoint_slice)
+    if endpoint_slice.get("endpoints") == old.get("endpoints"):
+        errors = [error for error in errors if not error.path.startswith("endpoints[")]
+    return errors + unchanged(endpoint_slice, old, "", "addressType")
 
 
 def validate_endpoints(endpoints: JsonObject) -> list[FieldError]:
@@ -222,7 +269,8 @@ def validate_endpoints(endpoints: JsonObject) -> list[FieldError]:
             errors.append(FieldError.required(at, "must specify `addresses` or `notReadyAddresses`"))
         for field in ("addresses", "notReadyAddresses"):
             for address, where in each(subset, field, at):
-                errors += _validate_endpoint_address(address.get("ip", ""), f"{where}.ip")
+                errors += ip_address(address.get("ip", ""), f"{where}.ip")
+                errors += _validate_ordinary_address(address.get("ip", ""), f"{where}.ip")
         must_have_name = len(subset.get("ports") or ()) > 1
         for port, where in each(subset, "ports", at):
             if port.get("name"):
@@ -234,11 +282,10 @@ def validate_endpoints(endpoints: JsonObject) -> list[FieldError]:
     return errors
 
 
-def _validate_endpoint_address(text: str, path: str) -> list[FieldError]:
+def _validate_ordinary_address(text: str, path: str) -> list[FieldError]:
     """An address that leads to another host."""
-    errors = ip_address(text, path)
-    if errors:
-        return errors
+    if ip_address(text, path):
+        return [FieldError.invalid(path, text, "must be a valid IP address")]
     address = ipaddress.ip_address(text)
     local_multicast = ipaddress.ip_network("224.0.0.0/24" if address.version == 4 else "ff02::/16")
     checks = (
@@ -257,5 +304,5 @@ VALIDATE: Mapping[tuple[str, str], Validator] = {
 }
 UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
     ("", "Service"): update_service,
-    ("discovery.k8s.io", "EndpointSlice"): update_endpoint_slice,
 }
+UPDATE_ONLY: Mapping[tuple[str, str], UpdateValidator] = {("discovery.k8s.io", "EndpointSlice"): update_endpoint_slice}

@@ -1,25 +1,24 @@
-"""Rules of workloads: apps, batch, autoscaling, policy, and ReplicationController."""
+"""Rules of workloads: apps, autoscaling, policy, and ReplicationController."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.validation.cronschedule import schedule_error, time_zone_error
+from attractor.apiserver.builtin.internalform import shown
+from attractor.apiserver.builtin.validation.claims import validate_claim_spec
 from attractor.apiserver.builtin.validation.pods import validate_template
 from attractor.apiserver.builtin.validation.rules import (
     ALWAYS,
-    IMMUTABLE,
-    NEVER,
-    ON_FAILURE,
     at_least_zero,
     at_most_100_percent,
     each,
     int_or_percent,
     int_or_percent_is_zero,
+    named,
     one_of,
-    required,
     unchanged,
 )
+from attractor.objects import names
 from attractor.objects.field import FieldError, InOrder
 from attractor.objects.labels import LabelSelector, SelectorError, validate_label_selector
 
@@ -50,7 +49,7 @@ def _validate_selector(spec: JsonObject, owner: str) -> list[FieldError]:
     return errors
 
 
-def _validate_match(spec: JsonObject, invalid: str = "invalid label selector") -> list[FieldError]:
+def validate_match(spec: JsonObject, invalid: str = "invalid label selector") -> list[FieldError]:
     """The selector has to match the template's own labels; an absent one matches nothing."""
     try:
         selector = LabelSelector.of_object(spec.get("selector"))
@@ -80,7 +79,7 @@ _NO_DEADLINE = FieldError.forbidden(
 def _validate_replicated(obj: JsonObject, owner: str) -> list[FieldError]:
     spec = obj["spec"]
     errors = at_least_zero(spec, "spec", "replicas") + _validate_selector(spec, owner)
-    errors += _validate_match(spec) + validate_template(spec["template"], "spec.template")
+    errors += validate_match(spec) + validate_template(spec["template"], "spec.template")
     errors += _validate_always(spec["template"]["spec"], "spec.template", _NO_DEADLINE)
     return errors + at_least_zero(spec, "spec", "minReadySeconds")
 
@@ -105,7 +104,8 @@ def _validate_deployment_strategy(strategy: JsonObject, path: str) -> list[Field
         return [FieldError.forbidden(f"{path}.rollingUpdate", detail)]
     if kind != "RollingUpdate":
         supported = ("Recreate", "RollingUpdate")
-        return [] if kind == "Recreate" else [FieldError.unsupported(f"{path}.type", kind or "", supported)]
+        said = shown(strategy, "apps.DeploymentStrategy")
+        return [] if kind == "Recreate" else [FieldError.unsupported(path, said, supported)]
     rolling, path = rolling or {}, f"{path}.rollingUpdate"
     unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
     errors = int_or_percent(unavailable, f"{path}.maxUnavailable") + int_or_percent(surge, f"{path}.maxSurge")
@@ -128,13 +128,12 @@ def validate_replica_set(replica_set: JsonObject) -> list[FieldError]:
 def validate_daemon_set(daemon_set: JsonObject) -> list[FieldError]:
     """Selector, template, update strategy."""
     spec = daemon_set["spec"]
-    errors = validate_label_selector(spec.get("selector"), "spec.selector") + _validate_match(spec)
+    errors = validate_label_selector(spec.get("selector"), "spec.selector") + validate_match(spec)
     selector = spec.get("selector")
     if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
         errors.append(FieldError.invalid("spec.selector", selector, "empty selector is invalid for daemonset"))
     errors += validate_template(spec["template"], "spec.template")
-    deadline = spec["template"]["spec"].get("activeDeadlineSeconds")
-    no_deadline = FieldError.invalid("spec.template.spec.activeDeadlineSeconds", deadline, "must not be specified")
+    no_deadline = _NO_DEADLINE._replace(detail="activeDeadlineSeconds in DaemonSet is not Supported")
     errors += _validate_always(spec["template"]["spec"], "spec.template", no_deadline)
     errors += at_least_zero(spec, "spec", "minReadySeconds", "revisionHistoryLimit")
     strategy = spec.get("updateStrategy") or {}
@@ -142,7 +141,8 @@ def validate_daemon_set(daemon_set: JsonObject) -> list[FieldError]:
         errors += _validate_daemon_rolling(strategy.get("rollingUpdate"), "spec.updateStrategy.rollingUpdate")
     elif strategy.get("type") != "OnDelete":
         supported = ("RollingUpdate", "OnDelete")
-        errors.append(FieldError.unsupported("spec.updateStrategy", strategy, supported))
+        said = shown(strategy, "apps.DaemonSetUpdateStrategy")
+        errors.append(FieldError.unsupported("spec.updateStrategy", said, supported))
     return errors
 
 
@@ -179,14 +179,27 @@ def validate_stateful_set(stateful_set: JsonObject) -> list[FieldError]:
         errors += at_least_zero(rolling, "spec.updateStrategy.rollingUpdate", "partition")
     else:
         detail = "must be 'RollingUpdate' or 'OnDelete'"
-        errors.append(FieldError.invalid("spec.updateStrategy", strategy, detail))
+        said = shown(strategy, "apps.StatefulSetUpdateStrategy")
+        errors.append(FieldError.invalid("spec.updateStrategy", said, detail))
+    for field in ("whenDeleted", "whenScaled"):
+        at, policies = f"spec.persistentVolumeClaimRetentionPolicy.{field}", ("Retain", "Delete")
+        value = (spec.get("persistentVolumeClaimRetentionPolicy") or {}).get(field)
+        errors += one_of(value, at, policies, optional=True)
     errors += at_least_zero(spec, "spec", "replicas", "minReadySeconds", "revisionHistoryLimit")
-    errors += _validate_selector(spec, "statefulset") + _validate_match(spec, "")
+    errors += _validate_selector(spec, "statefulset") + validate_match(spec, "")
     claims = [claim["metadata"].get("name", "") for claim in spec.get("volumeClaimTemplates") or ()]
     errors += validate_template(spec["template"], "spec.template", claims)
-    deadline = spec["template"]["spec"].get("activeDeadlineSeconds")
-    no_deadline = FieldError.invalid("spec.template.spec.activeDeadlineSeconds", deadline, "must not be specified")
+    no_deadline = _NO_DEADLINE._replace(detail="activeDeadlineSeconds in StatefulSet is not Supported")
     return errors + _validate_always(spec["template"]["spec"], "spec.template", no_deadline)
+
+
+def create_stateful_set(stateful_set: JsonObject) -> list[FieldError]:
+    """What never changes is judged once: the service's name and the claim templates."""
+    spec = stateful_set["spec"]
+    errors = named(names.dns1123_label, spec["serviceName"], "spec.serviceName") if spec.get("serviceName") else []
+    for claim, at in each(spec, "volumeClaimTemplates", "spec"):
+        errors += validate_claim_spec(claim["spec"], f"{at}.spec")
+    return errors
 
 
 def update_stateful_set(stateful_set: JsonObject, old: JsonObject) -> list[FieldError]:
@@ -230,125 +243,20 @@ def validate_replicas_status(status: JsonObject, *counts: str) -> list[FieldErro
     return errors
 
 
-def _validate_job_spec(spec: JsonObject, path: str, *, in_cron_job: bool) -> list[FieldError]:
-    errors = at_least_zero(
-        spec, path, "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
-        "backoffLimitPerIndex", "maxFailedIndexes",
-    )  # fmt: skip
-    errors += one_of(spec.get("completionMode"), f"{path}.completionMode", ("NonIndexed", "Indexed"), optional=True)
-    if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
-        errors.append(FieldError.required(f"{path}.completions", "when completion mode is Indexed"))
-    template = spec["template"]
-    errors += validate_template(template, f"{path}.template")
-    policy = template["spec"].get("restartPolicy", "")
-    if policy == ALWAYS:
-        detail = f'valid values: "{ON_FAILURE}", "{NEVER}"'
-        errors.append(FieldError.required(f"{path}.template.spec.restartPolicy", detail))
-    elif policy not in {ON_FAILURE, NEVER}:
-        errors.append(FieldError.unsupported(f"{path}.template.spec.restartPolicy", policy, (ON_FAILURE, NEVER)))
-    if in_cron_job and spec.get("manualSelector"):
-        errors.append(FieldError.unsupported(f"{path}.manualSelector", "true", ("nil", "false")))
+_DAEMON_COUNTS = (
+    "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration",
+    "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount",
+)  # fmt: skip
+
+
+def validate_daemon_set_status(daemon_set: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Counts are not negative, and collisions are never forgotten."""
+    status, before = daemon_set.get("status") or {}, old.get("status") or {}
+    errors = at_least_zero(status, "status", *_DAEMON_COUNTS)
+    collisions = status.get("collisionCount") or 0
+    if collisions < (before.get("collisionCount") or 0):
+        errors.append(FieldError.invalid("status.collisionCount", collisions, "cannot be decremented"))
     return errors
-
-
-def validate_job(job: JsonObject) -> list[FieldError]:
-    """Numbers, selector, template and its restart policy."""
-    spec = job["spec"]
-    if spec.get("selector") is None:
-        errors = [FieldError.required("spec.selector")]
-    else:
-        errors = validate_label_selector(spec["selector"], "spec.selector")
-        errors += [error for error in _validate_match(spec, "") if error.path != "spec.selector"]
-    return _validate_job_spec(spec, "spec", in_cron_job=False) + errors
-
-
-def update_job(job: JsonObject, old: JsonObject) -> list[FieldError]:
-    """What a job is never changes; how fast it runs may."""
-    spec, before = job["spec"], old["spec"]
-    errors = unchanged(
-        spec, before, "spec", "selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex",
-        "managedBy", "successPolicy", "podReplacementPolicy",
-    )  # fmt: skip
-    if spec.get("completions") != before.get("completions"):
-        indexed = spec.get("completionMode") == "Indexed" and before.get("completions") is not None
-        if not indexed or spec.get("completions") != spec.get("parallelism"):
-            errors.append(FieldError.invalid("spec.completions", spec.get("completions"), IMMUTABLE))
-    if spec["template"] != before["template"] and not _only_suspended_scheduling(job, old):
-        errors.append(FieldError.invalid("spec.template", spec["template"], IMMUTABLE))
-    return errors
-
-
-def _only_suspended_scheduling(job: JsonObject, old: JsonObject) -> bool:
-    """Whether the job is suspended, never started, and only its scheduling directives differ."""
-    if not old["spec"].get("suspend") or (old.get("status") or {}).get("startTime"):
-        return False
-    movable = {"nodeSelector", "tolerations", "affinity", "schedulingGates"}
-
-    def rest(template: JsonObject) -> Any:
-        spec = {name: value for name, value in template["spec"].items() if name not in movable}
-        metadata = {k: v for k, v in template["metadata"].items() if k not in {"labels", "annotations"}}
-        return spec, metadata
-
-    return bool(rest(job["spec"]["template"]) == rest(old["spec"]["template"]))
-
-
-def _validate_time_zone(zone: str | None) -> list[FieldError]:
-    trouble = time_zone_error(zone) if zone is not None else ""
-    return [FieldError.invalid("spec.timeZone", zone, trouble)] if trouble else []
-
-
-def validate_cron_job(cron_job: JsonObject) -> list[FieldError]:
-    """The schedule, the time zone, concurrency, history, and the job template."""
-    spec = cron_job["spec"]
-    schedule, errors = spec.get("schedule", ""), []
-    if not schedule:
-        errors.append(FieldError.required("spec.schedule"))
-    elif "TZ" in schedule:
-        detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-        errors.append(FieldError.invalid("spec.schedule", schedule, detail))
-    else:
-        trouble = schedule_error(schedule)
-        if trouble:
-            errors.append(FieldError.invalid("spec.schedule", schedule, trouble))
-    errors += _validate_time_zone(spec.get("timeZone"))
-    errors += at_least_zero(spec, "spec", "startingDeadlineSeconds")
-    errors += one_of(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", ("Allow", "Forbid", "Replace"))
-    errors += _validate_job_spec(spec["jobTemplate"]["spec"], "spec.jobTemplate.spec", in_cron_job=True)
-    return errors + at_least_zero(spec, "spec", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
-
-
-def validate_autoscaler(autoscaler: JsonObject) -> list[FieldError]:
-    """Bounds and the target."""
-    spec = autoscaler["spec"]
-    errors = []
-    low, high = spec.get("minReplicas"), spec.get("maxReplicas", 0)
-    if low is not None and low < 1:
-        errors.append(FieldError.invalid("spec.minReplicas", low, "must be greater than or equal to 1"))
-    if high < 1:
-        errors.append(FieldError.invalid("spec.maxReplicas", high, "must be greater than 0"))
-    if low is not None and high < low:
-        errors.append(FieldError.invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`"))
-    errors += required(spec.get("scaleTargetRef"), "spec.scaleTargetRef", "kind", "name")
-    for metric, at in each(spec, "metrics", "spec"):
-        supported = ("ContainerResource", "External", "Object", "Pods", "Resource")
-        errors += one_of(metric.get("type"), f"{at}.type", supported)
-    return errors
-
-
-def create_autoscaler(autoscaler: JsonObject) -> list[FieldError]:
-    """The target's group; only ReplicationControllers of the core group have a scale."""
-    target = autoscaler["spec"].get("scaleTargetRef") or {}
-    version = target.get("apiVersion", "")
-    if "/" in version or target.get("kind") == "ReplicationController":
-        return []
-    return [FieldError.invalid("spec.scaleTargetRef.apiVersion", version, "apiVersion must specify API group")]
-
-
-def update_autoscaler(autoscaler: JsonObject, old: JsonObject) -> list[FieldError]:
-    """A target that stays is not judged again."""
-    target, before = (one["spec"].get("scaleTargetRef") or {} for one in (autoscaler, old))
-    is_same = all(target.get(field) == before.get(field) for field in ("apiVersion", "kind"))
-    return [] if is_same else create_autoscaler(autoscaler)
 
 
 def validate_disruption_budget(budget: JsonObject) -> list[FieldError]:
@@ -363,13 +271,26 @@ def validate_disruption_budget(budget: JsonObject) -> list[FieldError]:
     for field in ("minAvailable", "maxUnavailable"):
         value = spec.get(field)
         errors += int_or_percent(value, f"spec.{field}") + at_most_100_percent(value, f"spec.{field}")
+    policy = spec.get("unhealthyPodEvictionPolicy")
+    supported = ("AlwaysAllow", "IfHealthyBudget")
+    errors += one_of(policy, "spec.unhealthyPodEvictionPolicy", supported, optional=True)
     return errors + validate_label_selector(spec.get("selector"), "spec.selector")
 
 
+def validate_budget_status(budget: JsonObject, _old: JsonObject) -> list[FieldError]:
+    """Counts are not negative."""
+    counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+    return at_least_zero(budget.get("status"), "status", *counts)
+
+
 def validate_controller_revision(revision: JsonObject) -> list[FieldError]:
-    """Data is there, the number is not negative."""
-    errors = [] if revision.get("data") is not None else [FieldError.required("data", "data is mandatory")]
-    return errors + at_least_zero(revision, "", "revision")
+    """The number is not negative."""
+    return at_least_zero(revision, "", "revision")
+
+
+def create_controller_revision(revision: JsonObject) -> list[FieldError]:
+    """Data is there."""
+    return [] if revision.get("data") is not None else [FieldError.required("data", "data is mandatory")]
 
 
 def update_controller_revision(revision: JsonObject, old: JsonObject) -> list[FieldError]:
@@ -389,10 +310,7 @@ VALIDATE: Mapping[tuple[str, str], Validator] = {
     ("apps", "Deployment"): validate_deployment,
     ("apps", "ReplicaSet"): validate_replica_set,
     ("apps", "StatefulSet"): validate_stateful_set,
-    ("autoscaling", "HorizontalPodAutoscaler"): validate_autoscaler,
     ("autoscaling", "Scale"): validate_scale,
-    ("batch", "CronJob"): validate_cron_job,
-    ("batch", "Job"): validate_job,
     ("policy", "PodDisruptionBudget"): validate_disruption_budget,
 }
 UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
@@ -401,8 +319,6 @@ UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
     ("apps", "Deployment"): update_with_selector,
     ("apps", "ReplicaSet"): update_with_selector,
     ("apps", "StatefulSet"): update_stateful_set,
-    ("autoscaling", "HorizontalPodAutoscaler"): update_autoscaler,
-    ("batch", "Job"): update_job,
 }
 STATUS_COUNTS: Mapping[tuple[str, str], Collection[str]] = {
     ("", "ReplicationController"): ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"),

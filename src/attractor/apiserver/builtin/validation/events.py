@@ -1,0 +1,113 @@
+"""Rules of events, of the old API and of the new: one kind in two shapes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.apiserver.builtin.validation.rules import named, unchanged
+from attractor.objects import names
+from attractor.objects.field import FieldError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.jsontypes import JsonObject
+
+_MAX_LENGTH = 128
+_MAX_NOTE = 1024
+_FROZEN = {
+    "regarding": "involvedObject",
+    "reason": "reason",
+    "note": "message",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+    "type": "type",
+    "eventTime": "eventTime",
+    "action": "action",
+    "related": "related",
+    "reportingController": "reportingController",
+    "reportingInstance": "reportingInstance",
+}
+"""Fields of the newer API that never change, and the names under which refusals know them."""
+
+
+def _validate_any(event: JsonObject, about: JsonObject, note: str, controller: str) -> list[FieldError]:
+    """What both APIs ask for; ``controller`` is the field that names the reporter."""
+    namespace, own = about.get("namespace", ""), event["metadata"].get("namespace", "")
+    is_new = bool(event.get("eventTime"))
+    homes = {"default", "kube-system"} if is_new else {"", "default"}
+    errors = []
+    if (not namespace and own not in homes) or (namespace and not is_new and own != namespace):
+        detail = "does not match event.namespace"
+        errors.append(FieldError.invalid("involvedObject.namespace", namespace, detail))
+    if not is_new:
+        return errors
+    reporter = event.get(controller, "")
+    errors += [] if reporter else [FieldError.required(controller)]
+    errors += named(names.qualified_name, reporter, controller)
+    for field in ("reportingInstance", "action", "reason"):
+        value = event.get(field, "")
+        if not value:
+            errors.append(FieldError.required(field))
+        elif len(value) > _MAX_LENGTH:
+            errors.append(FieldError.invalid(field, "", f"can have at most {_MAX_LENGTH} characters"))
+    if len(note) > _MAX_NOTE:
+        errors.append(FieldError.invalid("message", "", f"can have at most {_MAX_NOTE} characters"))
+    return errors
+
+
+def validate_event(event: JsonObject) -> list[FieldError]:
+    """An event of the core group; one with an eventTime is as strict as the newer API's."""
+    return _validate_any(event, event.get("involvedObject") or {}, event.get("message", ""), "reportingComponent")
+
+
+def validate_new_event(event: JsonObject) -> list[FieldError]:
+    """An event of the newer API, when it is made and when it changes."""
+    return _validate_any(event, event.get("regarding") or {}, event.get("note", ""), "reportingController")
+
+
+def create_new_event(event: JsonObject) -> list[FieldError]:
+    """What a new event must say, and what only old ones may."""
+    errors = _validate_series(event)
+    if not event.get("eventTime"):
+        errors.append(FieldError.required("eventTime"))
+    if event.get("type") not in {"Normal", "Warning"}:
+        errors.append(FieldError.invalid("type", "", f"has invalid value: {event.get('type', '')}"))
+    for field in ("deprecatedFirstTimestamp", "deprecatedLastTimestamp", "deprecatedCount"):
+        if event.get(field):
+            errors.append(FieldError.invalid(_FROZEN[field], "", "needs to be unset"))
+    source = event.get("deprecatedSource") or {}
+    if source.get("component") or source.get("host"):
+        errors.append(FieldError.invalid("source", "", "needs to be unset"))
+    return errors
+
+
+def update_new_event(event: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Only the series goes on."""
+    errors = _validate_series(event) if event.get("series") != old.get("series") else []
+    for field, shown in _FROZEN.items():
+        errors += [error._replace(path=shown) for error in unchanged(event, old, "", field)]
+    return errors
+
+
+def _validate_series(event: JsonObject) -> list[FieldError]:
+    series = event.get("series")
+    if series is None:
+        return []
+    errors = []
+    if series.get("count", 0) < 2:
+        errors.append(FieldError.invalid("series.count", "", "should be at least 2"))
+    if not series.get("lastObservedTime"):
+        errors.append(FieldError.required("series.lastObservedTime"))
+    return errors
+
+
+VALIDATE: Mapping[tuple[str, str], Validator] = {
+    ("", "Event"): validate_event,
+    ("events.k8s.io", "Event"): validate_new_event,
+}
+CREATE: Mapping[tuple[str, str], Validator] = {("events.k8s.io", "Event"): create_new_event}
+UPDATE: Mapping[tuple[str, str], UpdateValidator] = {("events.k8s.io", "Event"): update_new_event}

@@ -1,0 +1,174 @@
+"""Rules of what a cluster is made of: nodes, namespaces' states, runtime classes, leases, certificate requests."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from typing import TYPE_CHECKING, Any
+
+from attractor.apiserver.builtin.validation.rules import (
+    amount,
+    at_least_zero,
+    cidr,
+    each,
+    named,
+    one_of,
+    required,
+    required_name,
+    unchanged,
+)
+from attractor.objects import names
+from attractor.objects.field import FieldError, InOrder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.jsontypes import JsonObject
+
+_TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_USAGES = (
+    "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment",
+    "decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel",
+    "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime",
+    "server auth", "signing", "timestamping",
+)  # fmt: skip
+
+
+def validate_lease(lease: JsonObject) -> list[FieldError]:
+    """Duration and transitions."""
+    spec = lease["spec"]
+    errors: list[FieldError] = []
+    duration: Any = spec.get("leaseDurationSeconds")
+    if duration is not None and duration <= 0:
+        errors.append(FieldError.invalid("spec.leaseDurationSeconds", duration, "must be greater than 0"))
+    if spec.get("holderIdentity") == "":
+        errors.append(FieldError.invalid("spec.holderIdentity", "", "must not be empty"))
+    return errors + at_least_zero(spec, "spec", "leaseTransitions")
+
+
+def _validate_taints(node: JsonObject) -> list[FieldError]:
+    """Taints; Kubernetes looks for them in the metadata, and blames that."""
+    errors: list[FieldError] = []
+    seen: set[tuple[str, str]] = set()
+    for taint, at in each(node.get("spec"), "taints", "metadata"):
+        key, effect = taint.get("key", ""), taint.get("effect", "")
+        errors += named(names.qualified_name, key, f"{at}.key")
+        errors += named(names.label_value, taint.get("value", ""), f"{at}.value")
+        errors += one_of(effect, f"{at}.effect", _TAINT_EFFECTS)
+        if (key, effect) in seen:
+            duplicate = FieldError.duplicate(at, taint)
+            errors.append(duplicate._replace(detail="taints must be unique by key and effect pair"))
+        seen.add((key, effect))
+    return errors
+
+
+def validate_node(node: JsonObject) -> list[FieldError]:
+    """Taints and the addresses of pods."""
+    errors = _validate_taints(node)
+    for block, at in each(node.get("spec"), "podCIDRs", "spec"):
+        errors += cidr(block, at)
+    return errors
+
+
+def validate_node_change(node: JsonObject, old: JsonObject) -> list[FieldError]:
+    """What a node has, and what is said of it once."""
+    spec, before = node.get("spec") or {}, old.get("spec") or {}
+    status = node.get("status") or {}
+    errors: list[FieldError] = []
+    for field in ("capacity", "allocatable"):
+        for name, value in (status.get(field) or {}).items():
+            if amount(value).sign < 0:
+                at = f"status.{field}.{name}"
+                errors.append(FieldError.invalid(at, value, "must be greater than or equal to 0"))
+    seen: list[Any] = []
+    for address, at in each(status, "addresses", "status"):
+        if address in seen:
+            said = InOrder(Type=address.get("type", ""), Address=address.get("address", ""))
+            errors.append(FieldError.duplicate(at, said))
+        seen.append(address)
+    for field, shown in (("podCIDRs", "podCIDR"), ("providerID", "providerID")):
+        if before.get(field) and spec.get(field) != before[field]:
+            detail = f'node updates may not change {shown} except from "" to valid'
+            errors.append(FieldError.forbidden(f"spec.{field}", detail))
+    return errors
+
+
+def update_node(node: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Kubernetes checks taints a second time on updates, and says so twice."""
+    return validate_node_change(node, old) + _validate_taints(node)
+
+
+def validate_namespace_status(namespace: JsonObject, _old: JsonObject) -> list[FieldError]:
+    """A namespace is active until it is deleted, and terminating from then on."""
+    phase = (namespace.get("status") or {}).get("phase", "")
+    deleted = namespace["metadata"].get("deletionTimestamp") is not None
+    wanted = "Terminating" if deleted else "Active"
+    if phase == wanted:
+        return []
+    detail = f"may only be '{wanted}' if `deletionTimestamp` is {'not ' if deleted else ''}empty"
+    return [FieldError.invalid("status.Phase", phase, detail)]
+
+
+def validate_runtime_class(runtime_class: JsonObject) -> list[FieldError]:
+    """The handler is a name."""
+    return required_name(names.dns1123_label, runtime_class.get("handler"), "handler")
+
+
+def update_runtime_class(runtime_class: JsonObject, old: JsonObject) -> list[FieldError]:
+    """The handler never changes."""
+    return unchanged(runtime_class, old, "", "handler")
+
+
+def validate_csr(csr: JsonObject) -> list[FieldError]:
+    """A request in PEM, a signer with a domain, usages that are known."""
+    spec = csr["spec"]
+    errors: list[FieldError] = []
+    request = spec.get("request") or ""
+    if b"-----BEGIN CERTIFICATE REQUEST-----" not in b64decode(request):
+        errors.append(FieldError.invalid("spec.request", request, "PEM block type must be CERTIFICATE REQUEST"))
+    if not spec.get("usages"):
+        errors.append(FieldError.required("spec.usages"))
+    for usage, at in each(spec, "usages", "spec"):
+        if usage not in _USAGES:
+            errors.append(FieldError.unsupported(at, usage, _USAGES))
+    signer = spec.get("signerName", "")
+    domain, slash, path = signer.partition("/")
+    if not signer:
+        errors.append(FieldError.required("spec.signerName"))
+    elif not slash or not path:
+        detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        errors.append(FieldError.invalid("spec.signerName", signer, detail))
+    else:
+        errors += named(names.dns1123_subdomain, domain, "spec.signerName")
+    return errors
+
+
+def validate_volume_attachment(attachment: JsonObject) -> list[FieldError]:
+    """Who attaches what to which node."""
+    spec = attachment["spec"]
+    source = spec.get("source") or {}
+    errors = required(spec, "spec", "attacher")
+    errors += named(names.dns1123_subdomain, spec.get("nodeName", ""), "spec.nodeName")
+    said = [field for field in ("inlineVolumeSpec", "persistentVolumeName") if source.get(field) is not None]
+    if len(said) != 1:
+        detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+        wrong = FieldError.forbidden("spec.source", detail) if said else FieldError.required("spec.source", detail)
+        errors.append(wrong)
+    return errors
+
+
+VALIDATE: Mapping[tuple[str, str], Validator] = {
+    ("", "Node"): validate_node,
+    ("coordination.k8s.io", "Lease"): validate_lease,
+    ("node.k8s.io", "RuntimeClass"): validate_runtime_class,
+    ("storage.k8s.io", "VolumeAttachment"): validate_volume_attachment,
+}
+CREATE: Mapping[tuple[str, str], Validator] = {("certificates.k8s.io", "CertificateSigningRequest"): validate_csr}
+UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
+    ("", "Node"): update_node,
+    ("node.k8s.io", "RuntimeClass"): update_runtime_class,
+}
+STATUS: Mapping[tuple[str, str], UpdateValidator] = {
+    ("", "Namespace"): validate_namespace_status,
+    ("", "Node"): validate_node_change,
+}
