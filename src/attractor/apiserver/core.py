@@ -41,7 +41,7 @@ from attractor.apiserver.verbs.read import get, list_objects
 from attractor.apiserver.verbs.scale import scale
 from attractor.apiserver.verbs.update import update
 from attractor.objects import names
-from attractor.objects.errors import ApiError, BadRequest
+from attractor.objects.errors import ApiError, BadRequest, MethodNotAllowed, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -123,6 +123,8 @@ class Core:
         """Carry out an operation on a kind that is already known."""
         if op.resource in _DEPRECATED and not op.group:
             txn.warn(_DEPRECATED[op.resource])
+        if kind.deprecation:
+            txn.warn(kind.deprecation)
         call = Call(op, kind, txn, self.chain)
         if not kind.is_stored:
             if is_review(kind) and self.reviewer is not None:
@@ -140,12 +142,20 @@ class Core:
         if target is None:
             raise routing.no_such_resource()
         kind = find_kind(txn, target.group, target.version, target.resource)
-        if kind is None or (target.subresource and target.subresource not in kind.subresources):
+        if kind is None:
             raise routing.no_such_resource()
         query = request.query
         is_watch = "watch" in query and bool(query["watch"]) and query["watch"][0] not in {"0", "false"}
-        verb = routing.verb_of(request.method, target, is_watch=is_watch)
-        _check_scope(kind, target, verb)
+        if kind.is_custom:
+            verb = routing.custom_verb_of(request.method, target, is_watch=is_watch)
+            _check_custom(kind, target, verb)
+            if verb == "create":  # what is created says its name itself
+                target = target._replace(name="")
+        else:
+            if target.subresource and target.subresource not in kind.subresources:
+                raise routing.no_such_resource()
+            verb = routing.verb_of(request.method, target, is_watch=is_watch)
+            _check_scope(kind, target, verb)
         if target.name and (target.name[0] == "." or "%" in target.name):
             _check_name(target.name)
         op = _Reader(request, target, kind, verb).operation()
@@ -160,23 +170,35 @@ def _check_name(name: str) -> None:
 
 
 def _warned(response: Response, txn: Transaction) -> Response:
-    """The response with what admission had to say."""
+    """The response with what was said on the way to it, in the order in which it was."""
     if not txn.warnings:
         return response
-    return Response(response.code, response.body, (*response.warnings, *txn.warnings))
+    return Response(response.code, response.body, (*txn.warnings, *response.warnings))
 
 
 def kind_for(op: Operation, txn: Transaction) -> Kind:
     """The kind that an operation is about; raises ``NotFound`` or ``MethodNotAllowed``."""
     kind = find_kind(txn, op.group, op.version, op.resource)
-    if kind is None or (op.subresource and op.subresource not in kind.subresources):
+    if kind is None:
         raise routing.no_such_resource()
-    _check_scope(
-        kind,
-        routing.Target(op.group, op.version, op.resource, op.namespace, op.name, op.subresource),
-        op.verb,
-    )
+    target = routing.Target(op.group, op.version, op.resource, op.namespace, op.name, op.subresource)
+    if kind.is_custom:
+        _check_custom(kind, target, op.verb)
+        return kind
+    if op.subresource and op.subresource not in kind.subresources:
+        raise routing.no_such_resource()
+    _check_scope(kind, target, op.verb)
     return kind
+
+
+def _check_custom(kind: Kind, target: Target, verb: Verb) -> None:
+    """Refuse what a custom kind does not have at this place: as if the kind were not there, or by name."""
+    if bool(target.namespace) != kind.namespaced and (target.namespace or verb not in {"list", "watch"}):
+        raise routing.no_such_resource()
+    if target.subresource and target.subresource not in kind.subresources:
+        raise NotFound.of(kind.group_resource, target.name)
+    if target.subresource and verb not in {"get", "update", "patch"}:
+        raise MethodNotAllowed.of(kind.group_resource, verb)
 
 
 def _check_scope(kind: Kind, target: Target, verb: Verb) -> None:
@@ -221,7 +243,7 @@ class _Reader:
                 return self._with(bodies.Parsed(asked, ()))
             case "create" | "update":
                 name = "CreateOptions" if self.verb == "create" else "UpdateOptions"
-                parsed = bodies.parse_object(self.request.body, self.request.content_type, self.kind.gvk.kind)
+                parsed = self._object()
                 return self._with(parsed, write=options.write_options(query, name))
             case "patch":
                 return self._patch()
@@ -233,6 +255,11 @@ class _Reader:
             case "list" | "watch":
                 listed = options.list_options(query, is_watch=self.verb == "watch")
                 return self._with(_NO_BODY, list_=listed)
+
+    def _object(self) -> bodies.Parsed:
+        must_say_kind = self.kind.is_custom and self.target.subresource != "scale"
+        request, kind = self.request, self.kind.gvk.kind
+        return bodies.parse_object(request.body, request.content_type, kind, must_say_kind=must_say_kind)
 
     def _patch(self) -> Operation:
         said = bodies.media_type(self.request.content_type)

@@ -142,11 +142,13 @@ def _start(call: Call, prefix: str) -> tuple[Snapshot, str]:
         try:
             return txn.at(where.revision), where.after
         except Compacted:
-            raise _expired_token() from None
+            raise _expired_token(Continue(-1, where.after).encode(prefix)) from None
     wanted = int(options.resource_version or 0)
+    match = options.resource_version_match
+    is_exact = match == "Exact" or bool(wanted and options.limit and not match)
     if wanted > txn.revision:
-        raise too_large(wanted, txn.revision)
-    if options.resource_version_match == "Exact" or (wanted and options.limit and not options.resource_version_match):
+        raise too_large(wanted, txn.revision, is_exact=is_exact)
+    if is_exact:
         try:
             return txn.at(wanted), ""
         except Compacted:
@@ -154,17 +156,21 @@ def _start(call: Call, prefix: str) -> tuple[Snapshot, str]:
     return txn.snapshot, ""
 
 
-def too_large(wanted: int, current: int) -> Timeout:
-    """The answer for a version that does not exist yet."""
+def too_large(wanted: int, current: int, *, is_exact: bool = False) -> Timeout:
+    """The answer for a version that does not exist yet; who wants exactly that one need not come back soon."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     return Timeout(
         f"Timeout: Too large resource version: {wanted}, current: {current}",
-        details={"causes": [cause], "retryAfterSeconds": 1},
+        details={"causes": [cause]} if is_exact else {"causes": [cause], "retryAfterSeconds": 1},
     )
 
 
-def _expired_token() -> Gone:
-    return Gone(
+def _expired_token(fresh: str) -> Gone:
+    gone = Gone(
         "The provided continue parameter is too old to display a consistent list result. You can start a new list "
-        "without the continue parameter."
+        "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
+        "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
+        "modified, or deleted between the time the first chunk was returned and now may show up in the list."
     )
+    gone.continue_token = fresh
+    return gone
