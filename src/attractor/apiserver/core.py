@@ -72,8 +72,8 @@ _SUBRESOURCES: dict[str, Callable[[Call], Response]] = {
 _ONLY_CREATE = frozenset({"create"})
 _NEEDS_A_NODE = frozenset({"attach", "exec", "portforward", "proxy"})
 """Subresources that reach into a running container or host; nothing runs here."""
-_STATE_SUBRESOURCES = frozenset({"status", "finalize", "approval", "ephemeralcontainers", "resize"})
-"""Subresources that read and write the object itself."""
+_STATE_SUBRESOURCES = frozenset({"status", "scale", "finalize", "approval", "ephemeralcontainers", "resize"})
+"""Subresources that read and write the object itself, or a part of it."""
 
 _DEPRECATED = {
     "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
@@ -156,6 +156,7 @@ class Core:
                 raise routing.no_such_resource()
             verb = routing.verb_of(request.method, target, is_watch=is_watch)
             _check_scope(kind, target, verb)
+            _check_runs(kind, target, txn)
         if target.name and (target.name[0] == "." or "%" in target.name):
             _check_name(target.name)
         op = _Reader(request, target, kind, verb).operation()
@@ -188,7 +189,18 @@ def kind_for(op: Operation, txn: Transaction) -> Kind:
     if op.subresource and op.subresource not in kind.subresources:
         raise routing.no_such_resource()
     _check_scope(kind, target, op.verb)
+    _check_runs(kind, target, txn)
     return kind
+
+
+def _check_runs(kind: Kind, target: Target, txn: Transaction) -> None:
+    """Refuse what reaches into something that runs, once it is known that there is such a thing."""
+    if target.subresource not in _NEEDS_A_NODE:
+        return
+    if txn.get(kind.key(target.namespace, target.name)) is None:
+        raise NotFound.of(kind.group_resource, target.name)
+    what = f"{target.resource}/{target.subresource}"
+    raise BadRequest(f"{what} is not served: no kubelet runs the pods of this cluster")
 
 
 def _check_custom(kind: Kind, target: Target, verb: Verb) -> None:
@@ -214,9 +226,6 @@ def _check_scope(kind: Kind, target: Target, verb: Verb) -> None:
         raise routing.no_such_resource()
     if not target.subresource and verb not in kind.verbs:
         raise routing.method_not_allowed()
-    if target.subresource in _NEEDS_A_NODE:
-        what = f"{target.resource}/{target.subresource}"
-        raise BadRequest(f"{what} is not served: no kubelet runs the pods of this cluster")
     if target.subresource in _STATE_SUBRESOURCES and verb not in {"get", "update", "patch"}:
         raise routing.method_not_allowed()
     if target.subresource == "finalize" and verb != "update":

@@ -101,10 +101,10 @@ def refuse_other_kind(kind: Kind, obj: JsonObject) -> None:
         raise BadRequest(
             f"the API version in the data ({said}) does not match the expected API version ({kind.gvk.api_version})"
         )
-    if obj["apiVersion"] != kind.gvk.api_version or not _is_known(said, obj["kind"]):
-        why = not_registered(obj)
+    if _is_known(said, obj["kind"]):
+        why = unknown_conversion(kind, obj["kind"], said.version)
     else:
-        why = unknown_conversion(kind, obj["kind"])
+        why = not_registered(obj)
     raise BadRequest(f"{_cannot(kind, obj)}: {why}")
 
 
@@ -127,8 +127,26 @@ def _known_kinds() -> frozenset[tuple[str, str, str]]:
 
 def _is_known(version: GroupVersion, kind: str) -> bool:
     """Whether Kubernetes reads objects of that kind, served or not."""
-    retired = _RETIRED.get(version.group, {}).get(version.version, ())
-    return kind in retired or (version.group, version.version, kind) in _known_kinds()
+    group, name = version
+    if kind in _RETIRED.get(group, {}).get(name, ()) or kind in _OF_NO_RESOURCE.get((group, name), ()):
+        return True
+    return (group, name, kind) in _known_kinds() or (kind in _OF_EVERY_VERSION and _is_version(group, name))
+
+
+_OF_EVERY_VERSION = frozenset(
+    {"CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions", "WatchEvent"}
+)
+_OF_NO_RESOURCE: dict[tuple[str, str], set[str]] = {
+    ("", "v1"): {"APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Binding", "List", "Status"},
+    ("autoscaling", "v1"): {"Scale"},
+    ("authentication.k8s.io", "v1"): {"TokenRequest"},
+    ("policy", "v1"): {"Eviction"},
+}
+"""Kinds that Kubernetes reads, but that no collection holds."""
+
+
+def _is_version(group: str, version: str) -> bool:
+    return any((group, version) == known[:2] for known in _known_kinds())
 
 
 def not_registered(obj: JsonObject, scheme: str = _SCHEME) -> str:
@@ -136,7 +154,7 @@ def not_registered(obj: JsonObject, scheme: str = _SCHEME) -> str:
     return f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" {scheme}'
 
 
-def unknown_conversion(kind: Kind, other: str) -> str:
-    """Go's text for an object of another kind of the same version."""
+def unknown_conversion(kind: Kind, other: str, version: str = "") -> str:
+    """Go's text for an object of another kind, of the same version if none is given."""
     group = kind.gvk.group.split(".", 1)[0] or "core"
-    return f"converting ({kind.gvk.version}.{other}) to ({group}.{kind.gvk.kind}): unknown conversion"
+    return f"converting ({version or kind.gvk.version}.{other}) to ({group}.{kind.gvk.kind}): unknown conversion"

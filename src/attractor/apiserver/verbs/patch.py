@@ -160,9 +160,10 @@ def _touched(op: Operation) -> Any:
     if op.patch_type != JSON_PATCH:
         return op.body
     ways: JsonObject = {}
-    for operation in op.body or ():
+    for operation in op.body if isinstance(op.body, list) else ():
         here = ways
-        for name in str(operation.get("path") or "").split("/")[1:-1]:
+        path = operation.get("path") if isinstance(operation, dict) else None
+        for name in str(path or "").split("/")[1:-1]:
             here = here.setdefault(name.replace("~1", "/").replace("~0", "~"), {})
     return ways
 
