@@ -29,7 +29,7 @@ def plan(api: Api, snapshot: Snapshot) -> Iterable[Operation]:
     kinds = kinds_in(api)
     yield from plan_garbage(snapshot, {kind.group_kind: kind for kind in kinds})
     yield from plan_namespaces(snapshot, kinds)
-    yield from plan_definitions(snapshot)
+    yield from plan_definitions(snapshot, "2026-01-01T00:00:00Z")
 
 
 async def settle(api: Api) -> int:

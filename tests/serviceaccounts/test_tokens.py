@@ -132,7 +132,7 @@ async def test_a_bound_token_ends_with_its_pod(api: Accounts) -> None:
         ({"expirationSeconds": 599}, 422, "may not specify a duration less than 10 minutes"),
         ({"expirationSeconds": 2**32 + 1}, 422, "may not specify a duration larger than 2^32 seconds"),
         ({"boundObjectRef": {"kind": "Pod", "name": "none"}}, 404, 'pods "none" not found'),
-        ({"boundObjectRef": {"kind": "ConfigMap", "name": "x"}}, 400, "to object of type ConfigMap"),
+        ({"boundObjectRef": {"kind": "ConfigMap", "name": "x"}}, 400, "to object of type /, Kind=ConfigMap"),
         ({"boundObjectRef": {"kind": "Secret", "name": "s", "uid": "other"}}, 409, "does not match the UID in record"),
     ],
 )

@@ -48,13 +48,40 @@ def unroutable() -> UnsupportedMediaType:
     return UnsupportedMediaType("415: Unsupported Media Type", details={})
 
 
-def parse_object(data: bytes, content_type: str, kind: str) -> Parsed:
+class RepeatedFields(tuple[str, ...]):
+    """Paths of fields that stand twice, and where in the text each field stands."""
+
+    places: dict[str, int]
+    """The place of each field; of a repeated one, the place where it stands again."""
+
+
+class RepeatedLine(str):
+    """A key that stands twice in YAML, told by its line."""
+
+    __slots__ = ()
+
+
+def parse_object(data: bytes, content_type: str, kind: str, *, must_say_kind: bool = False) -> Parsed:
     """The object in a create or update body; ``kind`` is what the resource expects, for the message."""
+    parsed = _parse_object(data, content_type, kind)
+    if must_say_kind and not (isinstance(parsed.value, dict) and parsed.value.get("kind")):
+        text = data.decode("utf-8", "replace")
+        raise BadRequest(f"{_not_of_type(kind)}: {missing_kind(text)} ({_excerpt(data)})")
+    return parsed
+
+
+def missing_kind(text: str) -> str:
+    """Go's text for an object that does not say what it is."""
+    return f"Object 'Kind' is missing in '{text}'"
+
+
+def _parse_object(data: bytes, content_type: str, kind: str) -> Parsed:
     match media_type(content_type):
         case "application/json":
             pass
         case "application/yaml":
-            return Parsed(_object(_yaml_object(data, kind), data, kind), ())
+            value = _object(_yaml_object(data, kind), data, kind)
+            return Parsed(value, tuple(map(RepeatedLine, repeated_keys(data))))
         case _:
             raise unsupported((JSON, YAML, PROTOBUF))
     try:
@@ -175,8 +202,11 @@ def duplicate_fields(data: bytes, value: Json) -> tuple[str, ...]:
     if data.count(b":") == keys or (data.count(b'":') == keys and b'" :' not in data):
         return ()
     found: list[str] = []
-    _find_duplicates(json.loads(data, object_pairs_hook=_Pairs), "", found)
-    return tuple(found)
+    places: dict[str, int] = {}
+    _find_duplicates(json.loads(data, object_pairs_hook=_Pairs), "", found, places)
+    repeated = RepeatedFields(found)
+    repeated.places = places
+    return repeated
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -197,15 +227,17 @@ def _count_keys(value: Any, depth: int) -> int:
     return 0
 
 
-def _find_duplicates(value: Any, path: str, found: list[str]) -> None:
+def _find_duplicates(value: Any, path: str, found: list[str], places: dict[str, int]) -> None:
     if isinstance(value, _Pairs):
         seen: set[str] = set()
         for name, item in value:
             at = f"{path}.{name}" if path else name
             if name in seen and at not in found:
                 found.append(at)
+                places[at] = len(places)
+            places.setdefault(at, len(places))
             seen.add(name)
-            _find_duplicates(item, at, found)
+            _find_duplicates(item, at, found, places)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            _find_duplicates(item, f"{path}[{index}]", found)
+            _find_duplicates(item, f"{path}[{index}]", found, places)

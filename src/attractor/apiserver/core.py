@@ -41,7 +41,7 @@ from attractor.apiserver.verbs.read import get, list_objects
 from attractor.apiserver.verbs.scale import scale
 from attractor.apiserver.verbs.update import update
 from attractor.objects import names
-from attractor.objects.errors import ApiError, BadRequest
+from attractor.objects.errors import ApiError, BadRequest, MethodNotAllowed, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -72,8 +72,8 @@ _SUBRESOURCES: dict[str, Callable[[Call], Response]] = {
 _ONLY_CREATE = frozenset({"create"})
 _NEEDS_A_NODE = frozenset({"attach", "exec", "portforward", "proxy"})
 """Subresources that reach into a running container or host; nothing runs here."""
-_STATE_SUBRESOURCES = frozenset({"status", "finalize", "approval", "ephemeralcontainers", "resize"})
-"""Subresources that read and write the object itself."""
+_STATE_SUBRESOURCES = frozenset({"status", "scale", "finalize", "approval", "ephemeralcontainers", "resize"})
+"""Subresources that read and write the object itself, or a part of it."""
 
 _DEPRECATED = {
     "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
@@ -123,6 +123,8 @@ class Core:
         """Carry out an operation on a kind that is already known."""
         if op.resource in _DEPRECATED and not op.group:
             txn.warn(_DEPRECATED[op.resource])
+        if kind.deprecation:
+            txn.warn(kind.deprecation)
         call = Call(op, kind, txn, self.chain)
         if not kind.is_stored:
             if is_review(kind) and self.reviewer is not None:
@@ -140,12 +142,21 @@ class Core:
         if target is None:
             raise routing.no_such_resource()
         kind = find_kind(txn, target.group, target.version, target.resource)
-        if kind is None or (target.subresource and target.subresource not in kind.subresources):
+        if kind is None:
             raise routing.no_such_resource()
         query = request.query
         is_watch = "watch" in query and bool(query["watch"]) and query["watch"][0] not in {"0", "false"}
-        verb = routing.verb_of(request.method, target, is_watch=is_watch)
-        _check_scope(kind, target, verb)
+        if kind.is_custom:
+            verb = routing.custom_verb_of(request.method, target, is_watch=is_watch)
+            _check_custom(kind, target, verb)
+            if verb == "create":  # what is created says its name itself
+                target = target._replace(name="")
+        else:
+            if target.subresource and target.subresource not in kind.subresources:
+                raise routing.no_such_resource()
+            verb = routing.verb_of(request.method, target, is_watch=is_watch)
+            _check_scope(kind, target, verb)
+            _check_runs(kind, target, txn)
         if target.name and (target.name[0] == "." or "%" in target.name):
             _check_name(target.name)
         op = _Reader(request, target, kind, verb).operation()
@@ -160,23 +171,46 @@ def _check_name(name: str) -> None:
 
 
 def _warned(response: Response, txn: Transaction) -> Response:
-    """The response with what admission had to say."""
+    """The response with what was said on the way to it, in the order in which it was."""
     if not txn.warnings:
         return response
-    return Response(response.code, response.body, (*response.warnings, *txn.warnings))
+    return Response(response.code, response.body, (*txn.warnings, *response.warnings))
 
 
 def kind_for(op: Operation, txn: Transaction) -> Kind:
     """The kind that an operation is about; raises ``NotFound`` or ``MethodNotAllowed``."""
     kind = find_kind(txn, op.group, op.version, op.resource)
-    if kind is None or (op.subresource and op.subresource not in kind.subresources):
+    if kind is None:
         raise routing.no_such_resource()
-    _check_scope(
-        kind,
-        routing.Target(op.group, op.version, op.resource, op.namespace, op.name, op.subresource),
-        op.verb,
-    )
+    target = routing.Target(op.group, op.version, op.resource, op.namespace, op.name, op.subresource)
+    if kind.is_custom:
+        _check_custom(kind, target, op.verb)
+        return kind
+    if op.subresource and op.subresource not in kind.subresources:
+        raise routing.no_such_resource()
+    _check_scope(kind, target, op.verb)
+    _check_runs(kind, target, txn)
     return kind
+
+
+def _check_runs(kind: Kind, target: Target, txn: Transaction) -> None:
+    """Refuse what reaches into something that runs, once it is known that there is such a thing."""
+    if target.subresource not in _NEEDS_A_NODE:
+        return
+    if txn.get(kind.key(target.namespace, target.name)) is None:
+        raise NotFound.of(kind.group_resource, target.name)
+    what = f"{target.resource}/{target.subresource}"
+    raise BadRequest(f"{what} is not served: no kubelet runs the pods of this cluster")
+
+
+def _check_custom(kind: Kind, target: Target, verb: Verb) -> None:
+    """Refuse what a custom kind does not have at this place: as if the kind were not there, or by name."""
+    if bool(target.namespace) != kind.namespaced and (target.namespace or verb not in {"list", "watch"}):
+        raise routing.no_such_resource()
+    if target.subresource and target.subresource not in kind.subresources:
+        raise NotFound.of(kind.group_resource, target.name)
+    if target.subresource and verb not in {"get", "update", "patch"}:
+        raise MethodNotAllowed.of(kind.group_resource, verb)
 
 
 def _check_scope(kind: Kind, target: Target, verb: Verb) -> None:
@@ -192,9 +226,6 @@ def _check_scope(kind: Kind, target: Target, verb: Verb) -> None:
         raise routing.no_such_resource()
     if not target.subresource and verb not in kind.verbs:
         raise routing.method_not_allowed()
-    if target.subresource in _NEEDS_A_NODE:
-        what = f"{target.resource}/{target.subresource}"
-        raise BadRequest(f"{what} is not served: no kubelet runs the pods of this cluster")
     if target.subresource in _STATE_SUBRESOURCES and verb not in {"get", "update", "patch"}:
         raise routing.method_not_allowed()
     if target.subresource == "finalize" and verb != "update":
@@ -221,7 +252,7 @@ class _Reader:
                 return self._with(bodies.Parsed(asked, ()))
             case "create" | "update":
                 name = "CreateOptions" if self.verb == "create" else "UpdateOptions"
-                parsed = bodies.parse_object(self.request.body, self.request.content_type, self.kind.gvk.kind)
+                parsed = self._object()
                 return self._with(parsed, write=options.write_options(query, name))
             case "patch":
                 return self._patch()
@@ -233,6 +264,11 @@ class _Reader:
             case "list" | "watch":
                 listed = options.list_options(query, is_watch=self.verb == "watch")
                 return self._with(_NO_BODY, list_=listed)
+
+    def _object(self) -> bodies.Parsed:
+        must_say_kind = self.kind.is_custom and self.target.subresource != "scale"
+        request, kind = self.request, self.kind.gvk.kind
+        return bodies.parse_object(request.body, request.content_type, kind, must_say_kind=must_say_kind)
 
     def _patch(self) -> Operation:
         said = bodies.media_type(self.request.content_type)

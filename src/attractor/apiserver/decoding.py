@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from attractor.apiserver.bodies import RepeatedLine
 from attractor.apiserver.strategy import DecodeError
 from attractor.objects import builtin
 from attractor.objects.errors import BadRequest
@@ -25,30 +26,55 @@ def decode_object(
 ) -> tuple[JsonObject, list[str]]:
     """The object in its kind's shape, and the warnings for what was dropped from it."""
     obj: JsonObject = {**kind.identity, **body}
-    if obj["kind"] != kind.gvk.kind or obj["apiVersion"] != kind.gvk.api_version:
-        obj["kind"] = obj["kind"] or kind.gvk.kind
-        obj["apiVersion"] = obj["apiVersion"] or kind.gvk.api_version
-        refuse_other_kind(kind, obj)
+    if not kind.is_custom:
+        _name_in_place(kind, obj)
     try:
         decoded = kind.strategy.decode(obj)
     except DecodeError as error:
         raise BadRequest(f"{_cannot(kind, obj)}: {error}") from None
-    if validation == "Ignore" or not (duplicates or decoded.unknown):
-        return decoded.obj, []
-    complaints = strict_errors(duplicates, decoded.unknown)
-    if validation == "Strict":
-        raise BadRequest(f"{_cannot(kind, obj)}: {strict_error(complaints)}")
+    complaints: list[str] = []
+    if validation != "Ignore" and (duplicates or decoded.unknown):
+        places = None if kind.is_custom else getattr(duplicates, "places", None)
+        complaints = strict_errors(duplicates, decoded.unknown, places)
+        if validation == "Strict":
+            raise BadRequest(f"{_cannot(kind, obj)}: {strict_error(complaints)}")
+    if kind.is_custom:
+        refuse_other_version(kind, body.get("apiVersion") or "")
+    keep_reset(obj, decoded.obj)
     return decoded.obj, complaints
 
 
-def strict_errors(duplicates: Sequence[str], unknown: Sequence[str]) -> list[str]:
-    """What a strict reader objects to."""
-    return [*(f'duplicate field "{path}"' for path in duplicates), *(f'unknown field "{path}"' for path in unknown)]
+def keep_reset(given: JsonObject, decoded: JsonObject) -> None:
+    """Keep an empty list of managers, which decoding takes for none: it says to forget them all."""
+    metadata = given.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") == []:
+        decoded["metadata"]["managedFields"] = []
+
+
+def _name_in_place(kind: Kind, obj: JsonObject) -> None:
+    """Have an object that does not say what it is be what the path says; refuse one that says otherwise."""
+    if obj["kind"] != kind.gvk.kind or obj["apiVersion"] != kind.gvk.api_version:
+        obj["kind"] = obj["kind"] or kind.gvk.kind
+        obj["apiVersion"] = obj["apiVersion"] or kind.gvk.api_version
+        refuse_other_kind(kind, obj)
+
+
+def strict_errors(duplicates: Sequence[str], unknown: Sequence[str], places: dict[str, int] | None = None) -> list[str]:
+    """What a strict reader objects to, in the order of the text if it is known where fields stand."""
+    if places:
+        listed = [(places.get(path, -1), f'duplicate field "{path}"') for path in duplicates]
+        listed += [(places.get(path, -1), f'unknown field "{path}"') for path in unknown]
+        return [text for _, text in sorted(listed)]
+    repeated = [path if isinstance(path, RepeatedLine) else f'duplicate field "{path}"' for path in duplicates]
+    return [*repeated, *(f'unknown field "{path}"' for path in unknown)]
 
 
 def strict_error(complaints: Sequence[str]) -> str:
-    """The objections of a strict reader as one text."""
-    return f"strict decoding error: {', '.join(complaints)}"
+    """The objections of a strict reader as one text; those of the YAML reader stand together."""
+    lines = [f"\n  {one}" for one in complaints if isinstance(one, RepeatedLine)]
+    texts = [f"yaml: unmarshal errors:{''.join(lines)}"] if lines else []
+    texts += [one for one in complaints if not isinstance(one, RepeatedLine)]
+    return f"strict decoding error: {', '.join(texts)}"
 
 
 def _cannot(kind: Kind, obj: JsonObject) -> str:
@@ -56,28 +82,29 @@ def _cannot(kind: Kind, obj: JsonObject) -> str:
     return f'{obj["kind"]} in version "{version}" cannot be handled as a {kind.gvk.kind}'
 
 
+def refuse_other_version(kind: Kind, said: str) -> None:
+    """Refuse an object of a custom kind in another version; whether it is of another kind is for validation."""
+    if said != kind.gvk.api_version:
+        wanted = kind.gvk.api_version
+        raise BadRequest(f"the API version in the data ({said}) does not match the expected API version ({wanted})")
+
+
 def refuse_other_kind(kind: Kind, obj: JsonObject) -> None:
-    """Refuse an object that says it is something else; custom kinds leave that to validation."""
+    """Refuse an object that says it is something else."""
     if obj["apiVersion"] == kind.gvk.api_version and obj["kind"] == kind.gvk.kind:
         return
     try:
         said = GroupVersion.parse(obj["apiVersion"])
     except ValueError as error:
         raise BadRequest(str(error)) from None
-    if kind.is_custom:
-        if obj["apiVersion"] != kind.gvk.api_version:
-            raise BadRequest(
-                f"the API version in the data ({said}) does not match the expected API version ({kind.gvk.api_version})"
-            )
-        return
     if obj["kind"] == kind.gvk.kind and said.group == kind.gvk.group and _is_known(said, kind.gvk.kind):
         raise BadRequest(
             f"the API version in the data ({said}) does not match the expected API version ({kind.gvk.api_version})"
         )
-    if obj["apiVersion"] != kind.gvk.api_version or not _is_known(said, obj["kind"]):
-        why = not_registered(obj)
+    if _is_known(said, obj["kind"]):
+        why = unknown_conversion(kind, obj["kind"], said.version)
     else:
-        why = unknown_conversion(kind, obj["kind"])
+        why = not_registered(obj)
     raise BadRequest(f"{_cannot(kind, obj)}: {why}")
 
 
@@ -100,8 +127,26 @@ def _known_kinds() -> frozenset[tuple[str, str, str]]:
 
 def _is_known(version: GroupVersion, kind: str) -> bool:
     """Whether Kubernetes reads objects of that kind, served or not."""
-    retired = _RETIRED.get(version.group, {}).get(version.version, ())
-    return kind in retired or (version.group, version.version, kind) in _known_kinds()
+    group, name = version
+    if kind in _RETIRED.get(group, {}).get(name, ()) or kind in _OF_NO_RESOURCE.get((group, name), ()):
+        return True
+    return (group, name, kind) in _known_kinds() or (kind in _OF_EVERY_VERSION and _is_version(group, name))
+
+
+_OF_EVERY_VERSION = frozenset(
+    {"CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions", "WatchEvent"}
+)
+_OF_NO_RESOURCE: dict[tuple[str, str], set[str]] = {
+    ("", "v1"): {"APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Binding", "List", "Status"},
+    ("autoscaling", "v1"): {"Scale"},
+    ("authentication.k8s.io", "v1"): {"TokenRequest"},
+    ("policy", "v1"): {"Eviction"},
+}
+"""Kinds that Kubernetes reads, but that no collection holds."""
+
+
+def _is_version(group: str, version: str) -> bool:
+    return any((group, version) == known[:2] for known in _known_kinds())
 
 
 def not_registered(obj: JsonObject, scheme: str = _SCHEME) -> str:
@@ -109,7 +154,7 @@ def not_registered(obj: JsonObject, scheme: str = _SCHEME) -> str:
     return f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" {scheme}'
 
 
-def unknown_conversion(kind: Kind, other: str) -> str:
-    """Go's text for an object of another kind of the same version."""
+def unknown_conversion(kind: Kind, other: str, version: str = "") -> str:
+    """Go's text for an object of another kind, of the same version if none is given."""
     group = kind.gvk.group.split(".", 1)[0] or "core"
-    return f"converting ({kind.gvk.version}.{other}) to ({group}.{kind.gvk.kind}): unknown conversion"
+    return f"converting ({version or kind.gvk.version}.{other}) to ({group}.{kind.gvk.kind}): unknown conversion"

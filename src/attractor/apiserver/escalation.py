@@ -89,7 +89,7 @@ class EscalationCheck(Plugin):
         place = "" if resource == "clusterroles" else f"{attributes.op.namespace}/"
         entry = attributes.txn.snapshot.get(f"{GROUP}/{resource}/{place}{ref['name']}")
         if entry is None:
-            raise NotFound.of(GroupResource(GROUP, resource), ref["name"])
+            raise NotFound.of(GroupResource(GROUP, attributes.op.resource), ref["name"])
         _refuse_missing(attributes, _rules(orjson.loads(entry.value)))
 
 

@@ -53,6 +53,18 @@ class Allocate(Protocol):
         ...
 
 
+class StoredShape(Protocol):
+    """The schema of the version that is stored, which may have changed since an object was."""
+
+    def prune_in_place(self, obj: JsonObject) -> list[str]:
+        """Remove what the schema does not know."""
+        ...
+
+    def default_in_place(self, obj: JsonObject) -> None:
+        """Fill in the schema's defaults."""
+        ...
+
+
 class ScalePaths(NamedTuple):
     """Where a kind keeps its replica counts and selector, as dotted paths."""
 
@@ -92,6 +104,12 @@ class Kind:
     """How objects are stored when they are stored in another shape."""
     remote: RemoteConversion | None = None
     """How objects are converted between versions when a webhook does it."""
+    stored_shape: StoredShape | None = None
+    """What the store's version makes of objects when they are written and read, where that may change them."""
+    deprecation: str = ""
+    """What callers of a version that is going away are told."""
+    is_terminating: bool = False
+    """Whether the kind itself is being deleted, so that nothing new may be made of it."""
     empty: JsonObject = field(default_factory=dict)
     """The kind's empty object, from which ownership of fields is counted on create."""
     subresources: frozenset[str] = frozenset()
@@ -179,6 +197,8 @@ class Kind:
             obj = self.conversion.to_hub(obj)
         elif self.remote:
             obj = self.remote.to_stored(obj)
+        if self.stored_shape and self.gvk.version != self.storage_version:
+            obj = self._in_stored_shape(orjson.loads(orjson.dumps(obj)))
         ordered = in_order(obj["metadata"])
         ordered.pop("resourceVersion", None)
         stored = {"metadata": ordered, **obj}
@@ -193,11 +213,19 @@ class Kind:
             return self.remote.from_stored(value)
         obj: JsonObject = orjson.loads(value)
         obj["apiVersion"] = self.gvk.api_version
+        if self.stored_shape:
+            return self._in_stored_shape(obj)
         return self.conversion.from_hub(obj) if self.conversion else obj
+
+    def _in_stored_shape(self, obj: JsonObject) -> JsonObject:
+        if self.stored_shape:
+            self.stored_shape.prune_in_place(obj)
+            self.stored_shape.default_in_place(obj)
+        return obj
 
     def served(self, value: bytes) -> bytes:
         """A stored object's bytes, in this version."""
-        if self.conversion:
+        if self.conversion or self.stored_shape:
             return orjson.dumps(self.decode(value))
         if value.startswith(self.head):
             return value

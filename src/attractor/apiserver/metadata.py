@@ -128,7 +128,7 @@ def validate_new(kind: Kind, metadata: JsonObject) -> list[FieldError]:
         errors.append(FieldError.invalid("metadata.generation", metadata["generation"], why))
     if _CHECKED.isdisjoint(metadata):
         return errors
-    errors += _content_errors(metadata)
+    errors += content_errors(metadata)
     errors += names.validate_finalizers(metadata.get("finalizers") or (), "metadata.finalizers")
     return errors + (_unqualified_finalizers(metadata) if passes_of(kind, "").qualified_finalizers else [])
 
@@ -149,7 +149,7 @@ def validate_change(kind: Kind, metadata: JsonObject, old: JsonObject, subresour
     as_update = [FieldError.invalid(f"metadata.{name}", metadata.get(name), "field is immutable") for name in changed]
     if old.get("deletionTimestamp"):
         as_update += _new_finalizers(metadata.get("finalizers") or [], old.get("finalizers") or [])
-    contents = _content_errors(metadata)
+    contents = content_errors(metadata)
     finalizers = names.validate_finalizers(metadata.get("finalizers") or (), "metadata.finalizers")
     errors = as_update * (1 + passes.as_update) + contents * (2 + passes.as_update + passes.as_new)
     errors += finalizers * (1 + passes.as_new)
@@ -190,15 +190,16 @@ def finalizer_warnings(kind: Kind, metadata: JsonObject, old: JsonObject) -> lis
     ]
 
 
-def _content_errors(metadata: JsonObject) -> list[FieldError]:
-    errors = names.validate_labels(metadata.get("labels") or {}, "metadata.labels")
-    errors += names.validate_annotations(metadata.get("annotations") or {}, "metadata.annotations")
-    return errors + _validate_owners(metadata.get("ownerReferences") or [])
+def content_errors(metadata: JsonObject, path: str = "metadata") -> list[FieldError]:
+    """What is wrong with labels, annotations and owners, be it of an object or of one embedded in it."""
+    errors = names.validate_labels(metadata.get("labels") or {}, f"{path}.labels")
+    errors += names.validate_annotations(metadata.get("annotations") or {}, f"{path}.annotations")
+    return errors + _validate_owners(metadata.get("ownerReferences") or [], f"{path}.ownerReferences")
 
 
-def _validate_owners(owners: list[dict[str, Any]]) -> list[FieldError]:
+def _validate_owners(owners: list[dict[str, Any]], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    path, controller = "metadata.ownerReferences", ""
+    controller = ""
     for owner in owners:
         for field, why in (
             ("apiVersion", "version must not be empty"),
@@ -228,8 +229,12 @@ def _as_struct(owner: dict[str, Any]) -> InOrder:
     return InOrder(fields | {name: owner[name] for name in ("controller", "blockOwnerDeletion") if name in owner})
 
 
-def deduplicate_owners(metadata: JsonObject) -> list[str]:
-    """Drop repeated owner references in place; answer the warnings that say so."""
+AFTER_ADMISSION = " after mutating admission happens"
+"""When repeated owner references are looked for again, and for the first time in a patched object."""
+
+
+def deduplicate_owners(metadata: JsonObject, when: str = "") -> list[str]:
+    """Drop repeated owner references in place; answer the warnings that say so, and when they were found."""
     owners = metadata.get("ownerReferences")
     if not owners or len({owner.get("uid") for owner in owners}) == len(owners):
         return []
@@ -245,7 +250,7 @@ def deduplicate_owners(metadata: JsonObject) -> list[str]:
     metadata["ownerReferences"] = unique
     uids = ", ".join(dict.fromkeys(repeated))
     return [
-        f".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
+        f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, "
         f"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
     ]
 

@@ -69,6 +69,6 @@ def passes_of(kind: Kind, subresource: str) -> Passes:
     if kind.is_custom:
         return _CUSTOM
     name = (kind.gvk.group, kind.gvk.kind)
-    if subresource:
+    if subresource and name[0] != "apiextensions.k8s.io":
         return _NONE if name in _UNREAD_WITH_STATUS else _CHANGE
     return _PASSES.get(name, _BOTH)

@@ -63,8 +63,11 @@ def _dry_run(values: Sequence[str]) -> tuple[bool, list[FieldError]]:
 def _manager_errors(manager: str) -> list[FieldError]:
     if len(manager.encode()) > MAX_MANAGER_BYTES:
         return [FieldError.too_long("fieldManager", MAX_MANAGER_BYTES)]
-    if not all(c.isprintable() for c in manager):
-        return [FieldError.invalid("fieldManager", manager, "should only contain printable characters")]
+    for index, character in enumerate(manager):
+        if not character.isprintable():
+            where = len(manager[:index].encode())
+            why = f"invalid character U+{ord(character):04X} (at position {where})"
+            return [FieldError.invalid("fieldManager", manager, why)]
     return []
 
 
@@ -153,6 +156,8 @@ def delete_options(query: Query, body: Json) -> DeleteOptions:
         given = {name: _first(query, name) for name in ("propagationPolicy",) if name in query}
         if "gracePeriodSeconds" in query:
             given["gracePeriodSeconds"] = _number(query, "gracePeriodSeconds")
+        if "uid" in query or "resourceVersion" in query:
+            given["preconditions"] = {name: _first(query, name) for name in ("uid", "resourceVersion") if name in query}
         if "orphanDependents" in query:
             given["orphanDependents"] = _flag(query, "orphanDependents")
     dry_run, errors = _dry_run([*(given.get("dryRun") or ()), *(query.get("dryRun") or ())])

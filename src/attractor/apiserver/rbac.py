@@ -159,9 +159,6 @@ class RbacAuthorizer:
 
     def rules(self, user: User, namespace: str, snapshot: Snapshot) -> Iterator[Rule]:
         """Every rule that applies to the user in a namespace, for SelfSubjectRulesReview."""
-        if MASTERS in user.groups:
-            yield Rule(verbs=("*",), api_groups=("*",), resources=("*",))
-            yield Rule(verbs=("*",), non_resource_urls=("*",))
         for role in roles_of(user, namespace, snapshot):
             yield from role.rules
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.allocation import allocate_service
@@ -77,6 +77,12 @@ def builtin_kind(group: str, version: str, resource: str) -> Kind | None:
         returns_deleted=(group, resource) in _RETURN_DELETED,
         selectable=strategy.selectable,
     )
+
+
+@cache
+def builtin_groups() -> frozenset[str]:
+    """The API groups that are served whatever is defined."""
+    return frozenset(info.group for info in served_builtin())
 
 
 def served_builtin() -> list[ResourceInfo]:

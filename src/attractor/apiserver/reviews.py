@@ -143,7 +143,7 @@ def _access(obj: JsonObject, call: Call, reviewer: Reviewer) -> JsonObject:
 
 def _local_access(obj: JsonObject, call: Call, reviewer: Reviewer) -> JsonObject:
     spec, metadata = obj.get("spec") or {}, obj["metadata"]
-    namespace = metadata.get("namespace") or ""
+    namespace = metadata.setdefault("namespace", call.op.namespace) or ""
     errors = [*_attribute_errors(spec), *_subject_errors(spec)]
     errors += _metadata_errors(obj, "must be empty except for namespace", also="namespace")
     asked = spec.get("resourceAttributes")

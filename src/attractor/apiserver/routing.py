@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
-from attractor.objects.errors import MethodNotAllowed, NotFound
+from attractor.objects.errors import BadRequest, MethodNotAllowed, NotFound
 
 if TYPE_CHECKING:
     from attractor.apiserver.operation import Verb
@@ -132,3 +132,12 @@ def verb_of(method: str, target: Target, *, is_watch: bool) -> Verb:
     if verb is None:
         raise method_not_allowed()
     return verb
+
+
+def custom_verb_of(method: str, target: Target, *, is_watch: bool) -> Verb:
+    """The verb that a method means on a path of a custom kind, whose server looks at the method first."""
+    if method == "POST":
+        return "create"
+    if target.name or method not in {"PUT", "PATCH"}:
+        return verb_of(method, target, is_watch=is_watch)
+    raise BadRequest("name must be provided")

@@ -88,6 +88,10 @@ class Strategy:
         """Why the name is not allowed; ``prefix`` when it is a generateName."""
         return []
 
+    def identity_errors(self, obj: JsonObject) -> list[FieldError]:
+        """What keeps an object from being looked at any further: it says that it is something else."""
+        return []
+
     def validate(self, obj: JsonObject) -> list[FieldError]:
         """Every rule that a new object breaks."""
         return []

@@ -74,28 +74,65 @@ def _finalize(namespace: dict[str, Any], entry: Entry) -> Operation:
     )
 
 
-def plan_definitions(snapshot: Snapshot) -> Iterator[Operation]:
+def plan_definitions(snapshot: Snapshot, now: str) -> Iterator[Operation]:
     """One step towards the end of every CustomResourceDefinition in deletion."""
     for entry in snapshot.range(custom_registry.PREFIX):
+        if b'"deletionTimestamp"' not in entry.value:
+            continue
         definition = orjson.loads(entry.value)
         metadata = definition["metadata"]
         if not metadata.get("deletionTimestamp") or CLEANUP_FINALIZER not in (metadata.get("finalizers") or ()):
             continue
         kind = next(iter(custom_registry.served_kinds(entry.value).values()), None)
         left = snapshot.range(kind.prefix()) if kind else ()
+        if left and not _has_begun(definition):
+            yield _tell(definition, entry, _terminating(now, *_BEGUN))
         for content in left:
             obj = orjson.loads(content.value)
             if kind and not obj["metadata"].get("deletionTimestamp"):
                 yield _delete(kind, obj)
         if not left:
             finalizers = [item for item in metadata["finalizers"] if item != CLEANUP_FINALIZER]
-            yield Operation(
-                verb="patch",
-                group="apiextensions.k8s.io",
-                version="v1",
-                resource="customresourcedefinitions",
-                name=metadata["name"],
-                patch_type=MERGE_PATCH,
-                body={"metadata": {"finalizers": finalizers, "resourceVersion": str(entry.revision)}},
-                write=WriteOptions(field_manager="kube-apiserver"),
-            )
+            yield _tell(definition, entry, _terminating(now, *_ENDED), finalizers=finalizers)
+
+
+_BEGUN = ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+_ENDED = ("False", "InstanceDeletionCompleted", "removed all instances")
+
+
+def _terminating(now: str, status: str, reason: str, message: str) -> dict[str, Any]:
+    return {
+        "type": "Terminating",
+        "status": status,
+        "lastTransitionTime": now,
+        "reason": reason,
+        "message": message,
+    }
+
+
+def _has_begun(definition: dict[str, Any]) -> bool:
+    conditions = definition["status"].get("conditions") or ()
+    return any(item["type"] == "Terminating" and item["reason"] == _BEGUN[1] for item in conditions)
+
+
+def _tell(definition: dict[str, Any], entry: Entry, condition: dict[str, Any], **metadata: Any) -> Operation:
+    """Write down how far the end of a definition has come."""
+    before: list[dict[str, Any]] = definition["status"].get("conditions") or []
+    for item in before:
+        if item["type"] == "Terminating" and item["status"] == condition["status"]:
+            condition["lastTransitionTime"] = item["lastTransitionTime"]
+    conditions = [*(item for item in before if item["type"] != "Terminating"), condition]
+    return Operation(
+        verb="patch",
+        group="apiextensions.k8s.io",
+        version="v1",
+        resource="customresourcedefinitions",
+        name=definition["metadata"]["name"],
+        subresource="status",
+        patch_type=MERGE_PATCH,
+        body={
+            "metadata": {"resourceVersion": str(entry.revision), **metadata},
+            "status": {"conditions": conditions},
+        },
+        write=WriteOptions(field_manager="kube-apiserver"),
+    )

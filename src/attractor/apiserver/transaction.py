@@ -110,10 +110,11 @@ class Transaction:
         """The outside's answers; raises ``NeedsAnswers`` for those that nobody has given yet."""
         return (self._answers or Answers()).get(questions)
 
-    def warn(self, text: str) -> None:
-        """Tell the caller something, once."""
-        if text not in self.warnings:
-            self.warnings.append(text)
+    def warn(self, *texts: str) -> None:
+        """Tell the caller something, each thing once."""
+        for text in texts:
+            if text not in self.warnings:
+                self.warnings.append(text)
 
     def range(self, prefix: str, *, after: str = "", limit: int = 0) -> Sequence[Entry]:
         """Entries under a prefix, as of the snapshot; not compared."""

@@ -23,6 +23,7 @@ from attractor.apiserver.escalation import EscalationCheck
 from attractor.apiserver.rbac import RbacAuthorizer
 from attractor.apiserver.reviews import Reviewer, Verified
 from attractor.apiserver.server import Server
+from attractor.apiserver.serviceaccounts.claims import API_AUDIENCES
 from attractor.client.client import Client
 from attractor.embedded.bootstrap import create_default_roles, create_priority_classes
 from attractor.embedded.controllers import CONTROLLERS, Controllers
@@ -144,7 +145,10 @@ class EmbeddedCluster:
 
         def verify(token: str, audiences: Sequence[str]) -> Verified | None:
             user = self.authenticator.static_user_of(token.encode())
-            return tokens.verify(token, audiences) if user is None else Verified(user, tuple(audiences))
+            if user is None:
+                return tokens.verify(token, audiences)
+            good_for = tuple(one for one in audiences or API_AUDIENCES if one in API_AUDIENCES)
+            return Verified(user, good_for) if good_for else None
 
         return Reviewer(self._authorizer, RbacAuthorizer().rules, verify)
 

@@ -123,6 +123,10 @@ def _is_deletion(event: Event) -> bool:
     return event.value is None or _DELETED in event.value
 
 
+def _ends_definitions(event: Event) -> bool:
+    return event.value is None or (event.key.startswith(custom_registry.PREFIX) and _DELETED in event.value)
+
+
 def _under(*prefixes: str) -> Callable[[Event], bool]:
     return lambda event: event.key.startswith(prefixes)
 
@@ -138,7 +142,7 @@ def _never(_event: Event) -> bool:
 _ALL = (
     Controller("garbage-collector", _is_about_ownership, _plan_garbage),
     Controller("namespaces", _is_deletion, _plan_namespaces),
-    Controller("crds", _is_deletion, lambda snapshot, _: plan_definitions(snapshot)),
+    Controller("crds", _ends_definitions, lambda snapshot, facts: plan_definitions(snapshot, facts.now)),
     Controller(
         "service-accounts",
         _under("core/namespaces/", "core/serviceaccounts/"),
@@ -163,6 +167,8 @@ _ALL = (
     Controller("events", _never, lambda snapshot, facts: plan_events(snapshot, facts.now), EXPIRY_PERIOD_S),
     Controller("leases", _never, lambda snapshot, facts: plan_leases(snapshot, facts.now), EXPIRY_PERIOD_S),
 )
+ALWAYS = frozenset({"crds"})
+"""Controllers that run whatever is chosen: kube-apiserver ends definitions itself, without a controller manager."""
 CONTROLLERS: tuple[str, ...] = tuple(controller.name for controller in _ALL)
 
 
@@ -189,7 +195,7 @@ class Controllers:
             raise UnknownController(f"there is no controller {sorted(unknown)}; there are {', '.join(CONTROLLERS)}")
         self._server = server
         self._root_ca = root_ca
-        self._controllers = tuple(one for one in _ALL if one.name in names)
+        self._controllers = tuple(one for one in _ALL if one.name in names or one.name in ALWAYS)
         self._lookout: Lookout | None = None
         self._tasks: list[asyncio.Task[None]] = []
 

@@ -15,13 +15,13 @@ from urllib.parse import unquote, unquote_plus
 
 from attractor.apiserver.authorization import MASTERS, Decision, attributes_of, forbidden
 from attractor.apiserver.core import Request
+from attractor.apiserver.registry import builtin_groups
 from attractor.apiserver.response import LogBody
 from attractor.apiserver.routing import WATCH_SEGMENT, method_not_allowed, without_watch_prefix
 from attractor.apiserver.server import OnItsWay
 from attractor.apiserver.watch import Watch
 from attractor.httpd.bodyguard import check_body
 from attractor.httpd.convertedwatch import ConvertedWatch
-from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.protobuf import request_as_json
 from attractor.httpd.impersonation import impersonated, needed
 from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from attractor.httpd.presentation import Shape, WatchFormat
     from attractor.httpd.reply import Stream
     from attractor.httpd.watchstreams import WatchHub
+    from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Snapshot
 
     Query = Mapping[str, Sequence[str]]
@@ -259,16 +260,20 @@ class Router:
                     return reply
             return self._reply(request, query, shape, await self._server.handle_in_full(asked))
         except ApiError as error:
-            return status_reply(error)
+            return self._refused(request, error)
 
     def _durable(self, request: HttpRequest, query: Query, shape: Shape | None, begun: OnItsWay) -> Reply:
         try:
             return self._reply(request, query, shape, begun.result())
         except ApiError as error:
-            return status_reply(error)
+            return self._refused(request, error)
+
+    def _refused(self, request: HttpRequest, error: ApiError) -> Reply:
+        is_nowhere = error.code == 404 and self._is_nowhere(request.path, error.status())
+        return page_not_found() if is_nowhere else status_reply(error)
 
     def _reply(self, request: HttpRequest, query: Query, shape: Shape | None, response: Response) -> Reply:
-        if response.code == 404 and self._is_nowhere(request.path):
+        if response.code == 404 and self._is_nowhere(request.path, response.json()):
             return page_not_found()
         if isinstance(response.body, LogBody):
             return log_reply(response.code, response.body, self._pod_logs)
@@ -279,12 +284,13 @@ class Router:
         shaped = present(shape, request, query, response, txn)
         return Reply(response.code, shaped, shape.agreed.content_type, retry_after(response), response.warnings)
 
-    def _is_nowhere(self, path: str) -> bool:
-        """Whether a path is below no API group that is served."""
-        if path.startswith("/api/"):
+    @staticmethod
+    def _is_nowhere(path: str, status: JsonObject) -> bool:
+        """Whether a refusal says that nothing is served at a path, and no built-in group stands for it."""
+        if path.startswith("/api/") or status.get("details"):
             return False
         group = unquote(path.split("/", 3)[2])
-        return group not in catalog(self._server.store.snapshot_nowait()).groups or not group
+        return not group or group not in builtin_groups()
 
     async def _watch(self, request: HttpRequest, asked: Request) -> Reply | None:
         """A stream; None when the request asks for something that is not watched, such as one object."""

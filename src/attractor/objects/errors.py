@@ -123,6 +123,12 @@ class MethodNotAllowed(ApiError):
 
     code, reason = 405, "MethodNotAllowed"
 
+    @classmethod
+    def of(cls, resource: GroupResource, verb: str) -> MethodNotAllowed:
+        """The verb means nothing on a resource of a custom kind."""
+        details: JsonObject = {"group": resource.group, "kind": resource.resource}
+        return cls(f'{verb} is not supported on resources of kind "{resource}"', details=details)
+
 
 class NotAcceptable(ApiError):
     """No answer in a format that the caller accepts."""
@@ -164,6 +170,14 @@ class Gone(ApiError):
 
     code, reason = 410, "Expired"
 
+    continue_token = ""
+    """Where a list can go on, if the rest may be newer than the pages before."""
+
+    def status(self) -> JsonObject:
+        """The Status, with the token if there is one."""
+        metadata: JsonObject = {"continue": self.continue_token} if self.continue_token else {}
+        return {**super().status(), "metadata": metadata}
+
 
 class RequestEntityTooLarge(ApiError):
     """The body is larger than the server reads."""
@@ -203,6 +217,11 @@ class InternalError(ApiError):
     """The server failed; nothing was written."""
 
     code, reason = 500, "InternalError"
+
+    @classmethod
+    def of(cls, why: str) -> InternalError:
+        """A failure that Kubernetes tells in these words, for want of better ones."""
+        return cls(f"Internal error occurred: {why}", details={"causes": [{"message": why}]})
 
 
 class ServiceUnavailable(ApiError):

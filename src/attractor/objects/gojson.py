@@ -35,7 +35,7 @@ def syntax_error(data: bytes) -> str | None:
 def _at(data: bytes, at: int, context: str) -> _Bad:
     if at >= len(data):
         return _Bad(_END)
-    text = data[at : at + 4].decode("utf-8", "replace")[0]
+    text = chr(data[at])  # one byte, whatever the encoding
     shown = {"'": r"'\''", '"': "'\"'"}.get(text) or (f"'{text}'" if text.isprintable() else repr(text))
     return _Bad(f"invalid character {shown} {context}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 
@@ -102,3 +103,19 @@ class Key(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+_KUBE_VERSION = re.compile(r"v([1-9][0-9]{0,8})(?:(alpha|beta)([1-9][0-9]{0,8}))?")
+
+
+def version_order(version: str) -> tuple[int, int, int, str]:
+    """The sort key that puts the version that Kubernetes prefers first.
+
+    >>> sorted(["foo1", "v1beta1", "v10", "v2", "v11alpha2", "v1beta3"], key=version_order)
+    ['v10', 'v2', 'v1beta3', 'v1beta1', 'v11alpha2', 'foo1']
+    """
+    found = _KUBE_VERSION.fullmatch(version)
+    if found is None:
+        return (3, 0, 0, version)
+    stability = {None: 0, "beta": 1, "alpha": 2}[found.group(2)]
+    return (stability, -int(found.group(1)), -int(found.group(3) or 0), version)

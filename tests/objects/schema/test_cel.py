@@ -153,7 +153,7 @@ def test_expression_holds(text: str) -> None:
         ("self.port.startsWith('a')", "no such overload"),
         ("int('x') == 1", "type conversion error from string to 'int'"),
         ("optional.none().value() == 1", "optional.none() dereference"),
-        ("'a'.matches('(')", "error parsing regexp: missing closing ): `(`"),
+        ("'a'.matches('' + '(')", "error parsing regexp: missing closing ): `(`"),
         ("[].min() == 1", "min called on empty list"),
         ("'abc'.substring(4) == ''", "index out of range: 4"),
     ],

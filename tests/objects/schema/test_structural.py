@@ -162,7 +162,7 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
             "properties": {"a": TEXT},
             "x-kubernetes-validations": [{"rule": "true", "fieldPath": ".b"}],
         },
-        ['.x-kubernetes-validations[0].fieldPath: Invalid value: ".b": fieldPath must be a valid path'],
+        ['.x-kubernetes-validations[0].fieldPath: Invalid value: ".b": must be a valid path'],
     ),
     (
         "rule that does not compile",

@@ -46,6 +46,9 @@ class DefinitionStrategy(Strategy):
             "listKind": given.get("listKind") or (f"{kind}List" if kind else ""),
         }
         spec["conversion"] = {"strategy": "None", **(spec.get("conversion") or {})}
+        if isinstance(obj.get("status"), dict) and not obj["status"].get("storedVersions"):
+            obj["status"] = {**obj["status"]}
+            _note_storage(obj)
 
     def reset_fields(self, subresource: str) -> FieldSet | None:
         """Through the status subresource, metadata can be written as well."""

@@ -42,7 +42,7 @@ def _status(definition: JsonObject, others: list[JsonObject], now: str) -> JsonO
     accepted, conflicts = _accepted_names(wanted, dict(status.get("acceptedNames") or {}), others)
     conditions: list[dict[str, Any]] = list(status.get("conditions") or ())
     if conflicts:
-        reason, message = conflicts[0]
+        reason, message = conflicts[-1]  # each conflict overwrites the one before
         _set(conditions, "NamesAccepted", "False", reason, message, now)
         if not _holds(conditions, "Established"):
             _set(conditions, "Established", "False", "NotAccepted", "not all names are accepted", now)

@@ -13,11 +13,11 @@ import orjson
 
 from attractor.apiserver.builtin.decode import decoder
 from attractor.apiserver.custom.remote import RemoteConversion
-from attractor.apiserver.custom.resource import CustomStrategy
+from attractor.apiserver.custom.resource import CustomStrategy, check_embedded_metadata
 from attractor.apiserver.kinds import Kind, ScalePaths
 from attractor.objects import builtin
 from attractor.objects.fields import SelectableFields
-from attractor.objects.gvk import GroupVersionKind
+from attractor.objects.gvk import GroupVersionKind, version_order
 from attractor.objects.schema import Schema
 from attractor.objects.schema.custom import CustomSchema
 
@@ -46,7 +46,7 @@ def served_kinds(value: bytes) -> Mapping[str, Kind]:
     if not is_established(definition):
         return {}
     versions = definition["spec"]["versions"]
-    storage = next((version["name"] for version in versions if version.get("storage")), versions[0]["name"])
+    storage = next((version for version in versions if version.get("storage")), versions[0])
     return {version["name"]: _kind(definition, version, storage) for version in versions if version.get("served")}
 
 
@@ -56,18 +56,50 @@ def is_established(definition: JsonObject) -> bool:
     return any(item["type"] == "Established" and item["status"] == "True" for item in conditions)
 
 
-def _kind(definition: JsonObject, version: JsonObject, storage: str) -> Kind:
+def _is_terminating(definition: JsonObject) -> bool:
+    conditions = definition["status"].get("conditions") or ()
+    return any(item["type"] == "Terminating" and item["status"] == "True" for item in conditions)
+
+
+def _document(version: JsonObject) -> JsonObject:
+    """The schema of a version; of one without it, that of anything."""
+    doc: JsonObject | None = (version.get("schema") or {}).get("openAPIV3Schema")
+    return doc or {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def _deprecation(spec: JsonObject, version: JsonObject) -> str:
+    """What callers of a deprecated version are told: what its author says, or which newer version to use."""
+    if not version.get("deprecated"):
+        return ""
+    if version.get("deprecationWarning"):
+        return str(version["deprecationWarning"])
+    group, name, kind = spec["group"], version["name"], spec["names"]["kind"]
+    said = f"{group}/{name} {kind} is deprecated"
+    newer = [one["name"] for one in spec["versions"] if one.get("served") and not one.get("deprecated")]
+    newer = sorted((one for one in newer if version_order(one) < version_order(name)), key=version_order)
+    return f"{said}; use {group}/{newer[0]} {kind}" if newer else said
+
+
+def _shape(definition: JsonObject, storage: JsonObject) -> CustomSchema | None:
+    """The shape that objects take on their way into and out of the store; None where they have it already.
+
+    They have it where there is one version and it has not changed: all that is stored was read by that schema.
+    """
+    is_first = len(definition["spec"]["versions"]) == 1 and definition["metadata"].get("generation", 1) == 1
+    return None if is_first else CustomSchema(_document(storage))
+
+
+def _kind(definition: JsonObject, version: JsonObject, storage: JsonObject) -> Kind:
     spec = definition["spec"]
     accepted = definition["status"]["acceptedNames"]
     gvk = GroupVersionKind(spec["group"], version["name"], accepted["kind"])
-    doc = (version.get("schema") or {}).get("openAPIV3Schema") or {
-        "type": "object",
-        "x-kubernetes-preserve-unknown-fields": True,
-    }
+    doc = _document(version)
     subresources = version.get("subresources") or {}
     scale = _scale_paths(subresources["scale"]) if subresources.get("scale") else None
     has_status = subresources.get("status") is not None
-    strategy = CustomStrategy(gvk, CustomSchema(doc), _metadata_decoder(), has_status=has_status, scale=scale)
+    schema = CustomSchema(doc, check_metadata=check_embedded_metadata)
+    strategy = CustomStrategy(gvk, schema, _metadata_decoder(), has_status=has_status, scale=scale)
+    remote = _remote(spec, gvk, storage["name"])
     return Kind(
         gvk=gvk,
         resource=accepted["plural"],
@@ -76,8 +108,11 @@ def _kind(definition: JsonObject, version: JsonObject, storage: str) -> Kind:
         schema=_with_metadata(doc),
         list_kind=accepted.get("listKind") or f"{accepted['kind']}List",
         singular=accepted.get("singular") or accepted["kind"].lower(),
-        storage_version=storage,
-        remote=_remote(spec, gvk, storage),
+        storage_version=storage["name"],
+        remote=remote,
+        stored_shape=None if remote else _shape(definition, storage),
+        deprecation=_deprecation(spec, version),
+        is_terminating=_is_terminating(definition),
         subresources=frozenset(name for name in ("status", "scale") if subresources.get(name) is not None),
         is_custom=True,
         scale=scale,

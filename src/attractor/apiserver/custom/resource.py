@@ -4,19 +4,47 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.strategy import Decoded, Strategy
+from attractor.apiserver.metadata import content_errors
+from attractor.apiserver.strategy import Decoded, DecodeError, Strategy
 from attractor.objects import names
 from attractor.objects.field import FieldError
+from attractor.objects.schema.embedded import check_metadata_shape
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from attractor.apiserver.builtin.decode import Decode
     from attractor.apiserver.kinds import ScalePaths
     from attractor.objects.gvk import GroupVersionKind
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.schema.custom import CustomSchema
 
+_NUMERIC = {float, dict, list}
+_FIRST_IN_SCIENTIFIC = 1e21
+"""From here on Go writes a number with its exponent."""
 MAX_INT32 = 2**31 - 1
-_GO_TYPES = {str: "string", float: "float64", bool: "bool", dict: "map[string]interface {}", list: "[]interface {}"}
+_GO_TYPES = {
+    str: "string",
+    int: "int64",
+    float: "float64",
+    bool: "bool",
+    dict: "map[string]interface {}",
+    list: "[]interface {}",
+}
+
+
+def check_embedded_metadata(metadata: JsonObject, path: str) -> list[FieldError]:
+    """The rules of metadata in an embedded resource, whose name may be any segment of a path."""
+    return [*check_metadata_shape(metadata, path), *content_errors(metadata, path)]
+
+
+def _whole_numbers(value: Any) -> Any:
+    """A value in which numbers without a fraction are whole: that is how Go writes them."""
+    if type(value) is dict:
+        return {name: _whole_numbers(item) if type(item) in _NUMERIC else item for name, item in value.items()}
+    if type(value) is list:
+        return [_whole_numbers(item) if type(item) in _NUMERIC else item for item in value]
+    return int(value) if value.is_integer() and abs(value) < _FIRST_IN_SCIENTIFIC else value
 
 
 class CustomStrategy(Strategy):
@@ -42,9 +70,23 @@ class CustomStrategy(Strategy):
     def decode(self, obj: JsonObject) -> Decoded:
         """Read metadata as every kind's, and prune the rest."""
         metadata = self.decode_metadata(obj.get("metadata") or {})
-        obj = {**obj, "metadata": metadata.obj}
+        obj = {**_whole_numbers(obj), "metadata": metadata.obj}
         unknown = [f"metadata.{path}" for path in metadata.unknown]
-        return Decoded(obj, unknown + self.schema.prune_in_place(obj))
+        pruned = self.schema.prune_in_place(obj)
+        return Decoded(obj, unknown + sorted([*pruned, *self._decode_embedded(obj)]))
+
+    def _decode_embedded(self, obj: JsonObject) -> Iterator[str]:
+        """Read the metadata of embedded resources like the object's own; the paths of what it does not have."""
+        for resource, path in self.schema.embedded_in(obj):
+            metadata, at = resource.get("metadata"), f"{path}.metadata"
+            if not isinstance(metadata, dict):
+                continue
+            try:
+                decoded = self.decode_metadata(metadata)
+            except DecodeError as error:
+                raise DecodeError(str(FieldError.invalid(at, metadata, str(error)))) from None
+            resource["metadata"] = decoded.obj
+            yield from (f"{at}.{one}" for one in decoded.unknown)
 
     def default(self, obj: JsonObject) -> None:
         """Fill in the schema's defaults."""
@@ -74,14 +116,18 @@ class CustomStrategy(Strategy):
         return names.as_prefix(names.dns1123_subdomain, name) if prefix else names.dns1123_subdomain(name)
 
     def validate(self, obj: JsonObject) -> list[FieldError]:
-        """Identity, schema and rules, then scale."""
-        return self._identity_errors(obj) or [*self.schema.validate(obj), *self._scale_errors(obj)]
+        """Schema and rules, then scale."""
+        return [*self.schema.validate(obj), *self._scale_errors(obj)]
 
     def validate_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
         """The same, forgiving what was wrong before and has not changed."""
-        return self._identity_errors(obj) or [*self.schema.validate(obj, old), *self._scale_errors(obj)]
+        if errors := self.identity_errors(obj):
+            return errors
+        check = self.schema.validate_status if subresource == "status" else self.schema.validate
+        return [*check(obj, old), *self._scale_errors(obj)]
 
-    def _identity_errors(self, obj: JsonObject) -> list[FieldError]:
+    def identity_errors(self, obj: JsonObject) -> list[FieldError]:
+        """An object must be of the kind and version that it is sent to."""
         wanted = {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version}
         return [
             FieldError.invalid(name, obj.get(name), f"must be {value}")
@@ -95,6 +141,8 @@ class CustomStrategy(Strategy):
         errors: list[FieldError] = []
         for path in (self.scale.spec_replicas, self.scale.status_replicas):
             errors += _replica_errors(obj, path)
+        if self.scale.selector is not None:
+            errors += _selector_errors(obj, self.scale.selector)
         return errors
 
 
@@ -105,17 +153,35 @@ def _set(obj: JsonObject, name: str, value: Any) -> None:
         obj[name] = value
 
 
-def _replica_errors(obj: Any, path: tuple[str, ...]) -> list[FieldError]:
-    at = "." + ".".join(path)
-    value: Any = obj
+def _selector_errors(obj: Any, path: tuple[str, ...]) -> list[FieldError]:
+    at, value = "." + ".".join(path), _at(obj, path)
+    if value is _NOWHERE or isinstance(value, str):
+        return []
+    return [FieldError.invalid(at, "", _wrong_type(at, value, "string"))]
+
+
+_NOWHERE = object()
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Any:
     for name in path:
         if not isinstance(value, dict) or name not in value:
-            return []
+            return _NOWHERE
         value = value[name]
+    return value
+
+
+def _wrong_type(at: str, value: Any, wanted: str) -> str:
+    shown = str(value).lower() if isinstance(value, bool) else value
+    return f"{at} accessor error: {shown} is of the type {_GO_TYPES.get(type(value), '<nil>')}, expected {wanted}"
+
+
+def _replica_errors(obj: Any, path: tuple[str, ...]) -> list[FieldError]:
+    at, value = "." + ".".join(path), _at(obj, path)
+    if value is _NOWHERE:
+        return []
     if type(value) is not int:
-        shown = str(value).lower() if isinstance(value, bool) else value
-        why = f"{at} accessor error: {shown} is of the type {_GO_TYPES.get(type(value), '<nil>')}, expected int64"
-        return [FieldError.invalid(at, 0, why)]
+        return [FieldError.invalid(at, 0, _wrong_type(at, value, "int64"))]
     if value < 0:
         return [FieldError.invalid(at, value, "should be a non-negative integer")]
     if value > MAX_INT32:

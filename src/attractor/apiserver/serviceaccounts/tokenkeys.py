@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 STORE_KEY = "internal/tokenkeys/signing"
 """Where the private key is kept: in the store, so that every server of a cluster has it, and out of the API's reach."""
 
-ISSUER = "https://kubernetes.default.svc.cluster.local"
+ISSUER = "https://kubernetes.default.svc"
 _SIZE_BYTES = 32
 _VERIFIED_TOKENS = 4096
 

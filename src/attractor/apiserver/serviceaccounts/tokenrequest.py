@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -31,6 +31,7 @@ def token_request(call: Call) -> Response:
     """Issue a token for the named service account."""
     if call.op.verb != "create":
         raise method_not_allowed()
+    _check_name(call)
     request, warnings = read_body(call, TOKEN_REQUEST)
     account = call.kind.decode(call.existing().value)
     request["spec"] = _defaulted(request["spec"])
@@ -63,6 +64,16 @@ def token_request(call: Call) -> Response:
     return Response(201, JsonBody(answer), tuple(warnings))
 
 
+def _check_name(call: Call) -> None:
+    """A request that says whom the token is for must mean the account in the path."""
+    body: Any = call.op.body
+    metadata = body.get("metadata") if isinstance(body, dict) and body.get("kind") == TOKEN_REQUEST.kind else None
+    said = metadata.get("name") if isinstance(metadata, dict) else None
+    if said and said != call.op.name:
+        error = FieldError.invalid("metadata.name", said, "must match the service account name if specified")
+        raise Invalid.of(TOKEN_REQUEST.group_kind, call.op.name, [error])
+
+
 def _defaulted(spec: JsonObject) -> JsonObject:
     """What is asked for, with what was left out filled in."""
     lifetime_s = spec.get("expirationSeconds")
@@ -91,7 +102,9 @@ def _bound(call: Call, account: JsonObject, ref: JsonObject | None) -> Bound | N
     kind, name, uid = ref.get("kind") or "", ref.get("name") or "", ref.get("uid") or ""
     resource = _BINDABLE.get(kind)
     if resource is None or (ref.get("apiVersion") or "v1") != "v1":
-        raise BadRequest(f'cannot bind token for serviceaccount "{owner}" to object of type {kind}')
+        version = ref.get("apiVersion") or ""
+        shown = version if "/" in version else f"/{version}"
+        raise BadRequest(f"cannot bind token to object of type {shown}, Kind={kind}")
     namespace = "" if kind == "Node" else f"{account['metadata']['namespace']}/"
     entry = call.txn.get(f"core/{resource}/{namespace}{name}")
     if entry is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attractor.apiserver import metadata as rules
 from attractor.apiserver.decoding import decode_object
 from attractor.apiserver.response import UNWRITTEN, ObjectBody, Response
-from attractor.objects.errors import AlreadyExists, ApiError, Invalid
+from attractor.objects.errors import AlreadyExists, Forbidden, Invalid
 
 if TYPE_CHECKING:
     from attractor.apiserver.verbs.call import Call
@@ -19,16 +19,12 @@ MAX_NAME_ATTEMPTS = 8
 def create(call: Call) -> Response:
     """Create the object in the body."""
     op, kind = call.op, call.kind
-    obj, warnings = decode_object(kind, op.body, op.duplicates, op.write.field_validation)
+    obj, complaints = decode_object(kind, op.body, op.duplicates, op.write.field_validation)
+    call.txn.warn(*complaints)
     rules.wipe_system_fields(obj["metadata"])
     rules.check_place(kind, obj["metadata"], op.namespace, op.name)
     kind.strategy.default(obj)
-    try:
-        return create_object(call, obj, warnings)
-    except ApiError:
-        for text in warnings:
-            call.txn.warn(text)
-        raise
+    return create_object(call, obj, [])
 
 
 def create_object(
@@ -37,13 +33,16 @@ def create_object(
     """Store a decoded, defaulted object as new; ``managed`` says who owns its fields if that is already known."""
     op, kind, txn = call.op, call.kind, call.txn
     metadata = obj["metadata"]
-    warnings = [*warnings, *rules.deduplicate_owners(metadata)]
+    warnings = [*warnings, *(rules.deduplicate_owners(metadata) if op.verb == "create" else ())]
     if managed is None:
         reset = kind.strategy.reset_fields("")
         managed = kind.fields.on_update(None, obj, manager=op.manager, now=txn.now, reset=reset)
     rules.set_managed_fields(metadata, managed)
+    if kind.is_terminating:
+        why = "create not allowed while custom resource definition is terminating"
+        raise Forbidden.of(kind.group_resource, metadata.get("name") or "", why)
     call.admit(obj, None)
-    warnings += rules.deduplicate_owners(metadata)
+    warnings += rules.deduplicate_owners(metadata, rules.AFTER_ADMISSION)
     rules.check_place(kind, metadata, op.namespace, op.name)
     generated = bool(metadata.get("generateName")) and not metadata.get("name")
     rules.stamp_new(metadata, txn)
@@ -56,7 +55,8 @@ def create_object(
     if kind.strategy.has_generation:
         metadata["generation"] = 1
     kind.strategy.prepare_create(obj)
-    errors = [*rules.validate_new(kind, metadata), *kind.strategy.validate(obj)]
+    errors = kind.strategy.identity_errors(obj)
+    errors = errors or [*rules.validate_new(kind, metadata), *kind.strategy.validate(obj)]
     if errors:
         raise Invalid.of(kind.said_by(obj), metadata.get("name") or "", errors)
     warnings += [*kind.strategy.warnings(obj, None), *rules.finalizer_warnings(kind, metadata, {})]

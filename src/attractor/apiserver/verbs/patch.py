@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from attractor.apiserver import metadata as rules
+from attractor.apiserver.bodies import missing_kind
 from attractor.apiserver.builtin import strategy_for
 from attractor.apiserver.decoding import (
     decode_object,
+    keep_reset,
     not_registered,
     strict_error,
     strict_errors,
@@ -21,7 +23,7 @@ from attractor.apiserver.strategy import DecodeError
 from attractor.apiserver.verbs.create import create_object
 from attractor.apiserver.verbs.update import update_object
 from attractor.objects import builtin
-from attractor.objects.errors import BadRequest, Conflict, Invalid, NotFound
+from attractor.objects.errors import BadRequest, Conflict, InternalError, Invalid, NotFound
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind, GroupVersionKind
 from attractor.objects.patch.gotext import go_kind, go_text
@@ -48,10 +50,11 @@ def patch(call: Call) -> Response:
     live = kind.decode(entry.value)
     current = {**live, "metadata": {**live["metadata"], "resourceVersion": str(entry.revision)}}
     patched = patched_document(op, current, kind)
-    obj, warnings = decode_patched(kind, current, patched, op)
+    obj, complaints = decode_patched(kind, current, patched, op)
+    call.txn.warn(*complaints)
     check_name(obj, op)
     kind.strategy.default(obj)
-    return update_object(call, entry, live, obj, warnings)
+    return update_object(call, entry, live, obj, [])
 
 
 def patched_document(op: Operation, current: JsonObject, kind: Kind) -> Any:
@@ -75,7 +78,8 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
     """The patched document in its kind's shape; what cannot be decoded is the patch's fault."""
     if not isinstance(patched, dict):
         raise _bad_patch(kind, patched, _not_a_map(patched))
-    document = {"kind": kind.gvk.kind, "apiVersion": kind.gvk.api_version, **patched}
+    _require_identity(kind, patched, op)
+    document = {**kind.identity, **patched}
     is_strategic = op.patch_type == STRATEGIC_PATCH
     if is_strategic:  # its result goes into an object of the kind, whatever it says that it is
         document.update(kind=kind.gvk.kind, apiVersion=kind.gvk.api_version)
@@ -89,11 +93,29 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
         raise _bad_result(kind, patched, op, error.restored if is_strategic else str(error)) from None
     if kept is not None:
         decoded.obj["metadata"] = {**kept}
+    keep_reset(patched, decoded.obj)
     unknown = sorted(decoded.unknown) if is_strategic else decoded.unknown
     complaints = strict_errors(op.duplicates, unknown)
     if op.write.field_validation == "Strict" and complaints:
         raise _bad_result(kind, patched, op, strict_error(complaints))
     return decoded.obj, complaints if op.write.field_validation == "Warn" else []
+
+
+def _require_identity(kind: Kind, patched: JsonObject, op: Operation) -> None:
+    """Refuse a result that a patch has taken its kind or version from, where Kubernetes cannot do without."""
+    if op.patch_type == STRATEGIC_PATCH:
+        return
+    if kind.is_custom and not patched.get("kind"):
+        raise _bad_patch(kind, patched, missing_kind(_sorted_text(patched)))
+    if not patched.get("apiVersion"):
+        if not kind.is_custom:
+            raise _undeterminable(op)
+        why = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
+        raise InternalError.of(why)
+
+
+def _undeterminable(op: Operation) -> BadRequest:
+    return BadRequest(f"the name of the object ({op.name} based on URL) was undeterminable: name must be provided")
 
 
 def _decode_as_said(kind: Kind, patched: JsonObject) -> Decoded:
@@ -115,20 +137,39 @@ def _bad_result(kind: Kind, patched: JsonObject, op: Operation, why: str) -> Inv
     """The refusal of a patch's result; of a strategic one Kubernetes shows the patch itself."""
     if op.patch_type == STRATEGIC_PATCH:
         return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", go_text(op.body), why)])
-    return _bad_patch(kind, patched, why)
+    return _bad_patch(kind, patched, why, _touched(op))
 
 
-def _bad_patch(kind: Kind, patched: Any, why: str) -> Invalid:
+def _bad_patch(kind: Kind, patched: Any, why: str, touched: Any = None) -> Invalid:
     """The refusal of a patch whose result is not an object of the kind; it shows the result, as Kubernetes does."""
-    shown = patched
     if kind.is_custom:
         return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", _sorted_text(patched), why)])
+    shown = patched
     if isinstance(patched, dict):
-        shown = {name: _in_go_order(patched[name], kind.schema.child(name)) for name in sorted(patched)}
+        shown = _in_go_order(patched, kind.schema, touched if isinstance(touched, dict) else {})
         metadata = shown.get("metadata") or {}
-        shown["metadata"] = in_order(metadata) if isinstance(metadata, dict) else metadata
+        if isinstance(metadata, dict) and not isinstance(_below(touched, "metadata"), dict):
+            metadata = in_order(metadata)
+        shown["metadata"] = metadata
     text = orjson.dumps(shown).decode()
     return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", text, why)])
+
+
+def _touched(op: Operation) -> Any:
+    """What a patch reaches into, as nested objects: whatever lies on its way is written anew, sorted by key."""
+    if op.patch_type != JSON_PATCH:
+        return op.body
+    ways: JsonObject = {}
+    for operation in op.body if isinstance(op.body, list) else ():
+        here = ways
+        path = operation.get("path") if isinstance(operation, dict) else None
+        for name in str(path or "").split("/")[1:-1]:
+            here = here.setdefault(name.replace("~1", "/").replace("~0", "~"), {})
+    return ways
+
+
+def _below(touched: Any, name: str) -> Any:
+    return touched.get(name) if isinstance(touched, dict) else None
 
 
 def _sorted_text(value: Any) -> str:
@@ -136,22 +177,24 @@ def _sorted_text(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def _in_go_order(value: Any, schema: Schema | None) -> Any:
-    """A value as Go writes it: maps sorted by key, structs left in their order."""
-    if not isinstance(value, dict) or schema is None:
+def _in_go_order(value: Any, schema: Schema | None, touched: Any = None) -> Any:
+    """A value as Go writes it: maps sorted by key, and structs left in their order unless they were taken apart."""
+    if not isinstance(value, dict) or (schema is None and not isinstance(touched, dict)):
         return value
-    names = value if schema.properties else sorted(value)
-    return {name: _in_go_order(value[name], schema.child(name)) for name in names}
+    is_struct = schema is not None and bool(schema.properties)
+    names = value if is_struct and not isinstance(touched, dict) else sorted(value)
+    below = {name: schema.child(name) if schema is not None else None for name in names}
+    return {name: _in_go_order(value[name], below[name], _below(touched, name)) for name in names}
 
 
 def check_name(obj: JsonObject, op: Operation) -> None:
     """A patch cannot rename or move an object."""
     said = obj["metadata"].get("name")
     if not said:
-        raise BadRequest(f"the name of the object ({op.name} based on URL) was undeterminable: name must be provided")
+        raise _undeterminable(op)
     if said != op.name:
         raise BadRequest(f"the name of the object ({said}) does not match the name on the URL ({op.name})")
-    if op.namespace and obj["metadata"].get("namespace") != op.namespace:
+    if op.namespace and obj["metadata"].setdefault("namespace", op.namespace) != op.namespace:
         raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
 
 
@@ -180,17 +223,17 @@ def apply(call: Call) -> Response:
         reset=kind.strategy.reset_fields(op.subresource),
     )
     repeated = _repeated_keys(op)
-    obj, warnings = decode_object(kind, merged, (), op.write.field_validation)
-    warnings = [*repeated, *warnings]
-    if version:
+    obj, complaints = decode_object(kind, merged, (), op.write.field_validation)
+    txn.warn(*repeated, *complaints)
+    if version and entry:
         obj["metadata"]["resourceVersion"] = version
     elif entry:
         obj["metadata"]["resourceVersion"] = str(entry.revision)
     rules.check_place(kind, obj["metadata"], op.namespace, op.name)
     kind.strategy.default(obj)
     if entry is None or live is None:
-        return create_object(call, obj, warnings, managed)
-    return update_object(call, entry, live, obj, warnings, managed)
+        return create_object(call, obj, [], managed)
+    return update_object(call, entry, live, obj, [], managed)
 
 
 def _repeated_keys(op: Operation) -> list[str]:

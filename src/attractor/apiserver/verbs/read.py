@@ -143,7 +143,7 @@ def _start(call: Call, prefix: str) -> tuple[Snapshot, str]:
         try:
             return txn.at(where.revision), where.after
         except Compacted:
-            raise _expired_token() from None
+            raise _expired_token(Continue(-1, where.after).encode(prefix)) from None
     wanted = int(options.resource_version or 0)
     match = options.resource_version_match
     is_exact = match == "Exact" or bool(wanted and options.limit and not match)
@@ -166,8 +166,12 @@ def too_large(wanted: int, current: int, *, is_worth_waiting: bool = True) -> Ti
     return Timeout(f"Timeout: Too large resource version: {wanted}, current: {current}", details=details)
 
 
-def _expired_token() -> Gone:
-    return Gone(
+def _expired_token(fresh: str) -> Gone:
+    gone = Gone(
         "The provided continue parameter is too old to display a consistent list result. You can start a new list "
-        "without the continue parameter."
+        "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
+        "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
+        "modified, or deleted between the time the first chunk was returned and now may show up in the list."
     )
+    gone.continue_token = fresh
+    return gone

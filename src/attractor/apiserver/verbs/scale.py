@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.admission import NO_PLUGINS
 from attractor.apiserver.metadata import check_uid, check_version
+from attractor.apiserver.operation import APPLY_PATCH
 from attractor.apiserver.response import JsonBody, Response
 from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.verbs.patch import patched_document
 from attractor.apiserver.verbs.update import update_object
-from attractor.objects.errors import BadRequest, Invalid
+from attractor.objects.errors import ApiError, BadRequest, InternalError, Invalid
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind
 from attractor.objects.labels import LabelSelector
@@ -26,6 +27,10 @@ SCALE = GroupKind("autoscaling", "Scale")
 _INT32 = 2**31 - 1
 UNTIMED = ""
 """Whoever scales owns the replica count without a time: Kubernetes' handler of scale forgets it."""
+_NOT_APPLICABLE = (
+    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to "
+    "proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+)
 _METADATA = ("name", "namespace", "uid", "creationTimestamp")
 
 
@@ -38,21 +43,28 @@ def scale(call: Call) -> Response:
     current = scale_of(kind, live, str(entry.revision))
     match op.verb:
         case "get":
+            if kind.is_custom and at(live, kind.scale.spec_replicas) is None:
+                path = ".".join(kind.scale.spec_replicas)
+                raise InternalError.of(f'the spec replicas field ".{path}" does not exist')
             return Response(200, JsonBody(current))
         case "update":
             wanted = op.body
+            if kind.is_custom:
+                _require_scale(wanted)
         case "patch":
+            if kind.is_custom and op.patch_type == APPLY_PATCH:
+                raise ApiError(_NOT_APPLICABLE)
             wanted = patched_document(op, current, replace(kind, schema=Schema({"type": "object"})))
         case _:
             raise method_not_allowed()
-    replicas, metadata = _wanted_scale(wanted, op.name)
+    replicas, metadata = _wanted_scale(kind, wanted, op.name)
     check_uid(kind, metadata, op.name, live["metadata"]["uid"])
     check_version(kind, metadata, op.name, entry.revision)
     # Admission is asked about the Scale, not about the object that it is taken from.
     asked = {**current, "metadata": {**current["metadata"]}, "spec": {"replicas": replicas}}
     call.admit(asked, current, entry)
     call.admit_finally(asked, current, entry)
-    replicas, _ = _wanted_scale(asked, op.name)
+    replicas, _ = _wanted_scale(kind, asked, op.name)
     changed = put(live, kind.scale.spec_replicas, replicas)
     changed["metadata"] = {**changed["metadata"], "resourceVersion": str(entry.revision)}
     managed = kind.fields.on_update(
@@ -84,7 +96,13 @@ def _selector_text(kind: Kind, selector: JsonObject) -> str:
     return str(LabelSelector.of_object(selector))
 
 
-def _wanted_scale(wanted: Any, name: str) -> tuple[int, JsonObject]:
+def _require_scale(wanted: Any) -> None:
+    """A custom kind's scale is sent as what it is."""
+    if not isinstance(wanted, dict) or (wanted.get("apiVersion"), wanted.get("kind")) != ("autoscaling/v1", "Scale"):
+        raise BadRequest('no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"')
+
+
+def _wanted_scale(kind: Kind, wanted: Any, name: str) -> tuple[int, JsonObject]:
     if not isinstance(wanted, dict):
         raise BadRequest("the object provided is not a Scale")
     spec, metadata = _part(wanted, "spec", "ScaleSpec"), _part(wanted, "metadata", "ObjectMeta")
@@ -97,7 +115,7 @@ def _wanted_scale(wanted: Any, name: str) -> tuple[int, JsonObject]:
     for text in ("uid", "resourceVersion"):
         if not isinstance(metadata.get(text), str | None):
             raise _no_scale(f"ObjectMeta.metadata.{text}", "string")
-    if replicas < 0:
+    if replicas < 0 and not kind.is_custom:  # whose schema says where the count really stands
         error = FieldError.invalid("spec.replicas", replicas, "must be greater than or equal to 0")
         raise Invalid.of(SCALE, name, [error])
     return replicas, {**metadata}

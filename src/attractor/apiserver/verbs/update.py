@@ -9,7 +9,7 @@ from attractor.apiserver.decoding import decode_object
 from attractor.apiserver.response import ObjectBody, Response
 from attractor.apiserver.verbs.create import create_object
 from attractor.objects.apply.entries import same_but_for_times
-from attractor.objects.errors import ApiError, Invalid, NotFound
+from attractor.objects.errors import Invalid, NotFound
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind
 
@@ -19,27 +19,25 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Entry
 
+_DEPLOYMENT = GroupKind("apps", "Deployment")
+"""The kind whose generation counts changes of its annotations, too."""
 _NOT_SPEC = {"kind", "apiVersion", "metadata", "status"}
 
 
 def update(call: Call) -> Response:
     """Replace the object (or its status) by the one in the body."""
     op, kind = call.op, call.kind
-    obj, warnings = decode_object(kind, op.body, op.duplicates, op.write.field_validation)
+    obj, complaints = decode_object(kind, op.body, op.duplicates, op.write.field_validation)
+    call.txn.warn(*complaints)
     rules.require_name(obj["metadata"], op.name)
     rules.check_place(kind, obj["metadata"], op.namespace, op.name)
     kind.strategy.default(obj)
     entry = call.txn.get(call.key)
     if entry is None:
         if kind.strategy.allow_create_on_update and not op.subresource:
-            return create_object(call, obj, warnings)
+            return create_object(call, obj, [])
         raise NotFound.of(kind.group_resource, op.name)
-    try:
-        return update_object(call, entry, kind.decode(entry.value), obj, warnings)
-    except ApiError:
-        for text in warnings:
-            call.txn.warn(text)
-        raise
+    return update_object(call, entry, kind.decode(entry.value), obj, [])
 
 
 def update_object(
@@ -57,7 +55,7 @@ def update_object(
         rules.check_uid(kind, metadata, op.name, live["metadata"].get("uid"))
     _require_version(kind, metadata, op.name)
     rules.check_version(kind, metadata, op.name, entry.revision)
-    warnings = [*warnings, *rules.deduplicate_owners(metadata)]
+    warnings = [*warnings, *(rules.deduplicate_owners(metadata) if op.verb == "update" else ())]
     if managed is None:
         managed = kind.fields.on_update(
             live,
@@ -69,7 +67,7 @@ def update_object(
         )
     rules.set_managed_fields(metadata, managed)
     call.admit(obj, live, entry)
-    warnings += rules.deduplicate_owners(metadata)
+    warnings += rules.deduplicate_owners(metadata, rules.AFTER_ADMISSION)
     rules.check_place(kind, metadata, op.namespace, op.name)
     kind.strategy.prepare_update(obj, live, op.subresource)
     rules.carry_over(metadata, live["metadata"])
@@ -97,8 +95,14 @@ def _require_version(kind: Kind, metadata: JsonObject, name: str) -> None:
 
 
 def _spec_changed(kind: Kind, obj: JsonObject, live: JsonObject) -> bool:
+    if kind.group_kind == _DEPLOYMENT and _annotations(obj) != _annotations(live):
+        return True
     skipped = _NOT_SPEC if kind.strategy.has_status_subresource or not kind.is_custom else _NOT_SPEC - {"status"}
     return any(obj.get(name) != live.get(name) for name in {*obj, *live} if name not in skipped)
+
+
+def _annotations(obj: JsonObject) -> JsonObject:
+    return obj["metadata"].get("annotations") or {}
 
 
 def _store(call: Call, entry: Entry, live: JsonObject, obj: JsonObject, warnings: tuple[str, ...]) -> Response:

@@ -10,7 +10,6 @@ they derive from one in caches keyed by it.
 
 from __future__ import annotations
 
-import re
 from base64 import b64encode
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -21,7 +20,7 @@ import orjson
 
 from attractor.objects import builtin
 from attractor.objects.builtin import KUBERNETES_VERSION, ResourceInfo, SubresourceInfo
-from attractor.objects.gvk import GroupVersion, GroupVersionResource
+from attractor.objects.gvk import GroupVersion, GroupVersionResource, version_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +34,6 @@ DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions/"
 _VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 _VERBS_WHILE_TERMINATING = ("delete", "deletecollection", "get", "list", "watch")
 _SUBRESOURCE_VERBS = ("get", "patch", "update")
-_KUBE_VERSION = re.compile(r"v([1-9][0-9]{0,8})(?:(alpha|beta)([1-9][0-9]{0,8}))?")
 
 
 class CustomVersion(NamedTuple):
@@ -106,19 +104,6 @@ def _add_group(versions: dict[str, list[ResourceInfo]], found: Iterable[Resource
         taken = {info.resource for info in served}
         more = [info for info in by_version[version] if info.resource not in taken]
         served += sorted(more, key=lambda info: info.resource)
-
-
-def version_order(version: str) -> tuple[int, int, int, str]:
-    """The sort key that puts the version that Kubernetes prefers first.
-
-    >>> sorted(["foo1", "v1beta1", "v10", "v2", "v11alpha2", "v1beta3"], key=version_order)
-    ['v10', 'v2', 'v1beta3', 'v1beta1', 'v11alpha2', 'foo1']
-    """
-    found = _KUBE_VERSION.fullmatch(version)
-    if found is None:
-        return (3, 0, 0, version)
-    stability = {None: 0, "beta": 1, "alpha": 2}[found.group(2)]
-    return (stability, -int(found.group(1)), -int(found.group(3) or 0), version)
 
 
 @lru_cache(maxsize=1024)

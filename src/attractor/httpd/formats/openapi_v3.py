@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from attractor.httpd.formats.document import Document, page_not_found
+from attractor.httpd.formats.document import Document
 from attractor.httpd.formats.encoding import JSON, YAML
 from attractor.httpd.formats.negotiate import negotiate
 from attractor.httpd.formats.openapi_paths import (
@@ -80,7 +80,7 @@ def openapi_v3(
         return _cacheable(index(catalog)).when_changed(if_none_match)
     served = _group_version(trimmed.removeprefix(f"{_ROOT}/").split("/"))
     if served is None or catalog.resources(*served) is None:
-        return page_not_found()
+        return Document(404, "text/plain; charset=utf-8", b"")
     current = document_hash(catalog, served)
     if asked_hash and asked_hash != current:
         return Document(301, JSON, b"", (("Location", f"{trimmed}?hash={current}"), _VARY))

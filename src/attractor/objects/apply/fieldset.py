@@ -221,11 +221,11 @@ def leaves(fields: FieldSet) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
-    """Every member, those of one level before those below it."""
-    for element, below in fields.items():
+    """Every member, those of one level before those below it, by name."""
+    for element, below in sorted(fields.items()):
         if element != "." and is_member(below):
             yield (*prefix, element)
-    for element, below in fields.items():
+    for element, below in sorted(fields.items()):
         if element != "." and below:
             yield from paths(below, (*prefix, element))
 

@@ -125,11 +125,11 @@ def item_element(atom: Atom, item: Any) -> str:
             keys[key] = item[key]
         elif key in atom.key_defaults:
             keys[key] = atom.key_defaults[key]
-        else:
-            raise Untypable(
-                f'associative list with keys has an element that omits key field "{key}" '
-                "(and doesn't have default value)"
-            )
+    if not keys:
+        raise Untypable(
+            f'associative list with keys has an element that omits key field "{atom.keys[0]}" '
+            "(and doesn't have default value)"
+        )
     return key_element(keys)
 
 

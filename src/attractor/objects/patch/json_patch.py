@@ -6,6 +6,7 @@ with its defaults):
 - ``replace`` of a missing object member adds it, as ``add`` does; of a missing list index it fails;
 - an index may be negative and then counts from the end (``-1`` is the last item; to ``add`` it is the end itself);
 - ``test`` of a missing member passes when the expected value is null or left out, and treats null as missing;
+- a patch that is null has no operations, and a value that is left out is null;
 - ``add`` with a missing parent fails, as does ``remove`` of what is not there;
 - ``copy`` of a missing member copies null, and only ``replace`` may name the whole document;
 - what stands before the first ``/`` of a path is not looked at;
@@ -71,6 +72,8 @@ def apply_json_patch(document: Json, operations: Json) -> Json:
 
 
 def _checked_operations(operations: Json) -> list[dict[str, Any]]:
+    if operations is None:
+        return []
     if not isinstance(operations, list):
         raise BadRequest(_cannot_decode(operations, "[]handlers.jsonPatchOp"))
     for operation in operations:
@@ -107,9 +110,9 @@ def _apply(holder: dict[str, Any], owned: set[int], operation: dict[str, Any]) -
     path = _pointer(operation, "path")
     match operation.get("op"):
         case "add":
-            _put(holder, owned, path, _value(operation), must_exist=False)
+            _put(holder, owned, path, operation.get("value"), must_exist=False)
         case "replace":
-            _put(holder, owned, path, _value(operation), must_exist=True)
+            _put(holder, owned, path, operation.get("value"), must_exist=True)
         case "remove":
             _take(holder, owned, path)
         case "move":
@@ -157,12 +160,6 @@ def _is_same_inside(left: Any, right: Any) -> bool:
     if isinstance(left, dict):
         return isinstance(right, dict) and all(same_json(value, right[name]) for name, value in left.items())
     return isinstance(right, list) and all(map(same_json, left, right))
-
-
-def _value(operation: dict[str, Any]) -> Any:
-    if "value" not in operation:
-        raise PatchFailed("the operation has no value")
-    return operation["value"]
 
 
 def _pointer(operation: dict[str, Any], member: str) -> list[str]:

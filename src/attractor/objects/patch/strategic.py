@@ -52,6 +52,8 @@ def apply_strategic_merge_patch(document: JsonObject, patch: Json, schema: Schem
 
     Raises ``BadRequest`` when the patch is badly formed, ``Invalid`` or ``BadStrategicPatch`` when it does not fit.
     """
+    if patch is None:
+        return document
     if not isinstance(patch, dict):
         found = f"cannot unmarshal {go_kind(patch)} into Go value of type map[string]interface {{}}"
         raise BadRequest(f"json: {found}")

@@ -32,7 +32,12 @@ from attractor.objects.schema.accept import compile_acceptance
 from attractor.objects.schema.cel.rules import RUNTIME_BUDGET, RuleTree, has_rules, rule_tree
 from attractor.objects.schema.correlation import Correlation
 from attractor.objects.schema.defaulting import compile_defaulting
-from attractor.objects.schema.embedded import check_embedded, check_metadata_shape, has_embedded_resources
+from attractor.objects.schema.embedded import (
+    check_embedded,
+    check_metadata_shape,
+    embedded_resources,
+    has_embedded_resources,
+)
 from attractor.objects.schema.listtypes import check_list_types, has_list_types
 from attractor.objects.schema.node import Schema
 from attractor.objects.schema.pruning import compile_pruning
@@ -90,6 +95,10 @@ class CustomSchema:
     def _rules(self) -> RuleTree | None:
         return rule_tree(self.node, is_root=True)
 
+    def embedded_in(self, obj: JsonObject) -> list[tuple[JsonObject, str]]:
+        """The resources that stand inside an object, each with its path."""
+        return list(embedded_resources(self.node, obj)) if self._has_embedded else []
+
     def unknown_fields(self, obj: JsonObject) -> list[str]:
         """The paths of fields that the schema does not know, sorted; the object stays as it is."""
         return sorted(self._prune(obj, "", False))
@@ -106,6 +115,20 @@ class CustomSchema:
         """Everything wrong with an object, most basic first; on an update, unchanged wrongs are forgiven."""
         correlation = Correlation(obj, old, self.node) if old is not None else None
         errors = [] if self._accepts(obj) else explain(self.node, obj, correlation)
+        return self._with_rules(errors, obj, old, correlation)
+
+    def validate_status(self, obj: JsonObject, old: JsonObject) -> list[FieldError]:
+        """The same for a write of the status alone: nothing else is held against the schema."""
+        correlation = Correlation(obj, old, self.node)
+        node, errors = self.node.properties.get("status"), list[FieldError]()
+        if node is not None and "status" in obj and not self._accepts(obj):
+            errors = explain(node, obj["status"], correlation.key("status"), "status")
+        return self._with_rules(errors, obj, old, correlation)
+
+    def _with_rules(
+        self, errors: list[FieldError], obj: JsonObject, old: JsonObject | None, correlation: Correlation | None
+    ) -> list[FieldError]:
+        """What the types of fields let pass: embedded resources, lists, and the rules of the schema's author."""
         if self._has_embedded:
             errors += check_embedded(self.node, obj, self._check_metadata)
         if self._has_list_types and not (old is not None and check_list_types(self.node, old)):

@@ -7,7 +7,7 @@ itself (labels, annotations, owner references) belong to the caller, who hands t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from attractor.objects.field import FieldError
@@ -34,20 +34,26 @@ def has_embedded_resources(schema: Schema | None) -> bool:
     return schema.is_embedded_resource or any(has_embedded_resources(child) for child in inner)
 
 
+def embedded_resources(schema: Schema, value: Any, path: str = "") -> Iterator[tuple[dict[str, Any], str]]:
+    """The embedded resources in a value, each with its path."""
+    if type(value) is dict:
+        if schema.is_embedded_resource:
+            yield value, path
+        for name, member in value.items():
+            if (child := schema.properties.get(name)) is not None:
+                yield from embedded_resources(child, member, f"{path}.{name}" if path else name)
+            elif schema.additional is not None:
+                yield from embedded_resources(schema.additional, member, f"{path}[{name}]")
+    elif type(value) is list and schema.items is not None:
+        for index, item in enumerate(value):
+            yield from embedded_resources(schema.items, item, f"{path}[{index}]")
+
+
 def check_embedded(schema: Schema, value: Any, check_metadata: CheckMetadata, path: str = "") -> list[FieldError]:
     """What is wrong with the embedded resources in a value."""
     found: list[FieldError] = []
-    if type(value) is dict:
-        if schema.is_embedded_resource:
-            found += _check_resource(value, path, check_metadata)
-        for name, member in value.items():
-            if (child := schema.properties.get(name)) is not None:
-                found += check_embedded(child, member, check_metadata, f"{path}.{name}" if path else name)
-            elif schema.additional is not None:
-                found += check_embedded(schema.additional, member, check_metadata, f"{path}[{name}]")
-    elif type(value) is list and schema.items is not None:
-        for index, item in enumerate(value):
-            found += check_embedded(schema.items, item, check_metadata, f"{path}[{index}]")
+    for resource, at in embedded_resources(schema, value, path):
+        found += _check_resource(resource, at, check_metadata)
     return found
 
 

@@ -36,10 +36,21 @@ from attractor.objects.schema.cel.types import (
     optional_of,
     resolved,
 )
+from attractor.objects.schema.cel.values import CelError, read_duration, read_timestamp
+from attractor.objects.schema.patterns import PatternError, matcher
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from attractor.objects.schema.cel.declaration import Declaration
     from attractor.objects.schema.cel.library import Overload
+
+_READERS: dict[str, Callable[[str], object]] = {
+    "duration": read_duration,
+    "matches": matcher,
+    "timestamp": read_timestamp,
+}
+"""Functions whose text is checked before anything is run, and how it is read."""
 
 TYPE_NAMES = frozenset(
     [
@@ -201,7 +212,18 @@ class _Checker:
         candidates = OVERLOADS.get((expr.function, expr.target is not None))
         if not candidates:
             return self.error(f"undeclared reference to '{expr.function}' (in container '')", expr.at)
+        self.check_constants(expr, args)
         return self.resolve(expr, candidates, given)
+
+    def check_constants(self, expr: Call, args: list[Expr]) -> None:
+        """Refuse a pattern, duration or time that is written down and could never be read."""
+        read = _READERS.get(expr.function)
+        if read is None or not args or not isinstance(args[-1], Literal) or not isinstance(args[-1].value, str):
+            return
+        try:
+            read(args[-1].value)
+        except (CelError, PatternError):
+            self.error(f"invalid {expr.function} argument", args[-1].at)
 
     def dotted_function(self, expr: Call) -> str | None:
         prefix = _qualified(expr.target) if expr.target is not None else ""

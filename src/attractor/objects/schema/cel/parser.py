@@ -5,7 +5,8 @@
 >>> parse("self.size >")
 Traceback (most recent call last):
     ...
-attractor.objects.schema.cel.syntax.CelSyntaxError: Syntax error: mismatched input '<EOF>' expecting an expression
+attractor.objects.schema.cel.syntax.CelSyntaxError: Syntax error: mismatched input '<EOF>' expecting \
+{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}
 """
 
 from __future__ import annotations
@@ -109,6 +110,12 @@ def _refuse_deep(expr: Expr) -> None:
         if depth > MAX_TREE_DEPTH:
             raise CelSyntaxError(f"expression recursion limit exceeded: {MAX_TREE_DEPTH}", 0)
         level = [part for node in level for part in children(node)]
+
+
+_BEGINNINGS = (
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+)
+"""What an expression may begin with, as cel-go lists it."""
 
 
 def _unexpected(token: Token, wanted: str) -> CelSyntaxError:
@@ -310,7 +317,7 @@ class _Reader:
             return self.list_literal(token)
         if token.text == "{":
             return self.map_literal(token)
-        raise _unexpected(token, "an expression")
+        raise _unexpected(token, _BEGINNINGS)
 
     def named(self, token: Token) -> Expr:
         if token.text in {"true", "false"}:
@@ -320,7 +327,7 @@ class _Reader:
         if token.text in RESERVED:
             raise CelSyntaxError(f"reserved identifier: {token.text}", token.at)
         if token.text == "in":
-            raise _unexpected(token, "an expression")
+            raise _unexpected(token, _BEGINNINGS)
         if (paren := self.accept("(")) is not None:
             return _macro(Call(paren.at, token.text, None, self.arguments(")")))
         return Ident(token.at, token.text)
