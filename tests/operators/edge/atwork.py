@@ -1,9 +1,12 @@
-"""A cloudlet at work: wishes for apps on it, and the judge of what came of them."""
+"""A cloudlet at work: wishes for apps and clusters on it, and the judge of what came of them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attractor.client import Client, load_kubeconfig
+from attractor.client.http.transport import HttpTransport
+from attractor.objects.builtin.core_v1 import Node
 from attractor.objects.gvk import Key
 from attractor.operators.edge.driver import Ref
 from attractor.operators.edge.types import AppInst, ClusterInst
@@ -11,6 +14,9 @@ from attractor.testing import eventually
 from tests.operators.edge.programs import GATED, WITHIN_S
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from attractor.operators.edge.types import Instance
     from tests.operators.edge.programs import Program, Programs
 
 
@@ -23,9 +29,9 @@ class AtWork:
         self.agent = agent
         self._count = 0
 
-    def new_app(self) -> str:
+    def new_name(self) -> str:
         self._count += 1
-        return f"app-{self._count}"
+        return f"inst-{self._count}"
 
     async def kill_and_start(self, victims: str) -> None:
         """Kill first, let the rest go on, then start again."""
@@ -54,49 +60,69 @@ class AtWork:
         if "coordinator" in victims:
             self.coordinator = await self.programs.coordinator()
 
-    async def wish(self, operation: str, app: str) -> None:
+    async def wish(self, operation: str, name: str, kind: type[Instance] = AppInst) -> None:
         if operation == "create":
-            await self.programs.create_app(app, revision="1")
+            await (self.programs.create_app(name) if kind is AppInst else self.programs.create_cluster(name))
         elif operation == "update":
-            await self.programs.admin.merge_patch(AppInst, Key("berlin", app), {"spec": {"revision": "2"}})
+            change = {"revision": "2"} if kind is AppInst else {"nodes": 2}
+            await self.programs.admin.merge_patch(kind, Key("berlin", name), {"spec": change})
         else:
-            await self.programs.admin.delete(AppInst, Key("berlin", app))
+            await self.programs.admin.delete(kind, Key("berlin", name))
 
-    async def judge(self, operation: str, app: str, *, failed: bool) -> None:
+    async def judge(self, operation: str, name: str, *, failed: bool, kind: type[Instance] = AppInst) -> None:
         """Wait until the wish has come to its end, and see that what runs is what was wished for, or was before."""
-        cluster, ref = Ref("ClusterInst", "berlin", "one"), Ref("AppInst", "berlin", app)
+        ref, expected = Ref(kind.__name__, "berlin", name), {Ref("ClusterInst", "berlin", "one")}
         if operation == "delete":
-            await self.programs.wait_gone(AppInst, app)
-            expected = {cluster}
+            await self.programs.wait_gone(kind, name)
         elif operation == "create" and failed:
-            status = await self.programs.wait(AppInst, app, "NotPresent")
+            status = await self.programs.wait(kind, name, "NotPresent")
             assert status.message == "CreateError: told to fail"
-            expected = {cluster}
         else:
-            await eventually(
-                lambda: self.serves(app, "2" if operation == "update" and not failed else "1"), within_s=60
-            )
-            assert (await self.programs.status(AppInst, app)).error == ("told to fail" if failed else "")
-            expected = {cluster, ref}
+            number = 2 if operation == "update" and not failed else 1
+            is_there = self.serves(name, str(number)) if kind is AppInst else self.has_nodes(name, number)
+            await eventually(is_there, within_s=WITHIN_S)
+            assert (await self.programs.status(kind, name)).error == ("told to fail" if failed else "")
+            expected.add(ref)
         await eventually(lambda: self.programs.running() == expected, within_s=WITHIN_S)
+        claims = {name: 0} if ref in expected and kind is AppInst else {}
+        await eventually(lambda: self._are_claimed(claims), within_s=WITHIN_S)
 
-        async def nothing_is_claimed() -> bool:
-            claims = (await self.programs.status(ClusterInst, "one")).apps
-            assert claims == ({app: 0} if ref in expected else {}), claims
-            return True
-
-        await eventually(nothing_is_claimed, within_s=WITHIN_S)
-
-    async def serves(self, app: str, revision: str) -> bool:
-        """Whether an app is Ready, and says that it is of a revision."""
-        status = await self.programs.status(AppInst, app)
-        assert status.state == "Ready", status
-        assert status.current is not None, status
-        answer = await self.programs.ask(status.current.endpoint)
-        assert answer["revision"] == revision, status
+    async def _are_claimed(self, claims: dict[str, int]) -> bool:
+        """Whether these are the apps in the cluster, and nothing more is claimed."""
+        found = (await self.programs.status(ClusterInst, "one")).apps
+        assert found == claims, found
         return True
 
-    async def leave(self, app: str) -> None:
+    def has_nodes(self, cluster: str, count: int) -> Callable[[], Awaitable[bool]]:
+        """Whether a cluster is Ready, and its own API server says that it has so many nodes."""
+
+        async def is_so() -> bool:
+            status = await self.programs.status(ClusterInst, cluster)
+            assert status.state == "Ready", status
+            config = self.programs.state_dir() / "instances" / f"ClusterInst.berlin.{cluster}" / "kubeconfig"
+            async with Client(HttpTransport(load_kubeconfig(config))) as client:
+                assert len(await client.list(Node)) == count, status
+            return True
+
+        return is_so
+
+    def serves(self, app: str, revision: str) -> Callable[[], Awaitable[bool]]:
+        """Whether an app is Ready, and says that it is of a revision."""
+
+        async def is_so() -> bool:
+            status = await self.programs.status(AppInst, app)
+            assert status.state == "Ready", status
+            assert status.current is not None, status
+            try:
+                answer = await self.programs.ask(status.current.endpoint)
+            except OSError as error:
+                raise AssertionError(f"{status} does not answer") from error
+            assert answer["revision"] == revision, status
+            return True
+
+        return is_so
+
+    async def leave(self, name: str, kind: type[Instance] = AppInst) -> None:
         """Take down what a test has left."""
-        await self.programs.admin.delete(AppInst, Key("berlin", app))
-        await self.programs.wait_gone(AppInst, app)
+        await self.programs.admin.delete(kind, Key("berlin", name))
+        await self.programs.wait_gone(kind, name)

@@ -1,4 +1,4 @@
-"""The process driver with a gate for tests: work waits before or after it is done, or fails, while a file says so."""
+"""The process driver with a gate for tests: work waits before, while or after it is done, or fails, as a file says."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ from attractor.testing import eventually
 if TYPE_CHECKING:
     from attractor.operators.edge.driver import Found
     from attractor.operators.edge.drivers import DriverSettings
+    from attractor.operators.edge.drivers.processes import Process
 
 
 class GatedDriver(ProcessDriver):
-    """Waits while the file ``gate`` in the state directory says ``before`` or ``after``; fails once per file ``fail``, which may name the instance."""
+    """Waits while the file ``gate`` in the state directory says so; fails once per file ``fail``, which may name the instance.
+
+    ``before`` is before anything is done, ``during`` is when a process runs that is not written down yet, ``after`` is
+    when all is done and nobody was told.
+    """
 
     def __init__(self, settings: DriverSettings) -> None:
         super().__init__(settings)
@@ -34,6 +39,11 @@ class GatedDriver(ProcessDriver):
         self._fail(ref.name)
         await super().remove(ref)
         await self._wait("after")
+
+    async def _start(self, ref: Ref, command: list[str], ready: Path) -> Process:
+        process = await super()._start(ref, command, ready)
+        await self._wait("during")
+        return process
 
     async def drain(self) -> bool:
         self._fail()

@@ -252,7 +252,7 @@ class Programs:
         return found
 
     def gate(self, place: str, cloudlet: str = "berlin") -> None:
-        """Hold work ``before`` or ``after`` it is done; with nothing, let it go on."""
+        """Hold work ``before``, ``during`` or ``after`` it is done; with nothing, let it go on."""
         directory = self.state_dir(cloudlet)
         (directory / "gate.reached").unlink(missing_ok=True)
         (directory / "gate").write_text(place)

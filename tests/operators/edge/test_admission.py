@@ -8,7 +8,7 @@ from attractor.client import Client
 from attractor.objects.errors import Forbidden, Invalid
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.edge.types import OVERRIDE, Cloudlet, CloudletSpec, ClusterInst
+from attractor.operators.edge.types import OVERRIDE, AppInst, Cloudlet, CloudletSpec, ClusterInst
 from attractor.testing import eventually
 from tests.operators.edge.world import PLAIN, Edge
 
@@ -113,8 +113,6 @@ async def test_a_cluster_with_apps_that_stay_is_not_deleted(edge: Edge) -> None:
         await edge.wait_ready()
         await edge.create_cluster()
         await edge.create_app()
-        from attractor.operators.edge.types import AppInst
-
         await edge.wait(AppInst, "shop", "Ready")
         with pytest.raises(Forbidden, match="AppInst shop in it would be lost; delete them first"):
             await edge.admin.delete(ClusterInst, ONE)
@@ -145,3 +143,48 @@ async def test_only_administrators_override(edge: Edge) -> None:
         assert "only administrators may set the annotation edge.attractor.dev/override" in said
         said = await refused(user, ClusterInst, ONE, {"status": {"state": "NotPresent"}}, "status")
         assert "ClusterInst berlin/one is Ready, from where the User may not move it to NotPresent" in said
+
+
+async def test_what_others_rely_on_is_decided_when_an_instance_is_created(edge: Edge) -> None:
+    await ready(edge)
+    await edge.create_app(tenant="acme")
+    for kind, name, field, value in (
+        (AppInst, "shop", "cluster", "two"),
+        (AppInst, "shop", "tenant", "bigco"),
+        (ClusterInst, "one", "reservable", True),
+    ):
+        with pytest.raises(Invalid, match=f"{field} cannot be changed"):
+            await edge.admin.merge_patch(kind, Key("berlin", name), {"spec": {field: value}})
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        ("UpdateRequested", "Cloudlet berlin is upgrading"),
+        ("UpdateError", "Cloudlet berlin is in failed upgrade state, please upgrade it manually"),
+    ],
+)
+async def test_nothing_is_created_changed_or_deleted_in_an_upgrade(edge: Edge, state: str, why: str) -> None:
+    await ready(edge)
+    here = Key("berlin", "berlin")
+    await edge.admin.merge_patch(Cloudlet, here, {"status": {"state": "UpdateRequested"}}, subresource="status")
+    if state == "UpdateError":
+        await edge.admin.merge_patch(Cloudlet, here, {"status": {"state": state}}, subresource="status")
+    assert why in await refused(edge.admin, ClusterInst, ONE, {"spec": {"nodes": 2}})
+    for wish in (edge.create_cluster("two"), edge.create_app(), edge.admin.delete(ClusterInst, ONE)):
+        with pytest.raises(Forbidden, match=why):
+            await wish
+
+
+async def test_an_administrator_speaks_for_an_agent_only_along_its_table(edge: Edge) -> None:
+    await ready(edge)
+    here = Key("berlin", "berlin")
+    said = await refused(edge.admin, Cloudlet, here, {"status": {"agents": {"1": {"state": "UpgradeInit"}}}}, "status")
+    assert "agent 1 of Cloudlet berlin is Ready, which only the CRMv1 may move: the Administrator may not" in said
+    async with edge.client(edge.agent_user("berlin")) as agent:
+        failed = {"status": {"agents": {"1": {"state": "Error"}}}}
+        await agent.merge_patch(Cloudlet, here, failed, subresource="status")
+        said = await refused(agent, Cloudlet, here, {"status": {"agents": {"1": {"state": "Ready"}}}}, "status")
+        assert "agent 1 of Cloudlet berlin is Error, which is final" in said
+    repaired = {"status": {"agents": {"1": {"state": "Ready"}}}}
+    await edge.admin.merge_patch(Cloudlet, here, repaired, subresource="status")

@@ -1,9 +1,13 @@
 """Create, update, delete: what coordinator and agent do together, and what they do when the platform fails."""
 
+import pytest
+
 from attractor.objects.gvk import Key
 from attractor.operators.edge.driver import Ref
+from attractor.operators.edge.states import CLUSTER_INST, TrackedState
 from attractor.operators.edge.types import OVERRIDE, AppInst, ClusterInst
 from attractor.testing import eventually
+from tests.operators.edge.placing import let_in, place, serve, way_to
 from tests.operators.edge.world import Edge
 
 CLUSTER, APP = Ref("ClusterInst", "berlin", "one"), Ref("AppInst", "berlin", "shop")
@@ -149,4 +153,20 @@ async def test_errors_of_the_agent_are_ignored_on_an_administrators_word(edge: E
         override = {"metadata": {"annotations": {OVERRIDE: "IgnoreCRMErrors"}}}
         await edge.admin.merge_patch(ClusterInst, Key("berlin", "one"), override)
         await edge.admin.delete(ClusterInst, Key("berlin", "one"))
+        await edge.wait_gone(ClusterInst, "one")
+
+
+@pytest.mark.parametrize("state", sorted({*CLUSTER_INST.states} - CLUSTER_INST.resting))
+async def test_an_administrator_gets_rid_of_a_cluster_in_every_state_although_no_agent_answers(
+    edge: Edge, state: TrackedState
+) -> None:
+    await let_in(edge, ["berlin"])
+    await serve(edge, "berlin")
+    await edge.create_cluster()
+    one = Key("berlin", "one")
+    await place(edge, ClusterInst, one, way_to(CLUSTER_INST, state))
+    override = {"metadata": {"annotations": {OVERRIDE: "IgnoreCRMAndTransientState"}}}
+    await edge.admin.merge_patch(ClusterInst, one, override)
+    await edge.admin.delete(ClusterInst, one)
+    async with edge.coordinator():
         await edge.wait_gone(ClusterInst, "one")

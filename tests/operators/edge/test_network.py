@@ -111,7 +111,7 @@ async def test_after_a_cut_an_agent_reports_everything_and_only_then_gives_a_sig
                 task.cancel()
         for kind in ("ClusterInst", "AppInst"):
             assert order.reported[kind, second] < order.signed[second]
-        await eventually(lambda: at_work.serves("shop", "1"), within_s=WITHIN_S)
+        await eventually(at_work.serves("shop", "1"), within_s=WITHIN_S)
         assert (await programs.status(AppInst, "shop")).current.endpoint != before.current.endpoint
 
 

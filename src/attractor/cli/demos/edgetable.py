@@ -1,11 +1,13 @@
 """The live table of ``attractor demo edge``: a row for each cloudlet, and what is told about them above it.
 
-On a terminal the table stays where it is and changes in place; elsewhere each row that changes is a line of its own.
+On a terminal the table stays where it is and changes in place, and its clock goes on; elsewhere, and where it would
+not fit, each row that changes is a line of its own. No line of it is longer than 80 characters.
 """
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple, TextIO
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from attractor.client import Client
 
 LOOK_S = 0.05
+DRAW_S = 0.5
+"""How often the table is drawn again where nothing changes."""
+COLUMNS = 80
 INDENT = " " * 10
 UP_AND_CLEAR = "\x1b[{}F\x1b[J"
 
@@ -35,7 +40,7 @@ class Row(NamedTuple):
 
 
 HEADING = Row("CLOUDLET", "AGENT", "CLUSTER one", "APP shop")
-WIDTHS = Row("9", "20", "19", "0")
+WIDTHS = (8, 29, 15, 15)
 
 
 def rows_of(cloudlets: tuple[str, ...], lines: list[Line], versions: dict[str, str]) -> list[Row]:
@@ -44,7 +49,7 @@ def rows_of(cloudlets: tuple[str, ...], lines: list[Line], versions: dict[str, s
     return [
         Row(
             name,
-            f"v{versions[name]} {cells[name, 'Cloudlet']}" if versions.get(name) else "",
+            (f"v{versions[name]} " if versions.get(name) else "") + cells.get((name, "Cloudlet"), ""),
             cells.get((name, "ClusterInst"), ""),
             cells.get((name, "AppInst"), ""),
         )
@@ -63,10 +68,11 @@ class StateTable:
         self._started = started
         self._stream = stream or sys.stdout
         self._paint = Paint(self._stream)
-        self._is_live = is_coloured(self._stream)
+        self._is_live = is_coloured(self._stream) and shutil.get_terminal_size().columns >= COLUMNS
         self._known: list[Row] = []
         self._drawn = 0
         """How many lines of the table stand at the end of the terminal."""
+        self._drawn_at = 0.0
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -95,6 +101,8 @@ class StateTable:
                 changed = [row for row in rows if row not in self._known]
                 self._known = rows
                 self._show(changed)
+            elif self._drawn and time.perf_counter() - self._drawn_at >= DRAW_S:
+                self._show([])
             await asyncio.sleep(LOOK_S)
 
     async def _look(self) -> list[Row]:
@@ -120,13 +128,14 @@ class StateTable:
 
     def _draw(self) -> None:
         if self._is_live and self._known:
-            at = f"{time.perf_counter() - self._started:7.1f} s "
+            self._drawn_at = time.perf_counter()
+            at = f"{self._drawn_at - self._started:7.1f} s "
             for prefix, row in ((at, HEADING), *((INDENT, row) for row in self._known)):
                 self._write(prefix + self._text(row))
                 self._drawn += 1
 
     def _text(self, row: Row) -> str:
-        cells = (self._coloured(cell.ljust(int(width))) for cell, width in zip(row, WIDTHS, strict=True))
+        cells = (self._coloured(cell[:width].ljust(width)) for cell, width in zip(row, WIDTHS, strict=True))
         return " ".join(cells).rstrip()
 
     def _coloured(self, cell: str) -> str:

@@ -75,7 +75,10 @@ TABLES = LifecycleAdmission(
 
 
 class AgentAdmission(Plugin):
-    """An agent says only what it is itself, along its table; only the version that serves speaks for instances."""
+    """An agent says only what it is itself, along its table; only the version that serves speaks for instances.
+
+    Beside it only an administrator speaks of an agent, and only along the overrides of that table.
+    """
 
     def validate(self, attributes: Attributes) -> None:
         """Refuse what an agent may not say."""
@@ -101,15 +104,17 @@ class AgentAdmission(Plugin):
         actors = actors_of(who, attributes.obj or {})
         for name in sorted(was.keys() | now.keys()):
             before, after = was.get(name), now.get(name)
-            if before == after or after is None or Actor.ADMIN in actors:
+            if before == after or after is None:
                 continue
-            if name != version:
+            if name == version:
+                self._check_version(attributes, version)
+            elif Actor.ADMIN not in actors:
                 raise Refused(f"what agent {name} of Cloudlet {attributes.name} is, says only agent {name} itself")
-            self._check_version(attributes, version)
             first = CloudletState.INIT if before is None else CloudletState(before["state"])
             then = CloudletState(after["state"])
             if first != then:
-                AGENT.check(first, [Actor.CRM_V1, Actor.CRM_V2], then, f"agent {name} of Cloudlet {attributes.name}")
+                asking = [Actor.CRM_V1, Actor.CRM_V2] if name == version else [Actor.ADMIN]
+                AGENT.check(first, asking, then, f"agent {name} of Cloudlet {attributes.name}")
 
     def _check_version(self, attributes: Attributes, version: str) -> None:
         cloudlet = Cloudlet.from_dict(attributes.old or {})
@@ -122,7 +127,7 @@ class AgentAdmission(Plugin):
 
 
 class WishAdmission(Plugin):
-    """Users hear at once what cannot be done now: busy objects, upgrades, clusters with apps."""
+    """Users hear at once what cannot be done now: busy objects, upgrades (no creation, change or deletion), clusters with apps."""
 
     def validate(self, attributes: Attributes) -> None:
         """Refuse a wish that would have to wait for something that the user should know of."""
@@ -182,10 +187,19 @@ class WishAdmission(Plugin):
         allowed = None if wish is None else override_of(wish)
         return cloudlet_refusal(stored(attributes, Cloudlet, namespace), namespace, allowed)
 
+    def _upgrade_refusal(self, attributes: Attributes) -> str:
+        """Why nothing is deleted during an upgrade, or after a failed one; what is Offline is deleted when it is back."""
+        cloudlet = stored(attributes, Cloudlet, attributes.op.namespace)
+        if cloudlet is None or cloudlet_status(cloudlet).state in {T.NOT_PRESENT, T.READY}:
+            return ""
+        return cloudlet_refusal(cloudlet, attributes.op.namespace)
+
     def _deletion(self, attributes: Attributes, obj: Instance) -> str:
         state, allowed = status_of(obj).state, override_of(obj)
         if obj.metadata.is_deleting:
             return ""
+        if why := self._upgrade_refusal(attributes):
+            return why
         if state in lifecycle_of(obj).busy and not (allowed is not None and allowed.is_past_work):
             return f"{_named(obj)} is busy, cannot be deleted: it is {state}"
         if isinstance(obj, ClusterInst):

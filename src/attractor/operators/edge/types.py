@@ -12,6 +12,13 @@ FINALIZER = f"{GROUP}/coordinator"
 OVERRIDE = f"{GROUP}/override"
 """The annotation by which an administrator lets an instance go past its agent; see ``intents.Override``."""
 
+
+def _fixed(name: str) -> Meta:
+    """A field that is decided when the object is created, on any cluster."""
+    rule = {"rule": "self == oldSelf", "message": f"{name} cannot be changed; delete it and create another"}
+    return Meta(extra_json_schema={"x-kubernetes-validations": [rule]})
+
+
 AgentVersion = Annotated[str, Meta(pattern="^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?$")]
 
 _STATE = PrinterColumn("State", ".status.state")
@@ -62,7 +69,7 @@ class ClusterInstSpec(Struct):
 
     nodes: Annotated[int, Meta(ge=1, le=100)] = 1
     """How large it is."""
-    reservable: bool = False
+    reservable: Annotated[bool, _fixed("reservable")] = False
     """Whether it takes the apps of one tenant only: whoever comes first."""
 
 
@@ -91,15 +98,15 @@ class ClusterInst(
 class AppInstSpec(Struct):
     """The app that a user wants."""
 
-    cluster: Annotated[str, Meta(min_length=1)]
-    """The ClusterInst that it runs in."""
+    cluster: Annotated[str, Meta(min_length=1), _fixed("cluster")]
+    """The ClusterInst that it runs in, for all its life: who claims in one cluster gives back in that one."""
     revision: str = "1"
     """The revision of the app; it says so to whoever asks."""
     replicas: Annotated[int, Meta(ge=1, le=100)] = 1
     """How many of it; the process driver runs one."""
     image: str = ""
     """What the kubernetes driver runs."""
-    tenant: str = ""
+    tenant: Annotated[str, _fixed("tenant")] = ""
     """Whose it is; a reservable cluster takes those of one tenant only."""
     auto_delete: bool = False
     """Whether it goes with its cluster, instead of holding it."""
