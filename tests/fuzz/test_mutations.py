@@ -22,6 +22,7 @@ from attractor.httpd.connection import Peer
 from attractor.httpd.heads import Head
 from attractor.httpd.parser import HttpRequest
 from attractor.httpd.reply import Reply
+from tests.fuzz.refusals import is_internal
 from tests.httpd.conftest import TOKENS
 
 if TYPE_CHECKING:
@@ -134,31 +135,6 @@ def http(asked: Asked, accept: str) -> HttpRequest:
     return HttpRequest(asked.method, target, head, b"" if asked.body is None else json.dumps(asked.body).encode())
 
 
-RECORDED = (
-    b"failed to create typed patch object",
-    b"does not contain declared merge key",
-    b"invalid key",
-    b"ParseUint",
-    b"resourceVersion should not be set on objects to be created",
-)
-"""Refusals that a recorded kube-apiserver answers with 500 and no reason; ours must, too."""
-
-BY_SOURCE = (
-    b"unknown patch type",
-    b"list element types are not identical",
-    b"but received a",
-    b"The order in patch list",
-    b"Too large resource",
-)
-"""Refusals that no recording shows, and that Kubernetes' source gives the same codes: the first four are errors of its
-``strategicpatch`` package that ``interpretStrategicMergePatchError`` passes on as they are (500, as the recorded missing
-merge key), the last is ``NewTooLargeResourceVersionError``, which is a ``NewTimeoutError`` (504)."""
-
-
-def is_internal(reply: Reply) -> bool:
-    return reply.code >= 500 and not any(said in reply.body for said in RECORDED + BY_SOURCE)
-
-
 async def converse(cluster: EmbeddedCluster, asked: list[tuple[Asked, str]]) -> None:
     router = cluster._router
     assert router is not None
@@ -168,7 +144,7 @@ async def converse(cluster: EmbeddedCluster, asked: list[tuple[Asked, str]]) -> 
         async with asyncio.timeout(HANG_S):
             answer = router(http(one, accept), Peer("127.0.0.1"))
             reply = answer if isinstance(answer, Reply) else await answer
-        assert not is_internal(reply), (one, accept, reply.body[:500])
+        assert not is_internal(reply.code, reply.body), (one, accept, reply.body[:500])
 
 
 @given(asked=st.lists(damaged(), min_size=1, max_size=12))
