@@ -140,6 +140,8 @@ RECORDED = (
     b"invalid key",
     b"ParseUint",
     b"resourceVersion should not be set on objects to be created",
+    b"target.name: Required value",
+    b"target.kind: Unsupported value",
 )
 """Refusals that a recorded kube-apiserver answers with 500 and no reason; ours must, too."""
 

@@ -1,4 +1,7 @@
-"""Requests made up from the published schemas (schemathesis): whatever is asked, the server answers, and never with a 5xx."""
+"""Requests made up from the published schemas (schemathesis): whatever is asked, the server answers, and not with a 5xx.
+
+A binding to nothing is the exception: kube-apiserver answers it with 500, and so do we.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.clients.conftest import DEFINITION
+from tests.fuzz.test_mutations import RECORDED
 from tests.serving import Serving, serving
 
 if TYPE_CHECKING:
@@ -70,7 +74,8 @@ def fuzz(operation: Any, session: requests.Session, examples: int) -> None:
         if case.query:
             case.query.pop("watch", None)
         response = case.call(session=session, timeout=PATIENCE_S, verify=session.verify)
-        assert response.status_code < 500, f"{case.as_curl_command()}\n{response.text}"
+        as_recorded = any(said in response.content for said in RECORDED)
+        assert response.status_code < 500 or as_recorded, f"{case.as_curl_command()}\n{response.text}"
 
     answers()
 

@@ -56,6 +56,16 @@ def _cannot(kind: Kind, obj: JsonObject) -> str:
     return f'{obj["kind"]} in version "{version}" cannot be handled as a {kind.gvk.kind}'
 
 
+_MOVED = {
+    "DaemonSet": "apps",
+    "Deployment": "apps",
+    "Ingress": "networking.k8s.io",
+    "NetworkPolicy": "networking.k8s.io",
+    "ReplicaSet": "apps",
+}
+"""Kinds that began in the group ``extensions``, and where they are now."""
+
+
 def refuse_other_kind(kind: Kind, obj: JsonObject) -> None:
     """Refuse an object that says it is something else; custom kinds leave that to validation."""
     if obj["apiVersion"] == kind.gvk.api_version and obj["kind"] == kind.gvk.kind:
@@ -70,14 +80,15 @@ def refuse_other_kind(kind: Kind, obj: JsonObject) -> None:
                 f"the API version in the data ({said}) does not match the expected API version ({kind.gvk.api_version})"
             )
         return
-    if obj["kind"] == kind.gvk.kind and said.group == kind.gvk.group and _is_known(said, kind.gvk.kind):
+    moved = str(said) == "extensions/v1beta1" and _MOVED.get(obj["kind"]) == kind.gvk.group
+    if obj["kind"] == kind.gvk.kind and (moved or (said.group == kind.gvk.group and _is_known(said, kind.gvk.kind))):
         raise BadRequest(
             f"the API version in the data ({said}) does not match the expected API version ({kind.gvk.api_version})"
         )
-    if obj["apiVersion"] != kind.gvk.api_version or not _is_known(said, obj["kind"]):
-        why = not_registered(obj)
+    if _is_known(said, obj["kind"]):
+        why = unknown_conversion(kind, obj["kind"], said.version)
     else:
-        why = unknown_conversion(kind, obj["kind"])
+        why = not_registered(obj)
     raise BadRequest(f"{_cannot(kind, obj)}: {why}")
 
 
@@ -101,7 +112,8 @@ def _known_kinds() -> frozenset[tuple[str, str, str]]:
 def _is_known(version: GroupVersion, kind: str) -> bool:
     """Whether Kubernetes reads objects of that kind, served or not."""
     retired = _RETIRED.get(version.group, {}).get(version.version, ())
-    return kind in retired or (version.group, version.version, kind) in _known_kinds()
+    known = (version.group, version.version, kind)
+    return kind in retired or known == ("", "v1", "List") or known in _known_kinds()
 
 
 def not_registered(obj: JsonObject, scheme: str = _SCHEME) -> str:
@@ -109,7 +121,7 @@ def not_registered(obj: JsonObject, scheme: str = _SCHEME) -> str:
     return f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" {scheme}'
 
 
-def unknown_conversion(kind: Kind, other: str) -> str:
-    """Go's text for an object of another kind of the same version."""
+def unknown_conversion(kind: Kind, other: str, version: str = "") -> str:
+    """Go's text for an object of another kind, of the same version if none is given."""
     group = kind.gvk.group.split(".", 1)[0] or "core"
-    return f"converting ({kind.gvk.version}.{other}) to ({group}.{kind.gvk.kind}): unknown conversion"
+    return f"converting ({version or kind.gvk.version}.{other}) to ({group}.{kind.gvk.kind}): unknown conversion"
