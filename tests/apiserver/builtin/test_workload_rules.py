@@ -86,7 +86,12 @@ def test_workload_rules(kind: str, spec: JsonObject, expected: list[str]) -> Non
 def test_a_stateful_set_mounts_the_claims_of_its_templates() -> None:
     pod = template()
     pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/d"}]
-    claims = [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]
+    claims = [
+        {
+            "metadata": {"name": "data"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        }
+    ]
     assert refusals(STATEFUL_SET, workload(template=pod, volumeClaimTemplates=claims)) == []
 
 
