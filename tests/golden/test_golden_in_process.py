@@ -27,6 +27,7 @@ ADMIN = User("admin", "admin", ("system:masters", "system:authenticated"))
 NEEDS_THE_WIRE = {
     "routing": "discovery, health, authentication and plain-text 404s are the HTTP layer's",
     "priority-runtime": "the system's priority classes are made when a cluster starts",
+    "tables": "formats are negotiated by the HTTP layer",
     "pods-subresources": "logs are the HTTP layer's",
     "pod-admission": "the system's priority classes are made when a cluster starts",
     "rbac-accounts": "other users, and reviews, ask the HTTP layer's authenticator and authorizer",

@@ -31,7 +31,7 @@ def allocate_service(txn: Transaction, obj: JsonObject | None, old: JsonObject |
     """Give a service what it lacks, in place, claim what it has, and give up what it had; ``obj`` None: it is gone."""
     held = set(_claims(old)) if old else set()
     if obj is not None:
-        _check_families(obj)
+        _check_families(obj, is_new=old is None)
         _check_given(txn, obj, held)
         _fill(txn, obj)
     wanted = set(_claims(obj)) if obj else set()
@@ -45,8 +45,11 @@ def allocate_service(txn: Transaction, obj: JsonObject | None, old: JsonObject |
         txn.delete(key)
 
 
-def _check_families(obj: JsonObject) -> None:
-    """The cluster has IPv4 only; whoever writes endpoints by hand may say more."""
+def _check_families(obj: JsonObject, *, is_new: bool) -> None:
+    """The cluster has IPv4 only; whoever writes endpoints by hand may say more.
+
+    Families that an update keeps from before are not blamed beside the policy.
+    """
     spec = obj["spec"]
     if spec.get("type") == "ExternalName" or (spec.get("clusterIP") == HEADLESS and not spec.get("selector")):
         return
@@ -55,7 +58,7 @@ def _check_families(obj: JsonObject) -> None:
     if policy == "RequireDualStack":
         detail = "this cluster is not configured for dual-stack services"
         errors.append(FieldError.invalid("spec.ipFamilyPolicy", policy, detail))
-    for index, family in enumerate(spec.get("ipFamilies") or ()):
+    for index, family in enumerate(spec.get("ipFamilies") or () if is_new or not errors else ()):
         if family != "IPv4":
             errors.append(FieldError.invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster"))
     if errors:

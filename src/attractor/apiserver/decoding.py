@@ -89,6 +89,16 @@ def refuse_other_version(kind: Kind, said: str) -> None:
         raise BadRequest(f"the API version in the data ({said}) does not match the expected API version ({wanted})")
 
 
+_MOVED = {
+    "DaemonSet": "apps",
+    "Deployment": "apps",
+    "Ingress": "networking.k8s.io",
+    "NetworkPolicy": "networking.k8s.io",
+    "ReplicaSet": "apps",
+}
+"""Kinds that began in the group ``extensions``, and where they are now."""
+
+
 def refuse_other_kind(kind: Kind, obj: JsonObject) -> None:
     """Refuse an object that says it is something else."""
     if obj["apiVersion"] == kind.gvk.api_version and obj["kind"] == kind.gvk.kind:
@@ -97,7 +107,8 @@ def refuse_other_kind(kind: Kind, obj: JsonObject) -> None:
         said = GroupVersion.parse(obj["apiVersion"])
     except ValueError as error:
         raise BadRequest(str(error)) from None
-    if obj["kind"] == kind.gvk.kind and said.group == kind.gvk.group and _is_known(said, kind.gvk.kind):
+    moved = str(said) == "extensions/v1beta1" and _MOVED.get(obj["kind"]) == kind.gvk.group
+    if obj["kind"] == kind.gvk.kind and (moved or (said.group == kind.gvk.group and _is_known(said, kind.gvk.kind))):
         raise BadRequest(
             f"the API version in the data ({said}) does not match the expected API version ({kind.gvk.api_version})"
         )

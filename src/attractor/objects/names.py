@@ -104,7 +104,7 @@ _SUBDOMAIN_WORDS = (
 _dns1123_subdomain = _Pattern(_SUBDOMAIN_WORDS, _SUBDOMAIN, "example.com", limit=DNS1123_SUBDOMAIN_MAX)
 _key_prefix = _Pattern(_SUBDOMAIN_WORDS, _SUBDOMAIN, "example.com", limit=DNS1123_SUBDOMAIN_MAX, unit="bytes")
 _dns1123_subdomain_underscore = _Pattern(
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-', '_' or '.', "
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', "
     "and must start and end with an alphanumeric character",
     _SUBDOMAIN_UNDERSCORE,
     "example.com",

@@ -81,7 +81,7 @@ def test_pod_rules(fields: JsonObject, expected: list[str]) -> None:
         ({"env": [{"name": "A", "value": "x", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]},
          [f'{C0}.env[0].valueFrom: Invalid value: "": may not be specified when `value` is not empty']),
         ({"env": [{"name": "A", "valueFrom": {}}]},
-         [f'{C0}.env[0].valueFrom: Invalid value: "": must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`']),
+         [f'{C0}.env[0].valueFrom: Invalid value: "": must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`']),
         ({"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s"}}}]}, [f"{C0}.env[0].valueFrom.secretKeyRef.key: Required value"]),
         ({"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.bogus"}}}]},
          [f'{C0}.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "spec.bogus": error converting fieldPath: field label not supported: spec.bogus']),

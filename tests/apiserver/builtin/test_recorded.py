@@ -11,7 +11,7 @@ from attractor.apiserver.custom.definition import DefinitionStrategy
 from attractor.apiserver.strategy import DecodeError
 from attractor.objects.builtin import ResourceInfo, find
 
-NOT_THE_KINDS_OWN = ("limits", "nodes", "pod-", "pods-", "priority-runtime", "quota", "storage")
+NOT_THE_KINDS_OWN = ("limits", "nodes", "owners", "pod-", "pods-", "priority-runtime", "quota", "storage", "tables")
 """How conversations begin that are also about what admission makes of objects."""
 RECORDINGS = Path(__file__).parents[2] / "golden" / "kube-apiserver-1.36"
 

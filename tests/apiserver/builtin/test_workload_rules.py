@@ -130,7 +130,7 @@ def test_counts_in_a_status_make_sense(status: JsonObject, expected: list[str]) 
         ({"template": template()}, ['spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"']),
         ({"parallelism": -1}, [f"spec.parallelism: Invalid value: -1: {NEGATIVE}"]),
         ({"completionMode": "Indexed", "parallelism": 1}, ["spec.completions: Required value: when completion mode is Indexed"]),
-        ({"manualSelector": True}, ["spec.selector: Required value"]),
+        ({"manualSelector": True}, ["spec.selector: Required value", 'spec.template.metadata.labels: Invalid value: {"app":"a"}: `selector` does not match template `labels`']),
     ],
 )  # fmt: skip
 def test_job_rules(spec: JsonObject, expected: list[str]) -> None:

@@ -63,6 +63,8 @@ def shown(value: Any, kind: str) -> Any:
 
 
 def _struct(value: JsonObject, kind: str) -> InOrder:
+    if "metadata" in value:  # embedded, so that its fields stand among the others
+        value = {**(value["metadata"] or {}), **value}
     written = InOrder()
     for key, source, of, *omitted in _types()[kind]:
         field = shown(value.get(source), of)

@@ -47,7 +47,12 @@ def qos_class(spec: JsonObject) -> str:
     """
     asked = False
     guaranteed = True
-    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    whole = spec.get("resources") or {}
+    containers = (
+        [spec]
+        if whole.get("limits") or whole.get("requests")
+        else [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    )
     for container in containers:
         resources = container.get("resources") or {}
         limits, requests = _positive(resources.get("limits")), _positive(resources.get("requests"))

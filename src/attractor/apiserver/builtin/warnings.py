@@ -27,6 +27,10 @@ _NAMED_PODS = (
     "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; "
     "a DNS label is recommended: "
 )
+_POD_NAME = (
+    "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
+    "a DNS label is recommended: "
+)
 _ENFORCES_SECRETS = "kubernetes.io/enforce-mountable-secrets"
 _VOLUME_ANNOTATIONS = {
     "volume.beta.kubernetes.io/storage-class": 'deprecated since v1.8; use "storageClassName" attribute instead',
@@ -48,7 +52,10 @@ def warner_of(group: str, kind: str) -> Warner | None:
     return _WARNERS.get((group, kind))
 
 
-def _pod(pod: JsonObject, _old: JsonObject | None) -> Iterator[str]:
+def _pod(pod: JsonObject, old: JsonObject | None) -> Iterator[str]:
+    wrong = names.dns1123_label(pod["metadata"].get("name", "")) if old is None else []
+    if wrong:
+        yield f"{_POD_NAME}[{' '.join(wrong)}]"
     yield from pod_warnings(pod["spec"], pod["metadata"], "", is_template=False)
 
 

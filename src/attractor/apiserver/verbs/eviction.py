@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from attractor.apiserver import metadata as rules
 from attractor.apiserver import options
 from attractor.apiserver.admission import NO_PLUGINS
 from attractor.apiserver.registry import builtin_kind
@@ -20,7 +21,7 @@ from attractor.apiserver.verbs.binding import CREATED
 from attractor.apiserver.verbs.call import Call
 from attractor.apiserver.verbs.delete import delete
 from attractor.apiserver.verbs.subkinds import admit, read_body
-from attractor.objects.errors import Conflict, Forbidden, InternalError, TooManyRequests
+from attractor.objects.errors import BadRequest, Conflict, Forbidden, InternalError, TooManyRequests
 from attractor.objects.gvk import GroupResource, GroupVersionKind
 from attractor.objects.labels import LabelSelector
 
@@ -48,6 +49,8 @@ def evict(call: Call) -> Response:
     op = call.op
     if op.verb != "create":
         raise method_not_allowed()
+    call = _as_sent(call)
+    op = call.op
     eviction, warnings = read_body(call, EVICTION)
     pod = call.kind.decode(call.existing().value)
     admit(call, eviction)
@@ -62,6 +65,20 @@ def evict(call: Call) -> Response:
     deletion = msgspec.structs.replace(op, verb="delete", subresource="", body=None, delete=said)
     delete(Call(deletion, call.kind, call.txn, NO_PLUGINS))
     return Response(201, JsonBody(dict(CREATED)), tuple(warnings))
+
+
+def _as_sent(call: Call) -> Call:
+    """The call with an Eviction of the newest version; an older one is the same but for that."""
+    body = call.op.body
+    if not isinstance(body, dict):
+        return call
+    name = (body.get("metadata") or {}).get("name") if isinstance(body.get("metadata"), dict) else None
+    if name and name != call.op.name:
+        raise BadRequest("name in URL does not match name in Eviction object")
+    if (body.get("apiVersion"), body.get("kind")) != ("policy/v1beta1", EVICTION.kind):
+        return call
+    op = msgspec.structs.replace(call.op, body={**body, "apiVersion": EVICTION.api_version})
+    return Call(op, call.kind, call.txn, call.chain)
 
 
 def _tell_why(call: Call, pod: JsonObject, said: DeleteOptions) -> DeleteOptions:
@@ -115,9 +132,39 @@ def _take_from_budget(call: Call, pod: JsonObject, *, dry_run: bool) -> None:
     name = budget["metadata"]["name"]
     _check_budget(name, budget, status)
     status["disruptionsAllowed"] -= 1
+    if not status["disruptionsAllowed"]:
+        status["conditions"] = _exhausted(status, call.txn.now)
     status["disruptedPods"] = {**(status.get("disruptedPods") or {}), pod["metadata"]["name"]: call.txn.now}
     if not dry_run:
-        call.txn.put(entry.key, kind.encode({**budget, "status": status}))
+        call.txn.put(entry.key, kind.encode(_counted(kind, budget, status, call.txn.now)))
+
+
+def _counted(kind: Kind, budget: JsonObject, status: JsonObject, now: str) -> JsonObject:
+    """The budget with its new status, which is the server's own doing."""
+    counted = {**budget, "metadata": {**budget["metadata"]}, "status": status}
+    managed = kind.fields.on_update(
+        budget, counted, manager="kube-apiserver", now=now, subresource="status",
+        reset=kind.strategy.reset_fields("status"),
+    )  # fmt: skip
+    rules.set_managed_fields(counted["metadata"], managed)
+    return counted
+
+
+def _exhausted(status: JsonObject, now: str) -> list[JsonObject]:
+    """The conditions of a budget that has nothing left."""
+    conditions: list[JsonObject] = status.get("conditions") or []
+    kept = [one for one in conditions if one.get("type") == "DisruptionAllowed" and one.get("status") == "False"]
+    told = {
+        "type": "DisruptionAllowed",
+        "status": "False",
+        "observedGeneration": status.get("observedGeneration") or 0,
+        "lastTransitionTime": kept[0].get("lastTransitionTime") if kept else now,
+        "reason": "InsufficientPods",
+        "message": "",
+    }
+    if any(one.get("type") == told["type"] for one in conditions):
+        return [told if one.get("type") == told["type"] else one for one in conditions]
+    return [*conditions, told]
 
 
 def _check_budget(name: str, budget: JsonObject, status: JsonObject) -> None:

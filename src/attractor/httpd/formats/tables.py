@@ -16,6 +16,7 @@ from attractor.apiserver.conversion import CONVERSIONS
 from attractor.httpd.formats.ages import Clock
 from attractor.httpd.formats.negotiate import META_GROUP
 from attractor.httpd.formats.printers import Printer, builtin_printer
+from attractor.httpd.formats.printers.columns import DEFAULT
 from attractor.httpd.formats.printers.custom import custom_printer
 from attractor.objects.errors import BadRequest
 from attractor.objects.field import FieldError
@@ -92,12 +93,14 @@ def table(
     """A Table of an object or of a list; without headers it leaves the columns to an earlier one."""
     clock = Clock(now)
     objects: Iterable[JsonObject] = obj["items"] if shown.is_list(obj) else (obj,)
+    rows = [_row(shown, one, clock, include, version) for one in objects]
     return {
         "kind": "Table",
         "apiVersion": f"{META_GROUP}/{version}",
         "metadata": list_metadata(obj.get("metadata") or {}),
         "columnDefinitions": shown.printer.definitions if headers else None,
-        "rows": [_row(shown, one, clock, include, version) for one in objects],
+        # Kubernetes' printer for kinds that have none of their own leaves an empty list out.
+        "rows": None if not rows and shown.printer is DEFAULT else rows,
     }
 
 

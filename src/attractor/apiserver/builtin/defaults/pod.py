@@ -6,6 +6,7 @@ ports) would change the hash of every existing template.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.builtin.defaults.filling import fill, items, round_up_requirements, round_up_resources
@@ -155,9 +156,16 @@ def _default_requests(resources: JsonObject) -> None:
         resources["requests"] = {**limits, **(resources.get("requests") or {})}
 
 
+_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_IMAGE = re.compile(rf"(?:[a-zA-Z0-9.:\[\]-]+/)?{_PART}(?:/{_PART})*(?::[\w][\w.-]{{0,127}})?")
+"""A name with or without a registry and a tag; what is no name has no tag either."""
+
+
 def _pull_policy(image: str) -> str:
     """``Always`` for the tag ``latest``, said or implied; a digest is never ``latest``."""
     if "@" in image:
+        return "IfNotPresent"
+    if not _IMAGE.fullmatch(image):
         return "IfNotPresent"
     tag = image.rpartition("/")[2].partition(":")[2]
     return "Always" if tag in {"", "latest"} else "IfNotPresent"

@@ -14,6 +14,7 @@ from attractor.apiserver.builtin.validation.rules import (
     one_of,
     port_number,
     port_number_or_name,
+    relative_path,
     required,
     required_name,
     unique,
@@ -22,7 +23,7 @@ from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from attractor.objects.jsontypes import JsonObject
 
@@ -51,10 +52,12 @@ _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 _PROBE_NUMBERS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
 _NOT_EPHEMERAL = ("ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
-_ONE_SOURCE = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"
+_ONE_SOURCE = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
 
 
-def validate_containers(spec: JsonObject, path: str, volumes: Collection[str], *, in_pod: bool) -> list[FieldError]:
+def validate_containers(
+    spec: JsonObject, path: str, volumes: Mapping[str, JsonObject], *, in_pod: bool
+) -> list[FieldError]:
     """Every container of a pod: the list itself, each container, and names across all lists."""
     errors = []
     if not spec.get("containers"):
@@ -68,7 +71,7 @@ def validate_containers(spec: JsonObject, path: str, volumes: Collection[str], *
                 detail = "must not have leading or trailing whitespace"
                 errors.append(FieldError.invalid(f"{at}.image", image, detail))
             found.append((container.get("name"), f"{at}.name"))
-    errors += _validate_ephemeral(spec, path)
+    errors += _validate_ephemeral(spec, path) + _validate_sleeps(spec, path) + _validate_host_port_clashes(spec, path)
     if spec.get("hostNetwork"):
         errors += _validate_host_ports(spec, path, in_pod=in_pod)
     return errors + unique(found)
@@ -89,6 +92,33 @@ def _validate_ephemeral(spec: JsonObject, path: str) -> list[FieldError]:
     return errors
 
 
+def _validate_sleeps(spec: JsonObject, path: str) -> list[FieldError]:
+    """A container sleeps no longer than the pod may take to stop."""
+    grace = spec.get("terminationGracePeriodSeconds") or 0
+    errors = []
+    for container, at in each(spec, "containers", path):
+        for hook, action in (container.get("lifecycle") or {}).items():
+            seconds = (action.get("sleep") or {}).get("seconds") if isinstance(action, dict) else None
+            if seconds is not None and not 0 <= seconds <= grace:
+                detail = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
+                errors.append(FieldError.invalid(f"{at}.lifecycle.{hook}.sleep", seconds, detail))
+    return errors
+
+
+def _validate_host_port_clashes(spec: JsonObject, path: str) -> list[FieldError]:
+    """Containers of one pod share the host's ports."""
+    taken: set[str] = set()
+    errors = []
+    for container, at in each(spec, "containers", path):
+        for port, where in each(container, "ports", at):
+            if port.get("hostPort"):
+                name = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
+                if name in taken:
+                    errors.append(FieldError.duplicate(f"{where}.hostPort", name))
+                taken.add(name)
+    return errors
+
+
 def _validate_host_ports(spec: JsonObject, path: str, *, in_pod: bool) -> list[FieldError]:
     """On the host's network a container has the host's ports; a template may leave that to the pod."""
     errors = []
@@ -101,7 +131,9 @@ def _validate_host_ports(spec: JsonObject, path: str, *, in_pod: bool) -> list[F
     return errors
 
 
-def _validate_container(container: JsonObject, path: str, volumes: Collection[str], kind: str) -> list[FieldError]:
+def _validate_container(
+    container: JsonObject, path: str, volumes: Mapping[str, JsonObject], kind: str
+) -> list[FieldError]:
     errors = required_name(names.dns1123_label, container.get("name"), f"{path}.name")
     errors += required(container, path, "image")
     errors += one_of(container.get("terminationMessagePolicy"), f"{path}.terminationMessagePolicy", _MESSAGE_POLICIES)
@@ -114,6 +146,10 @@ def _validate_container(container: JsonObject, path: str, volumes: Collection[st
     errors += one_of(container.get("imagePullPolicy"), f"{path}.imagePullPolicy", _PULL_POLICIES)
     errors += validate_requirements(container.get("resources"), f"{path}.resources")
     errors += _validate_security_context(container.get("securityContext"), f"{path}.securityContext")
+    for policy in container.get("resizePolicy") or ():
+        words = ("NotRequired", "RestartContainer")
+        errors += one_of(policy.get("restartPolicy"), f"{path}.resizePolicy", words)
+        errors += one_of(policy.get("resourceName"), f"{path}.resizePolicy", ("cpu", "memory"))
     return errors + _validate_probes(container, path, kind)
 
 
@@ -152,6 +188,10 @@ def _validate_variable(variable: JsonObject, path: str) -> list[FieldError]:
         resource = source["resourceFieldRef"].get("resource", "")
         if not resource.startswith(("limits.hugepages-", "requests.hugepages-")):
             errors += one_of(resource, f"{at}.resourceFieldRef.resource", _RESOURCE_FIELDS)
+        divisor = source["resourceFieldRef"].get("divisor") or "0"
+        if resource.endswith(".cpu") and divisor not in {"0", "1", "1m"}:
+            detail = "only divisor's values 1m and 1 are supported with the cpu resource"
+            errors.append(FieldError.invalid(f"{at}.resourceFieldRef.divisor", resource, detail))
     for name in ("configMapKeyRef", "secretKeyRef"):
         if source.get(name) is not None:
             errors += named(names.dns1123_subdomain, source[name].get("name", ""), f"{at}.{name}.name")
@@ -189,25 +229,62 @@ def _validate_env_from(source: JsonObject, path: str, list_path: str) -> list[Fi
     return errors
 
 
-def _validate_mounts(container: JsonObject, path: str, volumes: Collection[str]) -> list[FieldError]:
+def _validate_mounts(container: JsonObject, path: str, spec_volumes: Mapping[str, JsonObject]) -> list[FieldError]:
     errors = []
     seen: set[str] = set()
     for mount, at in each(container, "volumeMounts", path):
         name, where = mount.get("name", ""), mount.get("mountPath", "")
         if not name:
             errors.append(FieldError.required(f"{at}.name"))
-        if name not in volumes:
+        if name not in spec_volumes:
             errors.append(FieldError.not_found(f"{at}.name", name))
         if not where:
             errors.append(FieldError.required(f"{at}.mountPath"))
         if where in seen:
             errors.append(FieldError.invalid(f"{at}.mountPath", where, "must be unique"))
         seen.add(where)
-        sub_path = mount.get("subPath", "")
-        if sub_path.startswith("/"):
-            errors.append(FieldError.invalid(f"{at}.subPath", sub_path, "must be a relative path"))
-        elif ".." in sub_path.split("/"):
-            errors.append(FieldError.invalid(f"{at}.subPath", sub_path, "must not contain '..'"))
+        errors += _validate_mount_options(mount, at, f"{path}.volumeMounts")
+    return errors + _validate_devices(container, path, spec_volumes)
+
+
+def _validate_mount_options(mount: JsonObject, path: str, mounts: str) -> list[FieldError]:
+    """How a volume is mounted; some refusals name the list and not the item."""
+    errors = relative_path(mount.get("subPath", ""), f"{mounts}.subPath")
+    if mount.get("subPathExpr"):
+        if mount.get("subPath"):
+            detail = "subPathExpr and subPath are mutually exclusive"
+            errors.append(FieldError.invalid(f"{path}.subPathExpr", mount["subPathExpr"], detail))
+        errors += relative_path(mount["subPathExpr"], f"{mounts}.subPathExpr")
+    words = ("Bidirectional", "HostToContainer", "None")
+    errors += one_of(mount.get("mountPropagation"), f"{mounts}.mountPropagation", words, optional=True)
+    recursive = mount.get("recursiveReadOnly")
+    if recursive not in {None, "Disabled"}:
+        at = f"{mounts}.recursiveReadOnly"
+        if not mount.get("readOnly"):
+            errors.append(FieldError.forbidden(at, "may only be specified when readOnly is true"))
+        words = ("Disabled", "Enabled", "IfPossible")
+        errors += one_of(recursive, at, words)
+    return errors
+
+
+def _validate_devices(container: JsonObject, path: str, volumes: Mapping[str, JsonObject]) -> list[FieldError]:
+    """Block devices come from claims, at paths of their own."""
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for device, at in each(container, "volumeDevices", path):
+        name, where = device.get("name", ""), device.get("devicePath", "")
+        if not name:
+            errors.append(FieldError.required(f"{at}.name"))
+        if name not in volumes:
+            errors.append(FieldError.not_found(f"{at}.name", name))
+        elif volumes[name] and not {"persistentVolumeClaim", "ephemeral"} & volumes[name].keys():
+            detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+            errors.append(FieldError.invalid(f"{at}.name", name, detail))
+        if not where:
+            errors.append(FieldError.required(f"{at}.devicePath"))
+        elif where in seen:
+            errors.append(FieldError.invalid(f"{at}.devicePath", where, "must be unique"))
+        seen.add(where)
     return errors
 
 
@@ -228,10 +305,20 @@ def _validate_probes(container: JsonObject, path: str, kind: str) -> list[FieldE
                     errors += _validate_handler(value[hook], f"{at}.{hook}")
         else:
             errors += _validate_handler(value, at) + at_least_zero(value, at, *_PROBE_NUMBERS)
+            errors += _validate_probe_grace(field, value.get("terminationGracePeriodSeconds"), at)
             threshold = value.get("successThreshold")
             if field != "readinessProbe" and threshold not in (1, None):
                 errors.append(FieldError.invalid(f"{at}.successThreshold", threshold, "must be 1"))
     return errors
+
+
+def _validate_probe_grace(field: str, grace: int | None, path: str) -> list[FieldError]:
+    at = f"{path}.terminationGracePeriodSeconds"
+    if grace is None:
+        return []
+    if field == "readinessProbe":
+        return [FieldError.invalid(at, grace, "must not be set for readinessProbes")]
+    return [FieldError.invalid(at, grace, "must be greater than 0")] if grace <= 0 else []
 
 
 def _validate_handler(handler: JsonObject, path: str) -> list[FieldError]:
@@ -263,6 +350,11 @@ def _validate_security_context(context: JsonObject | None, path: str) -> list[Fi
     if not context:
         return []
     errors = validate_ids(context, path) + validate_seccomp(context, path)
+    errors += one_of(context.get("procMount"), f"{path}.procMount", ("Default", "Unmasked"), optional=True)
+    armor = context.get("appArmorProfile") or {}
+    if armor.get("type") == "Localhost" and armor.get("localhostProfile") is None:
+        detail = "must be set when AppArmor type is Localhost"
+        errors.append(FieldError.required(f"{path}.appArmorProfile.localhostProfile", detail))
     if context.get("privileged") and context.get("allowPrivilegeEscalation") is False:
         detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
         errors.append(FieldError.invalid(path, shown(context, "core.SecurityContext"), detail))

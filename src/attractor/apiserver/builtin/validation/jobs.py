@@ -143,7 +143,7 @@ def validate_job(job: JsonObject) -> list[FieldError]:
     """Numbers, selector, template and its restart policy."""
     spec = job["spec"]
     if spec.get("selector") is None:
-        errors = [FieldError.required("spec.selector")]
+        errors = [FieldError.required("spec.selector"), *validate_match(spec)]
     else:
         errors = validate_label_selector(spec["selector"], "spec.selector")
         errors += [error for error in validate_match(spec, "") if error.path != "spec.selector"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.builtin.validation.containers import (
-    FIELD_PATHS,
     validate_containers,
-    validate_field_ref,
     validate_ids,
     validate_seccomp,
 )
@@ -19,11 +18,9 @@ from attractor.apiserver.builtin.validation.rules import (
     ip_address,
     named,
     one_of,
-    required,
-    required_name,
-    unique,
 )
 from attractor.apiserver.builtin.validation.scheduling import validate_scheduling
+from attractor.apiserver.builtin.validation.volumes import validate_volumes
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
@@ -35,15 +32,6 @@ if TYPE_CHECKING:
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _INT32_MAX = 2**31 - 1
 _MAX_NAMESERVERS = 3
-_HOST_PATH_TYPES = (
-    "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",
-)  # fmt: skip
-_REQUIRED_IN_SOURCE = {
-    "secret": "secretName",
-    "configMap": "name",
-    "persistentVolumeClaim": "claimName",
-    "hostPath": "path",
-}
 
 
 def validate_pod(pod: JsonObject) -> list[FieldError]:
@@ -63,14 +51,17 @@ def validate_pod_spec(
 ) -> list[FieldError]:
     """The spec of a pod, in a pod or in a template; ``extra_volumes`` come from claim templates."""
     errors: list[FieldError] = []
-    volumes = {volume.get("name", "") for volume, _ in each(spec, "volumes", path)} | set(extra_volumes)
-    errors += _validate_volumes(spec, path)
+    volumes = {name: {} for name in extra_volumes} | {
+        one.get("name", ""): one for one, _ in each(spec, "volumes", path)
+    }
+    errors += validate_volumes(spec, path)
     errors += validate_containers(spec, path, volumes, in_pod=in_pod)
     errors += one_of(spec.get("restartPolicy"), f"{path}.restartPolicy", (ALWAYS, ON_FAILURE, NEVER))
     errors += one_of(spec.get("dnsPolicy"), f"{path}.dnsPolicy", _DNS_POLICIES)
     errors += names.validate_labels(spec.get("nodeSelector") or {}, f"{path}.nodeSelector")
     errors += validate_ids(spec.get("securityContext") or {}, f"{path}.securityContext")
     errors += validate_seccomp(spec.get("securityContext") or {}, f"{path}.securityContext")
+    errors += _validate_context(spec, path)
     errors += _validate_system(spec, path)
     for alias, at in each(spec, "hostAliases", path):
         errors += ip_address(alias.get("ip", ""), f"{at}.ip")
@@ -98,6 +89,44 @@ _NOT_IN_WINDOWS_CONTAINERS = (
     "appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities", "readOnlyRootFilesystem", "privileged",
     "allowPrivilegeEscalation", "procMount", "runAsUser", "runAsGroup",
 )  # fmt: skip
+
+
+_SYSCTL = re.compile(r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$")
+_MAX_SYSCTL = 253
+_WORDS = {
+    "fsGroupChangePolicy": ("Always", "OnRootMismatch"),
+    "supplementalGroupsPolicy": ("Merge", "Strict"),
+    "seLinuxChangePolicy": ("MountOption", "Recursive"),
+}
+
+
+def _validate_context(spec: JsonObject, path: str) -> list[FieldError]:
+    """What the pod's security context says for all containers, and what the host shares."""
+    context, at = spec.get("securityContext") or {}, f"{path}.securityContext"
+    errors: list[FieldError] = []
+    for group, where in each(context, "supplementalGroups", at):
+        if not 0 <= group <= _INT32_MAX:
+            errors.append(FieldError.invalid(where, group, names.range_error(0, _INT32_MAX)))
+    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+        detail = "ShareProcessNamespace and HostPID cannot both be enabled"
+        errors.append(FieldError.invalid(f"{at}.shareProcessNamespace", True, detail))
+    seen: set[str] = set()
+    for sysctl, where in each(context, "sysctls", at):
+        name = sysctl.get("name", "")
+        if not name:
+            errors.append(FieldError.required(f"{where}.name"))
+        elif len(name) > _MAX_SYSCTL or not _SYSCTL.match(name):
+            detail = f"must have at most {_MAX_SYSCTL} characters and match regex {_SYSCTL.pattern}"
+            errors.append(FieldError.invalid(f"{where}.name", name, detail))
+        elif name in seen:
+            errors.append(FieldError.duplicate(f"{where}.name", name))
+        seen.add(name)
+    for field, words in _WORDS.items():
+        errors += one_of(context.get(field), f"{at}.{field}", words, optional=True)
+    if spec.get("hostUsers") is False:
+        shared = [field for field in ("hostNetwork", "hostPID", "hostIPC") if spec.get(field)]
+        errors += [FieldError.forbidden(f"{path}.{field}", "when `hostUsers` is false") for field in shared]
+    return errors
 
 
 def _validate_system(spec: JsonObject, path: str) -> list[FieldError]:
@@ -138,6 +167,9 @@ def _validate_dns(spec: JsonObject, path: str) -> list[FieldError]:
         errors.append(FieldError.invalid(f"{at}.nameservers", servers, detail))
     for server, where in each(config, "nameservers", at):
         errors += ip_address(server, where)
+    for option, where in each(config, "options", at):
+        if not option.get("name"):
+            errors.append(FieldError.required(where, "must not be empty"))
     for search, where in each(config, "searches", at):
         errors += named(names.dns1123_subdomain_with_underscore, search.removesuffix("."), where)
     return errors
@@ -152,41 +184,4 @@ def validate_template(template: JsonObject, path: str, extra_volumes: Collection
     if template["spec"].get("ephemeralContainers"):
         detail = "ephemeral containers not allowed in pod template"
         errors.append(FieldError.forbidden(f"{path}.spec.ephemeralContainers", detail))
-    return errors
-
-
-def _validate_volumes(spec: JsonObject, path: str) -> list[FieldError]:
-    errors = []
-    for volume, at in each(spec, "volumes", path):
-        errors += required_name(names.dns1123_label, volume.get("name"), f"{at}.name")
-        sources = sorted((name for name in volume if name != "name"), key=lambda name: name != "emptyDir")
-        if not sources:
-            errors.append(FieldError.required(at, "must specify a volume type"))
-        for name in sources[1:]:
-            errors.append(FieldError.forbidden(f"{at}.{name}", "may not specify more than 1 volume type"))
-        for name in sources[:1]:
-            errors += _validate_source(name, volume[name] or {}, f"{at}.{name}")
-    return errors + unique((volume.get("name"), f"{at}.name") for volume, at in each(spec, "volumes", path))
-
-
-def _validate_source(name: str, source: JsonObject, path: str) -> list[FieldError]:
-    errors = []
-    if name in _REQUIRED_IN_SOURCE:
-        errors += required(source, path, _REQUIRED_IN_SOURCE[name])
-    if name == "hostPath" and ".." in source.get("path", "").split("/"):
-        errors.append(FieldError.invalid(f"{path}.path", source["path"], "must not contain '..'"))
-    if name == "hostPath" and source.get("type") not in {None, *_HOST_PATH_TYPES}:
-        errors.append(FieldError.unsupported(f"{path}.type", source["type"], _HOST_PATH_TYPES))
-    for item, at in each(source, "items", path):
-        if name == "downwardAPI":
-            errors += required(item, at, "path")
-            if item.get("fieldRef") is not None:
-                supported = (*FIELD_PATHS[:3], "metadata.labels", "metadata.annotations")
-                errors += validate_field_ref(item["fieldRef"], f"{at}.fieldRef", supported)
-        else:
-            errors += required(item, at, "key", "path")
-    mode = source.get("defaultMode")
-    if mode is not None and not 0 <= mode <= 0o777:
-        detail = "must be a number between 0 and 0777 (octal), both inclusive"
-        errors.append(FieldError.invalid(f"{path}.defaultMode", mode, detail))
     return errors

@@ -58,6 +58,9 @@ def validate_requirements(resources: JsonObject | None, path: str) -> list[Field
             if "/" not in name and name not in CONTAINER_RESOURCES and not is_huge_pages(name):
                 errors.append(FieldError.invalid(at, name, "must be a standard resource for containers"))
             errors += quantity_at_least_zero(value, at)
+    asked = {*limits, *requests}
+    if any(is_huge_pages(name) for name in asked) and not asked & {"cpu", "memory"}:
+        errors.append(FieldError.forbidden(path, "HugePages require cpu or memory"))
     for name, value in requests.items():
         limit = limits.get(name)
         if limit is None:

@@ -135,6 +135,13 @@ def cidr(value: str, path: str) -> list[FieldError]:
     return []
 
 
+def relative_path(value: str, path: str) -> list[FieldError]:
+    """A path that stays below where it begins."""
+    if value.startswith("/"):
+        return [FieldError.invalid(path, value, "must be a relative path")]
+    return [FieldError.invalid(path, value, "must not contain '..'")] if ".." in value.split("/") else []
+
+
 def int_or_percent(value: IntOrString | None, path: str) -> list[FieldError]:
     """A number that is not negative, or a percentage."""
     if value is None:

@@ -90,6 +90,9 @@ def _validate_spreading(spec: JsonObject, path: str) -> list[FieldError]:
         errors += _validate_min_domains(constraint.get("minDomains"), action, f"{at}.minDomains")
         for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             errors += one_of(constraint.get(field), f"{at}.{field}", ("Honor", "Ignore"), optional=True)
+        if constraint.get("matchLabelKeys") and constraint.get("labelSelector") is None:
+            detail = "must not be specified when labelSelector is not set"
+            errors.append(FieldError.forbidden(f"{at}.matchLabelKeys", detail))
         errors += validate_label_selector(constraint.get("labelSelector"), f"{at}.labelSelector")
     return errors
 
