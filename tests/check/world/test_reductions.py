@@ -83,8 +83,8 @@ def test_recalling_where_an_answer_led_finds_the_same_states_with_fewer_runs_of_
 
 
 def test_the_same_answer_at_the_same_place_runs_the_code_once() -> None:
-    make = lambda **options: of_pairs(pairs, faults=CRASH, users=[EDIT], **options)  # noqa: E731
-    recalling, running = Counted(make()), Counted(make(recalls_answers=False))
+    world = of_pairs(pairs, faults=CRASH, users=[EDIT])
+    recalling, running = Counted(world), Counted(world.but(recalls_answers=False))
     check(recalling)
     check(running)
     assert recalling.runs < running.runs
