@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from attractor.check.world.universe import Universe
 
 AIMS = {"states_per_cpu_second": 500_000, "executions_per_million": 50_000, "seconds_per_operator": 60}
-SWITCHES = ("joins_local_steps", "merges_reconciles", "changes_blindly")
+SWITCHES = ("joins_local_steps", "merges_reconciles", "changes_blindly", "recalls_answers")
 LIMIT_S = 300.0
 
 

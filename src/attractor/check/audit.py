@@ -31,6 +31,8 @@ def audit(exploration: Exploration, seed: int = 0) -> None:
     """Raise ``ImpureStep`` or ``MutationError`` if a sample of the explored states tells that the tables are wrong."""
     model = exploration.model
     _audit_values(model)
+    for prepare in model.before_audit:
+        prepare()
     for tally in exploration.tallies.values():
         for sample in tally.samples:
             repeated = outcomes_of(model, sample.instance, sample.state, sample.after)

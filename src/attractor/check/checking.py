@@ -81,6 +81,7 @@ def check(
         reduction=reduction,
         deadlock=deadlock and not model.is_composed,
         stop_at_first=stop_at_first,
+        edges=any(model.properties[number].is_liveness for number in wanted),
         properties=frozenset(wanted),
         on_progress=on_progress,
     )
@@ -219,7 +220,7 @@ class Judgement:
 
     def _liveness(self, live: list[int], exploration: Exploration) -> list[PropertyVerdict]:
         if exploration.reduced:
-            plain = replace(self.settings, symmetry=False, reduction=False, properties=frozenset())
+            plain = replace(self.settings, symmetry=False, reduction=False, edges=True, properties=frozenset())
             exploration, _ = explore(self.model, plain, self.engine)
         if exploration.bound:
             return [PropertyVerdict(p.name, p.kind, "inconclusive") for p in (self.model.properties[n] for n in live)]

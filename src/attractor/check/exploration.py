@@ -44,6 +44,8 @@ class Settings:
     reduction: bool = False
     deadlock: bool = True
     stop_at_first: bool = False
+    edges: bool = False
+    """Whether the graph will be asked for: it is then noted on the way, where that costs less."""
     properties: frozenset[int] | None = None
     on_progress: Callable[[Progress], None] | None = None
 

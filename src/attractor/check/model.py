@@ -189,6 +189,8 @@ class Model:
         """Whether a program put it together: it may come to rest anywhere, and steps never taken are no slip."""
         self.within: dict[str, None] = {}
         """Within what bounds a verdict is complete, in words; bounds may show themselves while exploring."""
+        self.before_audit: list[Callable[[], None]] = []
+        """Called before the audit runs steps again, by which steps forget what they know from earlier runs."""
 
     def add_slot(
         self, variable: str, default: Any, *, key: Any = None, keyed: bool = False, domain: Domain | None = None

@@ -239,6 +239,7 @@ class NativeSearch:
             ],
             deadlock=self.settings.deadlock,
             findings=len(self._finding_names),
+            edges=self.settings.edges and not self.settings.symmetry and self.settings.memory_bytes is None,
         )
 
     def _watches(self) -> tuple[list[tuple[int, int, bool]], list[tuple[int, int, int]]]:

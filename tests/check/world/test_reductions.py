@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from attractor import Context, Key, controller
-from attractor.check import check
+from attractor import Context, Key, Result, controller
+from attractor.check import SpecError, check
 from attractor.check.world import Delete, Edit, Faults, World, always, eventually_stable
 from attractor.check.world.freezing import freeze
 from attractor.check.world.liveness import live_names
@@ -17,6 +17,8 @@ from tests.check.world.pairs import KEY, Pair, both_are_right, naive, pair, pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from attractor.check.model import Model
 
 EDIT = Edit(Pair, KEY, spec=[{"text": "y"}])
 CRASH = Faults(crash=1)
@@ -29,6 +31,22 @@ def of_pairs(one: Any, **options: Any) -> World:
 def of_buckets(one: Any, desired: Any = one_each, **options: Any) -> World:
     claims = [eventually_stable(desired)]
     return World([one], [bucket()], properties=claims, externals={Storage: StorageModel()}, **options)
+
+
+class Counted:
+    """A world that tells how often its controllers' code was run."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.grow = world.grow
+
+    def compile(self) -> Model:
+        self.universe = self._world.compose()
+        return self.universe.model
+
+    @property
+    def runs(self) -> int:
+        return sum(worker.suspensions.resumed for host in self.universe.hosts for worker in host.workers)
 
 
 WORLDS: list[Callable[[], World]] = [
@@ -51,6 +69,37 @@ def test_a_reduction_changes_no_verdict_and_adds_no_state(make: Callable[[], Wor
         each.name: each.verdict for each in large.properties
     }
     assert small.distinct <= large.distinct
+
+
+@pytest.mark.parametrize("make", WORLDS)
+def test_recalling_where_an_answer_led_finds_the_same_states_with_fewer_runs_of_code(
+    make: Callable[[], World],
+) -> None:
+    recalling, running = Counted(make()), Counted(make().but(recalls_answers=False))
+    short, long = check(recalling), check(running)
+    assert (short.distinct, short.generated, short.depth) == (long.distinct, long.generated, long.depth)
+    assert [each.verdict for each in short.properties] == [each.verdict for each in long.properties]
+    assert recalling.runs <= running.runs
+
+
+def test_the_same_answer_at_the_same_place_runs_the_code_once() -> None:
+    world = of_pairs(pairs, faults=CRASH, users=[EDIT])
+    recalling, running = Counted(world), Counted(world.but(recalls_answers=False))
+    check(recalling)
+    check(running)
+    assert recalling.runs < running.runs
+
+
+def test_code_that_ends_differently_each_time_is_found_although_answers_are_recalled() -> None:
+    turns = iter(range(1_000_000))
+
+    @controller(for_=Pair)
+    async def fickle(ctx: Context, key: Key) -> Result | None:
+        await ctx.get(Pair, key)
+        return Result(requeue_after_s=1) if next(turns) % 2 else None
+
+    with pytest.raises(SpecError):
+        check(World([fickle], [pair()], [EDIT], faults=CRASH))
 
 
 @pytest.mark.parametrize("make", WORLDS)

@@ -71,7 +71,7 @@ static void *collect_edges(void *context) {
                 worker->failed = true;
                 going = false;
             }
-            kernel->edge_offsets[dense + 1] = worker->steps.length;
+            kernel->edge_degrees[dense] = (uint32_t)worker->steps.length;
         }
         if (going) find_targets(worker, &records);
     }
@@ -82,10 +82,27 @@ static void *collect_edges(void *context) {
 
 void kernel_free_graph(Kernel *kernel) {
     free(kernel->edge_offsets);
+    free(kernel->edge_degrees);
     free(kernel->edge_targets);
     free(kernel->edge_actions);
     kernel->edge_offsets = NULL;
-    kernel->edge_targets = kernel->edge_actions = NULL;
+    kernel->edge_degrees = kernel->edge_targets = kernel->edge_actions = NULL;
+    kernel->has_graph = false;
+}
+
+/* Hand the edges that were noted during the search over, if all are there. */
+static bool take_noted(Kernel *kernel) {
+    Edges *edges = &kernel->edges;
+    if (!edges->are_noted || edges->states != kernel_count(kernel) || edges->states == 0) return false;
+    kernel_free_graph(kernel);
+    kernel->edge_offsets = edges->offsets.data;
+    kernel->edge_degrees = edges->degrees.data;
+    kernel->edge_targets = edges->targets.data;
+    kernel->edge_actions = edges->actions.data;
+    kernel->edge_count = edges->targets.length;
+    edges->offsets = edges->degrees = edges->targets = edges->actions = (Vector){0};
+    edges_forget(edges);
+    return true;
 }
 
 /* Hand the first worker's arrays over to the kernel and append the others'. */
@@ -115,10 +132,15 @@ static bool join_edges(Kernel *kernel) {
 
 Advanced kernel_build_graph(Kernel *kernel) {
     size_t states = kernel_count(kernel);
-    kernel_free_graph(kernel);
+    if (kernel->has_graph) return ADVANCED_DONE;
     dense_bases(kernel);
+    kernel->has_graph = take_noted(kernel);
+    if (kernel->has_graph) return ADVANCED_DONE;
+    edges_forget(&kernel->edges);
+    kernel_free_graph(kernel);
     kernel->edge_offsets = calloc(states + 1, sizeof(uint64_t));
-    if (kernel->edge_offsets == NULL) return ADVANCED_MEMORY;
+    kernel->edge_degrees = calloc(states + 1, sizeof(uint32_t));
+    if (kernel->edge_offsets == NULL || kernel->edge_degrees == NULL) return ADVANCED_MEMORY;
     kernel->mode = MODE_GRAPH;
     Range ranges[kernel->threads];
     pthread_t threads[kernel->threads];
@@ -139,8 +161,10 @@ Advanced kernel_build_graph(Kernel *kernel) {
         kernel->workers[t].redo.length = 0;
     }
     if (!complete) return ADVANCED_MISSES;
-    for (size_t i = 0; i < states; i++) kernel->edge_offsets[i + 1] += kernel->edge_offsets[i];
-    return join_edges(kernel) ? ADVANCED_DONE : ADVANCED_MEMORY;
+    for (size_t i = 0; i < states; i++) kernel->edge_offsets[i + 1] = kernel->edge_offsets[i] + kernel->edge_degrees[i];
+    kernel->edge_count = kernel->edge_offsets[states];
+    kernel->has_graph = join_edges(kernel);
+    return kernel->has_graph ? ADVANCED_DONE : ADVANCED_MEMORY;
 }
 
 /* ---- fair components ---- */
@@ -197,7 +221,7 @@ static void survey(Components *c, const uint32_t *members, size_t size) {
     for (size_t i = 0; i < size; i++) c->trial[members[i]] = trial;
     for (size_t i = 0; i < size; i++) {
         uint32_t state = members[i];
-        for (uint64_t e = kernel->edge_offsets[state]; e < kernel->edge_offsets[state + 1]; e++) {
+        for (uint64_t e = kernel->edge_offsets[state]; e < edges_end(kernel, state); e++) {
             uint32_t target = kernel->edge_targets[e], from, to;
             if (target == state || !condition_loop(c->fairness, kernel->edge_actions[e], &from, &to)) continue;
             bool inside = target != NO_STATE && c->trial[target] == trial;
@@ -215,7 +239,7 @@ static void survey(Components *c, const uint32_t *members, size_t size) {
 
 static bool enabled_in(const Components *c, uint32_t state, const uint8_t *wanted) {
     const Kernel *kernel = c->kernel;
-    for (uint64_t e = kernel->edge_offsets[state]; e < kernel->edge_offsets[state + 1]; e++) {
+    for (uint64_t e = kernel->edge_offsets[state]; e < edges_end(kernel, state); e++) {
         uint32_t from, to;
         if (kernel->edge_targets[e] == state) continue;
         condition_loop(c->fairness, kernel->edge_actions[e], &from, &to);
@@ -228,7 +252,7 @@ static bool enabled_in(const Components *c, uint32_t state, const uint8_t *wante
 /* A single state: fair if nothing that must happen can. */
 static bool alone_is_fair(const Components *c, uint32_t state) {
     const Kernel *kernel = c->kernel;
-    for (uint64_t e = kernel->edge_offsets[state]; e < kernel->edge_offsets[state + 1]; e++) {
+    for (uint64_t e = kernel->edge_offsets[state]; e < edges_end(kernel, state); e++) {
         uint32_t from, to;
         if (kernel->edge_targets[e] != state && condition_loop(c->fairness, kernel->edge_actions[e], &from, &to)) return false;
     }
@@ -276,7 +300,7 @@ static bool components_from(Components *c, uint32_t root) {
     while (depth) {
         Frame *frame = &c->frames[depth - 1];
         uint32_t state = frame->state;
-        if (frame->edge < kernel->edge_offsets[state + 1]) {
+        if (frame->edge < edges_end(kernel, state)) {
             uint32_t target = kernel->edge_targets[frame->edge++];
             if (target == NO_STATE || target == state || c->region[target] != region) continue;
             if (c->order[target] == 0) {
@@ -420,7 +444,7 @@ bool shortest_to(const Kernel *kernel, const FairQuery *query, const uint32_t *i
             done = unwind(&breadth, node, prefix);
             break;
         }
-        for (uint64_t e = kernel->edge_offsets[state]; e < kernel->edge_offsets[state + 1]; e++) {
+        for (uint64_t e = kernel->edge_offsets[state]; e < edges_end(kernel, state); e++) {
             uint32_t target = kernel->edge_targets[e];
             if (target == NO_STATE || target == state) continue;
             if (node < PHASE) {
@@ -455,7 +479,7 @@ typedef struct {
 static void enabled_here(Debt *debt, uint32_t state) {
     const Kernel *kernel = debt->kernel;
     memset(debt->here, 0, debt->fairness->conditions);
-    for (uint64_t e = kernel->edge_offsets[state]; e < kernel->edge_offsets[state + 1]; e++) {
+    for (uint64_t e = kernel->edge_offsets[state]; e < edges_end(kernel, state); e++) {
         uint32_t from, to;
         if (kernel->edge_targets[e] == state) continue;
         condition_loop(debt->fairness, kernel->edge_actions[e], &from, &to);
@@ -502,7 +526,7 @@ static bool leg(Debt *debt, uint32_t start, bool homewards, Vector *cycle, uint3
     debt->came[start] = start;
     while (head < tail) {
         uint32_t state = debt->queue[head++];
-        for (uint64_t e = kernel->edge_offsets[state]; e < kernel->edge_offsets[state + 1]; e++) {
+        for (uint64_t e = kernel->edge_offsets[state]; e < edges_end(kernel, state); e++) {
             uint32_t target = kernel->edge_targets[e];
             if (target == NO_STATE || target == state || debt->component[target] != mine) continue;
             bool ends = homewards ? target == debt->home : pays(debt, kernel->edge_actions[e], target, false);
@@ -584,8 +608,8 @@ bool find_lasso(const Kernel *kernel, const FairnessTable *fairness, const FairQ
 
 void conditions_ever_enabled(const Kernel *kernel, const FairnessTable *fairness, uint8_t *enabled) {
     size_t states = kernel_count(kernel);
-    for (size_t state = 0; state < states; state++) {
-        for (uint64_t e = kernel->edge_offsets[state]; e < kernel->edge_offsets[state + 1]; e++) {
+    for (uint32_t state = 0; state < states; state++) {
+        for (uint64_t e = kernel->edge_offsets[state]; e < edges_end(kernel, state); e++) {
             uint32_t from, to;
             if (kernel->edge_targets[e] == state) continue;
             condition_loop(fairness, kernel->edge_actions[e], &from, &to);
@@ -599,15 +623,15 @@ bool mark_backwards(const Kernel *kernel, const uint8_t *allowed, uint8_t *marke
     size_t states = kernel_count(kernel);
     uint64_t *offsets = calloc(states + 2, sizeof *offsets);
     uint32_t *queue = malloc((states + 1) * sizeof *queue);
-    uint64_t edges = kernel->edge_offsets[states];
+    size_t edges = kernel->edge_count;
     uint32_t *sources = malloc((edges + 1) * sizeof *sources);
     bool done = offsets && queue && sources;
-    for (uint64_t e = 0; done && e < edges; e++)
+    for (size_t e = 0; done && e < edges; e++)
         if (kernel->edge_targets[e] != NO_STATE) offsets[kernel->edge_targets[e] + 2]++;
     for (size_t i = 0; done && i < states; i++) offsets[i + 2] += offsets[i + 1];
-    for (size_t state = 0; done && state < states; state++)
-        for (uint64_t e = kernel->edge_offsets[state]; e < kernel->edge_offsets[state + 1]; e++)
-            if (kernel->edge_targets[e] != NO_STATE) sources[offsets[kernel->edge_targets[e] + 1]++] = (uint32_t)state;
+    for (uint32_t state = 0; done && state < states; state++)
+        for (uint64_t e = kernel->edge_offsets[state]; e < edges_end(kernel, state); e++)
+            if (kernel->edge_targets[e] != NO_STATE) sources[offsets[kernel->edge_targets[e] + 1]++] = state;
     size_t head = 0, tail = 0;
     for (size_t i = 0; done && i < states; i++)
         if (marked[i]) queue[tail++] = (uint32_t)i;

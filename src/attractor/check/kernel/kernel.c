@@ -6,6 +6,7 @@
 #include "dispatch.c"
 #include "worker.c"
 #include "expand.c"
+#include "edges.c"
 #include "rounds.c"
 #include "crew.c"
 #include "states.c"

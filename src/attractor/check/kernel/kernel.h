@@ -3,7 +3,8 @@
  *
  * Reading order: trie.c (what a step does), table.c (which states are known), dispatch.c (which steps a state calls
  * for), worker.c (what a thread has at hand), expand.c (every step out of a state), rounds.c (breadth-first search), crew.c,
- * states.c (all states together), graph.c (edges, components, lassos), module.c (what Python sees).
+ * edges.c (noted on the way), states.c (all states together), graph.c (edges, components, lassos), module.c (what Python
+ * sees).
  */
 #ifndef ATTRACTOR_KERNEL_H
 #define ATTRACTOR_KERNEL_H
@@ -367,6 +368,19 @@ typedef struct {
 #define STEP_BYTES(words) (STEP_WORDS(words) * sizeof(uint64_t))
 #define OUTSIDE (1ull << 63)
 
+/* Edges noted during the search, see edges.c. */
+typedef struct {
+    bool are_noted;
+    size_t states;    /* how many states have theirs */
+    size_t round;     /* the first edge of the round */
+    uint64_t *lately; /* for each place of Worker.lately: the edge that named it */
+    Vector offsets;   /* uint64_t: the first edge of each state */
+    Vector degrees;   /* uint32_t: how many it has */
+    Vector targets;   /* uint32_t */
+    Vector actions;   /* uint32_t */
+    Vector repeats;   /* uint64_t: edges of this round whose target is that of an earlier one */
+} Edges;
+
 /* The threads beside the first, and where they meet. */
 typedef struct {
     pthread_t *helpers; /* from 1 on; NULL before they are started */
@@ -419,8 +433,12 @@ typedef struct Kernel {
     size_t round_end;
     atomic_bool enough; /* too many states wait for an answer: do not begin others */
     Crew crew;
+    Edges edges;
     /* the graph */
-    uint64_t *edge_offsets;
+    bool has_graph;
+    uint64_t *edge_offsets; /* the first edge of each state */
+    uint32_t *edge_degrees; /* how many it has */
+    size_t edge_count;
     uint32_t *edge_targets;
     uint32_t *edge_actions;
 } Kernel;
@@ -452,6 +470,16 @@ bool crew_start(Kernel *kernel);
 void crew_meet(Crew *crew);
 void crew_stop(Kernel *kernel);
 
+/* edges.c */
+bool edges_begin(Edges *edges);
+void edges_forget(Edges *edges);
+/* Room for the edges of a state, of which none was noted yet. */
+bool edges_reserve(Edges *edges, uint32_t state, size_t degree);
+/* Give the next edge the target of an earlier one; false where that is too far back. */
+bool edges_repeat(Edges *edges, size_t place);
+/* At the end of a round: every edge has its target. */
+void edges_settle(Edges *edges);
+
 /* rounds.c */
 /* One thread's part of a round. */
 void round_help(Worker *worker);
@@ -472,9 +500,13 @@ static inline size_t dense_of(const Kernel *kernel, uint32_t number) {
 
 /* ---- graph.c -------------------------------------------------------------------------------------------------- */
 
-/* ADVANCED_DONE: the edges are there; ADVANCED_MISSES: learn, then build again. */
+/* ADVANCED_DONE: the edges are there; ADVANCED_MISSES: learn, then build again. Nothing is done for edges that were noted
+ * during the search, or built before. */
 Advanced kernel_build_graph(Kernel *kernel);
 void kernel_free_graph(Kernel *kernel);
+static inline uint64_t edges_end(const Kernel *kernel, uint32_t state) {
+    return kernel->edge_offsets[state] + kernel->edge_degrees[state];
+}
 
 typedef struct {
     uint32_t conditions;

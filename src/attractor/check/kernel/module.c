@@ -27,6 +27,7 @@ static void kernel_dealloc(PyObject *self) {
     Kernel *kernel = KERNEL(self);
     crew_stop(kernel);
     kernel_free_graph(kernel);
+    edges_forget(&kernel->edges);
     workers_free(kernel);
     dispatch_free(&kernel->dispatch);
     dispatch_free(&kernel->lookout);

@@ -65,13 +65,13 @@ static bool add_symmetry(Kernel *kernel, PyObject *list) {
 
 PyObject *kernel_configure(PyObject *self, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"actions", "predicates", "watches", "judges", "constraints", "terminal", "symmetry",
-                            "deadlock", "findings", NULL};
+                            "deadlock", "findings", "edges", NULL};
     Kernel *kernel = KERNEL(self);
     PyObject *actions, *predicates, *watches, *judges, *constraints, *terminal, *symmetry;
-    int deadlock;
+    int deadlock, edges;
     unsigned int findings;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOOOpI", names, &actions, &predicates, &watches, &judges,
-                                     &constraints, &terminal, &symmetry, &deadlock, &findings))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOOOpIp", names, &actions, &predicates, &watches, &judges,
+                                     &constraints, &terminal, &symmetry, &deadlock, &findings, &edges))
         return NULL;
     if (!add_instances(kernel, actions)) return NULL;
     kernel->tries.actions = (uint32_t)kernel->tries.instances.length;
@@ -90,6 +90,7 @@ PyObject *kernel_configure(PyObject *self, PyObject *args, PyObject *kwargs) {
         return NULL;
     kernel->inspects = kernel->constraints.length || kernel->symmetry.length || PyObject_IsTrue(judges) > 0;
     kernel->tries.roots_changed = true;
+    if (edges && kernel->threads == 1 && !edges_begin(&kernel->edges)) return PyErr_NoMemory();
     Py_RETURN_NONE;
 }
 

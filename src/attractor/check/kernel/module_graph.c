@@ -14,13 +14,34 @@ PyObject *kernel_build_graph_(PyObject *self, PyObject *unused) {
     return PyLong_FromLong(advanced);
 }
 
+/* The edges in the order of their states. */
+static void copy_graph(const Kernel *kernel, size_t states, uint64_t *offsets, uint32_t *targets, uint32_t *actions) {
+    offsets[0] = 0;
+    for (size_t i = 0; i < states; i++) {
+        size_t size = kernel->edge_degrees[i] * sizeof(uint32_t);
+        if (size) memcpy(targets + offsets[i], kernel->edge_targets + kernel->edge_offsets[i], size);
+        if (size) memcpy(actions + offsets[i], kernel->edge_actions + kernel->edge_offsets[i], size);
+        offsets[i + 1] = offsets[i] + kernel->edge_degrees[i];
+    }
+}
+
+/* graph() -> (offsets, targets, actions) */
 PyObject *kernel_graph(PyObject *self, PyObject *unused) {
     (void)unused;
     Kernel *kernel = KERNEL(self);
-    if (kernel->edge_offsets == NULL) return PyErr_Format(PyExc_RuntimeError, "build_graph comes first");
-    size_t states = kernel_count(kernel), edges = kernel->edge_offsets[states];
-    return Py_BuildValue("y#y#y#", kernel->edge_offsets, (Py_ssize_t)((states + 1) * 8), kernel->edge_targets,
-                         (Py_ssize_t)(edges * 4), kernel->edge_actions, (Py_ssize_t)(edges * 4));
+    if (!kernel->has_graph) return PyErr_Format(PyExc_RuntimeError, "build_graph comes first");
+    size_t states = kernel_count(kernel);
+    PyObject *offsets = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)((states + 1) * sizeof(uint64_t)));
+    PyObject *targets = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(kernel->edge_count * sizeof(uint32_t)));
+    PyObject *actions = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(kernel->edge_count * sizeof(uint32_t)));
+    if (offsets && targets && actions)
+        copy_graph(kernel, states, (uint64_t *)PyBytes_AS_STRING(offsets), (uint32_t *)PyBytes_AS_STRING(targets),
+                   (uint32_t *)PyBytes_AS_STRING(actions));
+    PyObject *result = offsets && targets && actions ? PyTuple_Pack(3, offsets, targets, actions) : NULL;
+    Py_XDECREF(offsets);
+    Py_XDECREF(targets);
+    Py_XDECREF(actions);
+    return result;
 }
 
 #define MAX_VISITS 8
@@ -61,7 +82,7 @@ static bool read_arguments(Kernel *kernel, PyObject *args, GraphArguments *given
         if (done) given->visit_data[given->visit_count++] = given->visits[v].buf;
     }
     size_t states = kernel_count(kernel);
-    if (done && (kernel->edge_offsets == NULL || (size_t)given->allowed.len < states || (size_t)given->starts.len < states)) {
+    if (done && (!kernel->has_graph || (size_t)given->allowed.len < states || (size_t)given->starts.len < states)) {
         PyErr_SetString(PyExc_ValueError, "build_graph comes first, and masks have one byte for each state");
         done = false;
     }

@@ -16,8 +16,9 @@
 #define FAR 16
 #define NEAR 6
 
-/* Hand the steps of the state at hand to the shards that own their successors, but for those handed over lately. */
-static inline bool commit_words(Worker *worker, uint32_t words) {
+/* Hand the steps of the state at hand to the shards that own their successors, but for those handed over lately; with
+ * `edges`, note them. */
+static inline __attribute__((always_inline)) bool commit_words(Worker *worker, uint32_t words, Edges *edges) {
     const uint64_t *step = worker->steps.data, *end = step + worker->steps.length * STEP_WORDS(words);
     const uint32_t threads = worker->kernel->threads;
     const uint64_t state = worker->state;
@@ -27,7 +28,11 @@ static inline bool commit_words(Worker *worker, uint32_t words) {
     for (; step < end; step += STEP_WORDS(words)) {
         const uint64_t *packed = step + 2;
         taken[(uint32_t)step[0]]++;
-        if (step[0] & OUTSIDE) continue;
+        if (edges) ((uint32_t *)edges->actions.data)[edges->targets.length] = (uint32_t)step[0];
+        if (step[0] & OUTSIDE) {
+            if (edges) ((uint32_t *)edges->targets.data)[edges->targets.length++] = NO_STATE;
+            continue;
+        }
         uint64_t hash = hash_words(packed, words);
         size_t place = hash >> 20 & (LATELY - 1);
         uint64_t *lately = all_lately + place * words;
@@ -38,6 +43,11 @@ static inline bool commit_words(Worker *worker, uint32_t words) {
         record[1] = state;
         copy_words(record + 2, packed, words);
         bool known = is_lately[place] & same_state(lately, packed, words);
+        if (edges) {
+            record[1] |= (edges->targets.length - edges->round) << 32;
+            known = known && edges_repeat(edges, place);
+            edges->lately[place] = edges->targets.length++;
+        }
         out->length += known ? 0 : words + 2;
         copy_words(lately, packed, words);
         is_lately[place] = 1;
@@ -46,8 +56,12 @@ static inline bool commit_words(Worker *worker, uint32_t words) {
 }
 
 static bool commit_steps(Worker *worker) {
-    uint32_t words = worker->kernel->layout.words;
-    return words == 1 ? commit_words(worker, 1) : commit_words(worker, words);
+    Kernel *kernel = worker->kernel;
+    uint32_t words = kernel->layout.words;
+    Edges *edges = &kernel->edges;
+    if (edges->are_noted && !edges_reserve(edges, worker->state, worker->steps.length)) edges_forget(edges);
+    if (edges->are_noted) return commit_words(worker, words, edges);
+    return words == 1 ? commit_words(worker, 1, NULL) : commit_words(worker, words, NULL);
 }
 
 static uint32_t item_state(const Kernel *kernel, size_t item) {
@@ -94,6 +108,7 @@ static inline void shard_prefetch(const Shard *shard, uint32_t words, const uint
 static void round_insert(Kernel *kernel, uint32_t owner) {
     uint32_t words = kernel->layout.words;
     Shard *shard = &kernel->shards[owner];
+    uint32_t *targets = kernel->edges.are_noted ? (uint32_t *)kernel->edges.targets.data + kernel->edges.round : NULL;
     for (uint32_t t = 0; t < kernel->threads; t++) {
         Vector *out = &kernel->workers[t].out[owner];
         const uint64_t *record = out->data;
@@ -105,9 +120,11 @@ static void round_insert(Kernel *kernel, uint32_t owner) {
                 kernel->workers[owner].failed = true;
                 return;
             }
+            if (targets) targets[record[1] >> 32] = local;
         }
         out->length = 0;
     }
+    if (targets) edges_settle(&kernel->edges);
 }
 
 /* How far the round came: what was begun was finished, or put aside. */

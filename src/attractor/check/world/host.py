@@ -109,12 +109,14 @@ class Host:
         externals: Mapping[type, object],
         joins_local_steps: bool,
         merges_reconciles: bool,
+        recalls_answers: bool,
     ) -> None:
         self.name = name
         self._stage, self._server = stage, server
         self.kinds: tuple[type[Resource], ...] = tuple(dict.fromkeys(kind for one in controllers for kind in one.kinds))
         self._lag = lag
         self.joins_local_steps, self.merges_reconciles = joins_local_steps, merges_reconciles
+        self.recalls_answers = recalls_answers
         self.leaders: Cell | None = None
         """Where there is an election: the hosts that think they lead, the one that does last."""
         self.conditions: list[Callable[[], bool]] = []

@@ -7,6 +7,8 @@ To go on from it, a new coroutine is made and given that history; live ones that
 
 What makes this right: a reconcile is a function of its answers. It is therefore run twice whenever it gets somewhere
 new, and the two must agree; attributes of the controller must be the same after as before; and it must end.
+
+For the same reason it is not run again where the same answer comes to the same place: where that led is known.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import asyncio
 import copy
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from attractor.check.errors import SpecError
 from attractor.check.world import endless
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from attractor.objects.gvk import Key
     from attractor.runtime.effects import Effect
+    from attractor.runtime.outcome import Next
     from attractor.runtime.result import Result
 
 _LIBRARY = str(Path(asyncio.__file__).parents[1])
@@ -157,6 +160,17 @@ class Suspended:
             run.close()
 
 
+class Finished(NamedTuple):
+    """How a coroutine ended, and what follows from it."""
+
+    error: Exception | None
+    follows: Next
+
+
+Went: TypeAlias = Suspended | Finished
+"""Where a coroutine got to: the next thing that it waits for, or its end."""
+
+
 class Suspensions:
     """The suspended coroutines of one function, each known once."""
 
@@ -166,6 +180,8 @@ class Suspensions:
         self._guarded = guarded
         self._merges = merges
         self._pristine = guarded() if guarded else None
+        self._went: dict[tuple[Suspended, Hashable], Went] | None = {}
+        """Where an answer led, by what waited for it and what it is; None once nothing may be taken for granted."""
         self.resumed = 0
         """How often user code was executed: begun or gone on."""
 
@@ -184,6 +200,28 @@ class Suspensions:
         run.origin = suspended
         run.go_on(answer)
         return run
+
+    def recall(self, suspended: Suspended, answer: Answer, go: Callable[[], tuple[Went, bool]]) -> Went:
+        """Where this answer leads: as it did before, or by running the code (``go``), which is then remembered.
+
+        ``go`` also says whether what it found depends on nothing but the answer.
+        """
+        if self._went is None:
+            return go()[0]
+        try:
+            place = suspended, _frozen_answer(answer)
+        except Unfreezable:
+            return go()[0]
+        known = self._went.get(place)
+        if known is None:
+            known, is_certain = go()
+            if is_certain:
+                self._went[place] = known
+        return known
+
+    def run_always(self) -> None:
+        """From now on run the code whenever it is asked for: somebody wants to see whether it does the same again."""
+        self._went = None
 
     def suspend(
         self, run: Run, key: Key, make: Callable[[], Coroutine[Any, Any, Any]], origin: Hashable = None

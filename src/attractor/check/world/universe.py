@@ -81,6 +81,7 @@ class Universe:
                     externals={protocol: each.seen_by(name) for protocol, each in self.externals.items()},
                     joins_local_steps=world.joins_local_steps,
                     merges_reconciles=world.merges_reconciles,
+                    recalls_answers=world.recalls_answers,
                 )
                 for name in world.hosts
             ]

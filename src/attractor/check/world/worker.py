@@ -19,7 +19,7 @@ from attractor.check.world.notes import Ended, Performed, Recorded, Started
 from attractor.check.world.queueing import WorldQueue
 from attractor.check.world.remembering import Kept, loaded, saved
 from attractor.check.world.stage import Sketch
-from attractor.check.world.suspension import Answer, Run, Suspended, Suspensions, context
+from attractor.check.world.suspension import Answer, Finished, Suspended, Suspensions, context
 from attractor.check.world.working import Background
 from attractor.runtime import effects
 from attractor.runtime.metrics import Metrics
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from attractor.check.world.host import Host
     from attractor.check.world.stage import Cell, Stage
+    from attractor.check.world.suspension import Run, Went
     from attractor.objects.gvk import Key
     from attractor.runtime.controller import Controller
     from attractor.runtime.effects import Effect
@@ -45,6 +46,8 @@ LOCAL = (*MEMORY, effects.Now, effects.Emit, effects.Schedule, effects.Start)
 
 Where somebody can (background work that shares the memory, a clock that moves), they are steps of their own.
 """
+STATELESS = (effects.Now, effects.Emit)
+"""Those of them whose answer is always the same, and which leave nothing behind in the state."""
 NOTHING = effects.Gather(())
 WRITES = (effects.Create, effects.Update, effects.Patch, effects.Delete)
 
@@ -83,6 +86,10 @@ class Worker:
         self.background = Background(stage, self)
         self.audit = OrderAudit()
         self.suspensions = Suspensions(lambda: guarded_state(declared), merges=host.merges_reconciles)
+        if host.recalls_answers:
+            stage.model.before_audit.append(self.suspensions.run_always)
+        else:
+            self.suspensions.run_always()
         with stage.on(Sketch(stage.model)):
             self.views = Views(declared, host.cache)
             running = RunningController(declared, Metrics(), workers=workers)
@@ -142,7 +149,7 @@ class Worker:
             raise Disabled
         priority = self.queue.take(key, self._workers)
         self._stage.note(Started(self.name, key))
-        self._settle(key, self.suspensions.begin(self._maker(key)), priority)
+        self._arrive(key, self._settle(key, self.suspensions.begin(self._maker(key)))[0], priority)
 
     def go_on(self, key: Key, only: Wanted | None = None) -> None:
         """Perform what the reconcile of a key waits for, and let it go on."""
@@ -156,7 +163,7 @@ class Worker:
                 self.running(key).set(pending._replace(answers=tuple(answers)))
                 return
             answer = Answer(tuple(each.value for each in answers if each is not None))
-        self._settle(key, self.suspensions.resume(pending.suspended, answer), pending.priority)
+        self._arrive(key, self._answered(key, pending.suspended, answer), pending.priority)
 
     def resync(self) -> None:
         """Everything is reconciled again, although nothing changed."""
@@ -178,23 +185,49 @@ class Worker:
     def _maker(self, key: Key) -> Callable[[], Coroutine[Any, Any, Any]]:
         return lambda: self.declared.reconcile(context(self.declared.name, key), key)
 
-    def _settle(self, key: Key, run: Run, priority: int) -> None:
-        """Let a reconcile run up to the next effect that others could notice, or to its end."""
-        self.run_local(key, run)
+    def _answered(self, key: Key, suspended: Suspended, answer: Answer) -> Went:
+        """Where a reconcile gets to with an answer; its code is run unless that is known."""
+
+        def go() -> tuple[Went, bool]:
+            return self._settle(key, self.suspensions.resume(suspended, answer))
+
+        if self._stage.on_note is not None:  # somebody wants to hear what the code does
+            return go()[0]
+        return self.suspensions.recall(suspended, answer, go)
+
+    def _settle(self, key: Key, run: Run) -> tuple[Went, bool]:
+        """Let a reconcile run up to the next effect that others could notice, or to its end.
+
+        Also says whether it got there without a look at the state, and without a change of it.
+        """
+        is_alone = self.run_local(key, run)
         if not run.is_done:
-            self.running(key).set(Pending(self.suspensions.suspend(run, key, self._maker(key)), priority))
-            return
+            went = self.suspensions.suspend(run, key, self._maker(key))
+            return went, is_alone and not isinstance(went.effect, MEMORY)
         self.audit.finished(run, key, self._maker(key), self.declared.reconcile)
         follows = after_error(run.error) if run.error is not None else after_result(run.result)
-        self._stage.note(Ended(self.name, key, run.error, follows))
-        self.queue.finish(key, follows, priority)
+        return Finished(run.error, follows), is_alone
+
+    def _arrive(self, key: Key, went: Went, priority: int) -> None:
+        """The reconcile of a key has got there."""
+        if isinstance(went, Suspended):
+            self.running(key).set(Pending(went, priority))
+            return
+        self._stage.note(Ended(self.name, key, went.error, went.follows))
+        self.queue.finish(key, went.follows, priority)
         self.running(key).set(None)
 
-    def run_local(self, key: Key, run: Run) -> None:
-        """Answer what nobody else can notice, for as long as nothing else is asked."""
+    def run_local(self, key: Key, run: Run) -> bool:
+        """Answer what nobody else can notice, for as long as nothing else is asked.
+
+        Says whether the answers were the same as always, without a look at the state, and left nothing behind in it.
+        """
+        is_alone = True
         while not run.is_done and self._is_unnoticed(run.effect):
+            is_alone = is_alone and (run.effect == NOTHING or isinstance(run.effect, STATELESS))
             run.go_on(self.answer(key, run.effect))
         self.suspensions.check_guarded(f"controller {self.declared.name!r}")
+        return is_alone
 
     def _is_unnoticed(self, effect: Effect[Any]) -> bool:
         if effect == NOTHING:

@@ -67,6 +67,7 @@ class World:
         external_failure: Callable[[], Exception] = NoAnswer,
         joins_local_steps: bool = True,
         merges_reconciles: bool = True,
+        recalls_answers: bool = True,
         changes_blindly: bool = True,
     ) -> None:
         """``workers`` per controller; ``lag``: undelivered events per kind; ``own_writes`` switches D6 off to show why.
@@ -84,6 +85,7 @@ class World:
         ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is never owed.
         To compare: ``joins_local_steps=False`` makes a step of everything that a reconcile asks for;
         ``merges_reconciles=False`` tells reconciles apart by all that they were ever answered;
+        ``recalls_answers=False`` runs a reconcile again where the same answer comes to the same place;
         ``changes_blindly=False`` runs a step for each value of what it only adds to (a queue, a set of names).
         """
         self._given = {name: value for name, value in locals().items() if name != "self"}
@@ -98,16 +100,14 @@ class World:
         self.closes_lagging_watches = closes_lagging_watches
         self.hosts, self.election = tuple(hosts), election
         self._check_faults()
-        names = [user.name for user in self.users if isinstance(user, Script)]
-        if len(set(names)) < len(names):
-            raise SpecError('several scripts need names to tell them apart, as in Script(..., name="admin")')
+        self._check_scripts()
         self.externals = dict(externals or {})
         self.external_failure = external_failure
         self.clock = checked(clock)
         self.joins_local_steps, self.resync = joins_local_steps, resync
-        self.merges_reconciles, self.changes_blindly = merges_reconciles, changes_blindly
+        self.merges_reconciles, self.recalls_answers = merges_reconciles, recalls_answers
         self._check_externals()
-        self.own_writes, self.garbage_collection = own_writes, garbage_collection
+        self.own_writes, self.garbage_collection, self.changes_blindly = own_writes, garbage_collection, changes_blindly
         self.name = name or "world of " + ", ".join(one.name for one in self.controllers)
         self.claims = (*properties, *((goes_quiet(),) if quiet else ()))
         self.kinds = self._all_kinds(kinds)
@@ -138,6 +138,11 @@ class World:
             raise SpecError(
                 "a change of leader needs two hosts that elect one: hosts=('host1', 'host2'), election=True"
             )
+
+    def _check_scripts(self) -> None:
+        names = [user.name for user in self.users if isinstance(user, Script)]
+        if len(set(names)) < len(names):
+            raise SpecError('several scripts need names to tell them apart, as in Script(..., name="admin")')
 
     def _check_externals(self) -> None:
         for one in self.controllers:

@@ -1,0 +1,60 @@
+"""The graph that is noted while the search goes on is the graph that a second walk over all states builds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from attractor.check.exploration import Graph, Settings
+from attractor.check.native import NativeSearch
+from attractor.check.search import Search
+from attractor.check.specs.irsa import Irsa
+from attractor.check.specs.twophase import TwoPhaseCommit
+from attractor.check.world import Edit, Faults, World
+from tests.check.random_specs import make_spec, programs
+from tests.check.world.pairs import KEY, Pair, pair, pairs
+
+if TYPE_CHECKING:
+    from attractor.check.model import Model
+
+
+def parts(graph: Graph) -> tuple[list[int], list[int], list[int]]:
+    return list(graph.offsets), list(graph.targets), list(graph.actions)
+
+
+def noted_and_walked(model: Any, **limits: Any) -> tuple[Graph, Graph]:
+    return tuple(NativeSearch(model(), Settings(edges=each, **limits)).run().graph() for each in (True, False))  # type: ignore[return-value]
+
+
+@given(program=programs)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+def test_noted_edges_of_random_specifications_are_those_of_a_second_walk(program: Any) -> None:
+    noted, walked = noted_and_walked(lambda: make_spec(program).compile())
+    assert parts(noted) == parts(walked)
+
+
+@pytest.mark.parametrize("make", [lambda: TwoPhaseCommit(managers=4), lambda: Irsa(workers=2)])
+def test_noted_edges_are_those_of_a_second_walk_and_of_the_python_engine(make: Any) -> None:
+    noted, walked = noted_and_walked(lambda: make().compile())
+    assert parts(noted) == parts(walked)
+    plain = Search(make().compile()).run().graph()
+    assert len(plain.targets) == len(noted.targets)
+    assert len(plain.offsets) == len(noted.offsets)
+
+
+def test_noted_edges_of_a_world_are_those_of_a_second_walk() -> None:
+    """Most of its states wait once for a step that is not known yet, so their edges come out of turn."""
+
+    def composed() -> Model:
+        return World([pairs], [pair()], users=[Edit(Pair, KEY, spec=[{"text": "y"}])], faults=Faults(crash=1)).compile()
+
+    noted, walked = noted_and_walked(composed)
+    assert parts(noted) == parts(walked)
+
+
+def test_a_last_level_that_is_not_expanded_is_walked_afterwards() -> None:
+    whole = NativeSearch(TwoPhaseCommit(managers=3).compile(), Settings(edges=True)).run()
+    noted, walked = noted_and_walked(TwoPhaseCommit(managers=3).compile, max_depth=whole.counts.depth)
+    assert parts(noted) == parts(walked) == parts(whole.graph())
