@@ -24,8 +24,9 @@ def decode_object(
     kind: Kind, body: Any, duplicates: Sequence[str], validation: FieldValidation
 ) -> tuple[JsonObject, list[str]]:
     """The object in its kind's shape, and the warnings for what was dropped from it."""
-    obj: JsonObject = {**kind.identity, **body}
-    if obj["kind"] != kind.gvk.kind or obj["apiVersion"] != kind.gvk.api_version:
+    identity = kind.identity
+    obj: JsonObject = {**identity, **body}
+    if obj["kind"] != identity["kind"] or obj["apiVersion"] != identity["apiVersion"]:
         obj["kind"] = obj["kind"] or kind.gvk.kind
         obj["apiVersion"] = obj["apiVersion"] or kind.gvk.api_version
         refuse_other_kind(kind, obj)

@@ -37,7 +37,7 @@ def create_object(
         reset = kind.strategy.reset_fields("")
         managed = kind.fields.on_update(None, obj, manager=op.manager, now=txn.now, reset=reset)
     rules.set_managed_fields(metadata, managed)
-    call.admit(obj, None)
+    asked = call.admit(obj, None)
     warnings += rules.deduplicate_owners(metadata)
     rules.check_place(kind, metadata, op.namespace, op.name)
     generated = bool(metadata.get("generateName")) and not metadata.get("name")
@@ -51,11 +51,12 @@ def create_object(
     if kind.strategy.has_generation:
         metadata["generation"] = 1
     kind.strategy.prepare_create(obj)
-    errors = [*rules.validate_new(kind, metadata), *kind.strategy.validate(obj)]
+    errors = rules.validate_new(kind, metadata) + kind.strategy.validate(obj)
     if errors:
         raise Invalid.of(kind.said_by(obj), metadata.get("name") or "", errors)
-    warnings += [*kind.strategy.warnings(obj, None), *rules.finalizer_warnings(kind, metadata, {})]
-    call.admit_finally(obj, None)
+    warnings += kind.strategy.warnings(obj, None)
+    warnings += rules.finalizer_warnings(kind, metadata, {})
+    call.admit_finally(asked)
     if txn.get(key) is not None:
         raise AlreadyExists.of(kind.group_resource, metadata["name"])
     if kind.allocate:
