@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 NAMESPACES = GroupResource("", "namespaces")
 LOCAL_ACCESS_REVIEWS = GroupResource("authorization.k8s.io", "localsubjectaccessreviews")
+REGISTRATIONS = "admissionregistration.k8s.io/"
+"""Where webhooks and policies are stored."""
 MAX_PLANS = 1024
 """For so many resources at a time it is remembered which plug-ins concern them."""
 
@@ -67,6 +69,8 @@ class Plugin:
 
     concerns: ClassVar[frozenset[GroupResource] | None] = None
     """The resources it has a say in, None for all; it is never asked about others."""
+    obeys_registrations: ClassVar[bool] = False
+    """Whether it only carries out what users registered under ``REGISTRATIONS``; it rests while there is nothing."""
 
     def admit(self, attributes: Attributes) -> None:
         """Change the object, or refuse it."""
@@ -122,36 +126,43 @@ class _Plan(NamedTuple):
     changing: tuple[Callable[[Attributes], None], ...]
     checking: tuple[Callable[[Attributes], None], ...]
 
+    @classmethod
+    def of(cls, plugins: Sequence[Plugin]) -> _Plan:
+        """The halves of these plug-ins that are not empty."""
+        return cls(
+            tuple(one.admit for one in plugins if type(one).admit is not Plugin.admit),
+            tuple(one.validate for one in plugins if type(one).validate is not Plugin.validate),
+        )
+
 
 class Chain:
     """The plug-ins that every write passes through, in order, each only where it has something to say."""
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
         self.plugins = tuple(plugins)
-        self._plans: dict[GroupResource, _Plan] = {}
-        """Worked out once for each resource; custom ones come and go, so the number is bounded."""
+        self._plans: dict[GroupResource, tuple[_Plan, _Plan]] = {}
+        """Without and with registrations; worked out once for each resource. Custom ones come and go: bounded."""
 
     def admit(self, attributes: Attributes) -> None:
         """Run the changing half of the chain."""
-        for admit in self._plan(attributes.kind.group_resource).changing:
+        for admit in self._plan(attributes).changing:
             admit(attributes)
 
     def validate(self, attributes: Attributes) -> None:
         """Run the checking half of the chain."""
-        for validate in self._plan(attributes.kind.group_resource).checking:
+        for validate in self._plan(attributes).checking:
             validate(attributes)
 
-    def _plan(self, resource: GroupResource) -> _Plan:
-        plan = self._plans.get(resource)
-        if plan is None:
+    def _plan(self, attributes: Attributes) -> _Plan:
+        resource = attributes.kind.group_resource
+        plans = self._plans.get(resource)
+        if plans is None:
             if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
             concerned = [one for one in self.plugins if one.concerns is None or resource in one.concerns]
-            plan = self._plans[resource] = _Plan(
-                tuple(one.admit for one in concerned if type(one).admit is not Plugin.admit),
-                tuple(one.validate for one in concerned if type(one).validate is not Plugin.validate),
-            )
-        return plan
+            resting = [one for one in concerned if not one.obeys_registrations]
+            plans = self._plans[resource] = (_Plan.of(resting), _Plan.of(concerned))
+        return plans[attributes.txn.has_any(REGISTRATIONS)]
 
 
 NO_PLUGINS = Chain(())

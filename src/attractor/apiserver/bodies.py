@@ -13,7 +13,7 @@ from attractor.objects.gojson import syntax_error
 from attractor.objects.yamljson import YamlError, parse_yaml, repeated_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from attractor.objects.jsontypes import Json, JsonObject
 
@@ -213,18 +213,22 @@ class _Pairs(list[tuple[str, Any]]):
     """An object as its pairs, repeated ones included."""
 
 
+_CONTAINERS = frozenset({dict, list})
+
+
 def _count_keys(value: Any, depth: int) -> int:
     if depth > MAX_DEPTH:
         raise BadRequest(f"the body is nested more than {MAX_DEPTH} levels deep")
+    items: Collection[Any]
     if isinstance(value, dict):
-        total = len(value)
-        for item in value.values():
-            if item.__class__ is dict or item.__class__ is list:
-                total += _count_keys(item, depth + 1)
+        items, total = value.values(), len(value)
+    elif isinstance(value, list):
+        items, total = value, 0
+    else:
+        return 0
+    if _CONTAINERS.isdisjoint(map(type, items)):  # the leaves are most of an object
         return total
-    if isinstance(value, list):
-        return sum(_count_keys(item, depth + 1) for item in value if item.__class__ is dict or item.__class__ is list)
-    return 0
+    return total + sum(_count_keys(item, depth + 1) for item in items if type(item) in _CONTAINERS)
 
 
 def _find_duplicates(value: Any, path: str, found: list[str], places: dict[str, int]) -> None:

@@ -54,6 +54,20 @@ class NotYet(Exception):
 class Transaction:
     """One attempt to answer one request."""
 
+    __slots__ = (
+        "_answers",
+        "_has_any",
+        "_history",
+        "_now",
+        "compares",
+        "deletes",
+        "may_wait",
+        "puts",
+        "snapshot",
+        "source",
+        "warnings",
+    )
+
     def __init__(
         self,
         snapshot: Snapshot,

@@ -38,7 +38,7 @@ _METHODS = {method.encode(): method for method in ("GET", "POST", "PUT", "PATCH"
 class Head:
     """The headers of a request, and what follows from them alone; shared by the requests that repeat them."""
 
-    __slots__ = ("content_type", "headers", "is_impersonating", "token_digest", "user_agent")
+    __slots__ = ("content_type", "headers", "is_impersonating", "is_plain", "token_digest", "user_agent")
 
     def __init__(self, headers: Mapping[bytes, bytes]) -> None:
         self.headers = headers
@@ -47,6 +47,8 @@ class Head:
         self.user_agent = headers.get(b"user-agent", b"").decode("latin-1")
         self.is_impersonating = any(name.startswith(b"impersonate-") for name in headers)
         """Whether the request is to be carried out as somebody else."""
+        self.is_plain = False
+        """Whether it is known to ask for JSON as it is, unless the query says otherwise (``presentation``)."""
         self.token_digest: bytes | None = None
         """Of the bearer token, once it was needed; whose token that is, is asked anew for each request."""
 

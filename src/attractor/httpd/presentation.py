@@ -51,9 +51,13 @@ class Shape(NamedTuple):
 
 def shape_of(request: HttpRequest, query: Query) -> Shape | None:
     """What the client wants; None for JSON as it is. Raises ``NotAcceptable``."""
+    if request.head.is_plain and not query:
+        return None
     accept = request.headers.get(b"accept", b"")
     pretty = is_for_people(query, request.head.user_agent)
     if accept in _PLAIN and not pretty:
+        if not query:
+            request.head.is_plain = True
         return None
     try:
         agreed = negotiate(accept.decode("latin-1"))

@@ -158,7 +158,9 @@ class SortedMap(Generic[V]):
     def _replaced(self, path: list[tuple[_Node, int]], node: _Node, grown: int) -> SortedMap[V]:
         """The map with another node at the path's end, neither split nor joined: the usual case, made fast."""
         for (separators, children, size), i in reversed(path):
-            node = (separators, _with(children, i, node), size + grown)
+            changed = list(children)
+            changed[i] = node
+            node = (separators, tuple(changed), size + grown)
         return self._rooted(node, self._height, grown)
 
     def _rebuilt(

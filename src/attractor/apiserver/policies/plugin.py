@@ -11,7 +11,6 @@ from attractor.apiserver.matchconditions import bindings_of, compiled
 from attractor.apiserver.matching import namespace_of
 from attractor.apiserver.policies.params import NoParams, params_of
 from attractor.apiserver.policies.policy import GROUP, bound_policies
-from attractor.apiserver.webhooks.configuration import has_registrations
 from attractor.objects.errors import ApiError, Forbidden
 from attractor.objects.schema.cel import CelCheckError, CelError
 
@@ -39,11 +38,11 @@ class Violation(NamedTuple):
 class ValidatingAdmissionPolicies(Plugin):
     """Refuses or warns of what breaks a bound policy."""
 
+    obeys_registrations = True
+
     def validate(self, attributes: Attributes) -> None:
         """Evaluate every policy that is for this request."""
         if attributes.kind.gvk.group == GROUP or attributes.kind.gvk.group in _REVIEWS:
-            return
-        if not has_registrations(attributes.txn):
             return
         refusals = [
             refusal

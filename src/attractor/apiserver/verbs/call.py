@@ -36,13 +36,12 @@ class Call(NamedTuple):
             raise NotFound.of(self.kind.group_resource, self.op.name)
         return entry
 
-    def admit(self, obj: JsonObject | None, old: JsonObject | None, entry: Entry | None = None) -> None:
-        """Let admission change or refuse the write; ``entry`` is what is stored now."""
-        self.chain.admit(self._attributes(obj, old, entry))
+    def admit(self, obj: JsonObject | None, old: JsonObject | None, entry: Entry | None = None) -> Attributes:
+        """Let admission change or refuse the write, and answer what it was asked; ``entry`` is what is stored now."""
+        attributes = Attributes(self.op, self.kind, obj, old, self.txn, str(entry.revision) if entry else "")
+        self.chain.admit(attributes)
+        return attributes
 
-    def admit_finally(self, obj: JsonObject | None, old: JsonObject | None, entry: Entry | None = None) -> None:
+    def admit_finally(self, asked: Attributes) -> None:
         """Let admission refuse the write as it stands."""
-        self.chain.validate(self._attributes(obj, old, entry))
-
-    def _attributes(self, obj: JsonObject | None, old: JsonObject | None, entry: Entry | None) -> Attributes:
-        return Attributes(self.op, self.kind, obj, old, self.txn, str(entry.revision) if entry else "")
+        self.chain.validate(asked)

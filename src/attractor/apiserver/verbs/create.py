@@ -41,7 +41,7 @@ def create_object(
     if kind.is_terminating:
         why = "create not allowed while custom resource definition is terminating"
         raise Forbidden.of(kind.group_resource, metadata.get("name") or "", why)
-    call.admit(obj, None)
+    asked = call.admit(obj, None)
     warnings += rules.deduplicate_owners(metadata, rules.AFTER_ADMISSION)
     rules.check_place(kind, metadata, op.namespace, op.name)
     generated = bool(metadata.get("generateName")) and not metadata.get("name")
@@ -56,11 +56,12 @@ def create_object(
         metadata["generation"] = 1
     kind.strategy.prepare_create(obj)
     errors = kind.strategy.identity_errors(obj)
-    errors = errors or [*rules.validate_new(kind, metadata), *kind.strategy.validate(obj)]
+    errors = errors or rules.validate_new(kind, metadata) + kind.strategy.validate(obj)
     if errors:
         raise Invalid.of(kind.said_by(obj), metadata.get("name") or "", errors)
-    warnings += [*kind.strategy.warnings(obj, None), *rules.finalizer_warnings(kind, metadata, {})]
-    call.admit_finally(obj, None)
+    warnings += kind.strategy.warnings(obj, None)
+    warnings += rules.finalizer_warnings(kind, metadata, {})
+    call.admit_finally(asked)
     if txn.get(key) is not None:
         raise AlreadyExists.of(kind.group_resource, metadata["name"])
     if kind.allocate:

@@ -29,8 +29,7 @@ def delete(call: Call) -> Response:
     entry = call.existing()
     live = kind.decode(entry.value)
     _check_preconditions(kind, live, entry, options)
-    call.admit(None, live, entry)
-    call.admit_finally(None, live, entry)
+    call.admit_finally(call.admit(None, live, entry))
     marked = mark_deleted(call, live)
     if is_finished(kind, marked):
         if not options.dry_run:
@@ -122,8 +121,7 @@ def delete_collection(call: Call) -> Response:
             continue
         live = kind.decode(entry.value)
         _check_preconditions(kind, live, entry, op.delete)
-        call.admit(None, live, entry)
-        call.admit_finally(None, live, entry)
+        call.admit_finally(call.admit(None, live, entry))
         marked = mark_deleted(call, live)
         if op.delete.dry_run or marked == live:
             continue

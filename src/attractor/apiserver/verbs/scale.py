@@ -62,8 +62,7 @@ def scale(call: Call) -> Response:
     check_version(kind, metadata, op.name, entry.revision)
     # Admission is asked about the Scale, not about the object that it is taken from.
     asked = {**current, "metadata": {**current["metadata"]}, "spec": {"replicas": replicas}}
-    call.admit(asked, current, entry)
-    call.admit_finally(asked, current, entry)
+    call.admit_finally(call.admit(asked, current, entry))
     replicas, _ = _wanted_scale(kind, asked, op.name)
     changed = put(live, kind.scale.spec_replicas, replicas)
     changed["metadata"] = {**changed["metadata"], "resourceVersion": str(entry.revision)}

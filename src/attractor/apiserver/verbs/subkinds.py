@@ -47,6 +47,6 @@ def read_body(call: Call, gvk: GroupVersionKind) -> tuple[JsonObject, list[str]]
 def admit(call: Call, obj: JsonObject) -> None:
     """Let admission change or refuse what is sent to a subresource; it stays where it is."""
     name = obj["metadata"].get("name") or ""
-    call.admit(obj, None)
+    asked = call.admit(obj, None)
     rules.check_place(call.kind, obj["metadata"], call.op.namespace, name)
-    call.admit_finally(obj, None)
+    call.admit_finally(asked)

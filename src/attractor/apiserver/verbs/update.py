@@ -66,7 +66,7 @@ def update_object(
             reset=kind.strategy.reset_fields(op.subresource),
         )
     rules.set_managed_fields(metadata, managed)
-    call.admit(obj, live, entry)
+    asked = call.admit(obj, live, entry)
     warnings += rules.deduplicate_owners(metadata, rules.AFTER_ADMISSION)
     rules.check_place(kind, metadata, op.namespace, op.name)
     kind.strategy.prepare_update(obj, live, op.subresource)
@@ -82,7 +82,7 @@ def update_object(
     if not op.subresource:
         warnings += kind.strategy.warnings(obj, live)
     warnings += rules.finalizer_warnings(kind, metadata, live["metadata"])
-    call.admit_finally(obj, live, entry)
+    call.admit_finally(asked)
     if kind.allocate:
         kind.allocate(txn, obj, live, claim=not op.write.dry_run)
     return _store(call, entry, live, obj, tuple(warnings))

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 GROUP = "admissionregistration.k8s.io"
-_PREFIX = f"{GROUP}/"
 MUTATING, VALIDATING = "mutatingwebhookconfigurations", "validatingwebhookconfigurations"
 DEFAULT_TIMEOUT_S = 10
 
@@ -80,8 +79,3 @@ def webhooks(txn: Transaction, resource: str) -> Iterator[Webhook]:
     """Every webhook of a resource, in the order in which they are asked."""
     for entry in txn.range(f"{GROUP}/{resource}/"):
         yield from _webhooks(entry.value)
-
-
-def has_registrations(txn: Transaction) -> bool:
-    """Whether there is any webhook or policy at all: one look for the common case that there is none."""
-    return txn.has_any(_PREFIX)

@@ -11,7 +11,7 @@ from attractor.apiserver.builtin.decode import decoder
 from attractor.apiserver.matchconditions import bindings_of
 from attractor.apiserver.metadata import set_managed_fields
 from attractor.apiserver.strategy import DecodeError
-from attractor.apiserver.webhooks.configuration import GROUP, MUTATING, VALIDATING, has_registrations, webhooks
+from attractor.apiserver.webhooks.configuration import GROUP, MUTATING, VALIDATING, webhooks
 from attractor.apiserver.webhooks.review import CallFailed, Ruling, failure, question_of, ruling_of
 from attractor.objects import builtin
 from attractor.objects.errors import ApiError, InternalError
@@ -47,9 +47,7 @@ def _call(webhook: Webhook, attributes: Attributes) -> _Call | None:
 
 def _concerned(attributes: Attributes, resource: str) -> Iterable[Webhook]:
     """The webhooks that may have a say."""
-    if attributes.kind.gvk.group != GROUP and has_registrations(attributes.txn):
-        return webhooks(attributes.txn, resource)
-    return ()
+    return webhooks(attributes.txn, resource) if attributes.kind.gvk.group != GROUP else ()
 
 
 def _ruling(call: _Call, answer: Answer, attributes: Attributes) -> Ruling:
@@ -68,15 +66,14 @@ def _ruling(call: _Call, answer: Answer, attributes: Attributes) -> Ruling:
 class MutatingWebhooks(Plugin):
     """Asks mutating webhooks one after the other; one that asks for it is asked again if a later one changed more."""
 
+    obeys_registrations = True
+
     def admit(self, attributes: Attributes) -> None:
         """Apply their patches, or refuse."""
-        concerned = _concerned(attributes, MUTATING)
-        if not concerned:
-            return
         stale: list[Webhook] = []
         """Asked already, wants to be asked again, and has not seen the newest state."""
         asked: list[Webhook] = []
-        for webhook in concerned:
+        for webhook in _concerned(attributes, MUTATING):
             changed = self._ask(webhook, attributes)
             if changed is None:
                 continue
@@ -161,6 +158,8 @@ def _replace(obj: JsonObject, new: JsonObject) -> None:
 
 class ValidatingWebhooks(Plugin):
     """Asks validating webhooks, all of them at once."""
+
+    obeys_registrations = True
 
     def validate(self, attributes: Attributes) -> None:
         """Refuse what one of them refuses; the first refusal, in their order, is the answer."""

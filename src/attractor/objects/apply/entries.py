@@ -119,16 +119,18 @@ def written(managed: Managed) -> list[JsonObject]:
 
 
 def _entry(name: ManagerId, owned: Owned) -> JsonObject:
-    return owned.entry if owned.entry is not None else entry_of(name, owned.api_version, owned.time, owned.fields)
+    if owned.entry is not None:
+        return owned.entry
+    return entry_of(name, owned.api_version, owned.time, fieldset.encode(owned.fields))
 
 
 def entry_of(name: ManagerId, api_version: str, time: str, fields: FieldSet) -> JsonObject:
-    """An entry as it is stored."""
+    """An entry as it is stored; ``fields`` are in order already."""
     entry: JsonObject = {"manager": name.manager, "operation": name.operation, "apiVersion": api_version}
     if time:
         entry["time"] = time
     entry["fieldsType"] = "FieldsV1"
-    entry["fieldsV1"] = fieldset.encode(fields)
+    entry["fieldsV1"] = fields
     if name.subresource:
         entry["subresource"] = name.subresource
     return entry

@@ -28,6 +28,7 @@ from attractor.objects.apply.entries import Managed, ManagerId, Owned, applier, 
 from attractor.objects.apply.fieldset import (
     FieldSet,
     difference,
+    encode,
     intersection,
     path_text,
     paths,
@@ -36,12 +37,14 @@ from attractor.objects.apply.fieldset import (
 )
 from attractor.objects.apply.merge import merge
 from attractor.objects.apply.prune import Versions, prune
+from attractor.objects.apply.shape import shape_of
 from attractor.objects.apply.typing import Untypable, fields_of, reconciled, validate
 from attractor.objects.errors import ApiError, BadRequest, Conflict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from attractor.objects.apply.shape import Shape
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.schema.node import Schema
 
@@ -52,6 +55,9 @@ RESET_SPEC: FieldSet = {"f:metadata": {}, "f:spec": {}}
 
 Convert: TypeAlias = "Callable[[JsonObject, str], tuple[JsonObject, Schema | None] | None]"
 """An object in another version of its kind, with that version's schema; None when there is no such version."""
+
+REMEMBERED_SHAPES = 64
+"""Of so many shapes of a kind it is remembered what their creation takes."""
 
 _BEFORE_FIRST_APPLY = "before-first-apply"
 _UNTRACKED: FieldSet = {
@@ -73,6 +79,9 @@ class FieldManager:
     def __init__(self, schema: Schema | None, empty: JsonObject, convert: Convert | None = None) -> None:
         self._atom = root_atom_of(schema)
         self._empty = empty
+        self._empty_names = frozenset(empty) - {"apiVersion", "kind", "metadata"}
+        self._taken: dict[Shape, FieldSet] = {}
+        """What creations of plain objects took; whoever makes objects makes many of one shape."""
         self._api_version: str = empty["apiVersion"]
         self._versions = Versions(self._atom, self._api_version, convert)
 
@@ -109,14 +118,25 @@ class FieldManager:
 
     def _on_create(self, new: JsonObject, name: ManagerId, now: str, reset: FieldSet | None) -> list[JsonObject]:
         """The managedFields of a new object that brings none: whoever makes it owns what it has."""
+        shape = shape_of(new) if self._empty_names.isdisjoint(new) else None
+        if shape is None or (reset and any(element[2:] in new for element in reset)):
+            taken = self._taken_by_creation(new, reset)
+        else:  # on the names of fields alone it depends what is taken, and nothing of it is reset
+            known = self._taken.get(shape)
+            taken = known if known is not None else self._taken_by_creation(new, None)
+            if known is None and len(self._taken) < REMEMBERED_SHAPES:
+                self._taken[shape] = taken
+        return [managed_entries.entry_of(name, self._api_version, now, taken)] if taken else []
+
+    def _taken_by_creation(self, new: JsonObject, reset: FieldSet | None) -> FieldSet:
+        """What the maker of an object owns, in Kubernetes' order; nothing of an object that does not fit its kind."""
         try:
             comparison = compare_objects(self._atom, self._empty, new)
         except Untypable:
-            return []
+            return {}
         if reset:
             comparison = comparison.without(reset)
-        taken = union(comparison.added, comparison.modified)
-        return [managed_entries.entry_of(name, self._api_version, now, taken)] if taken else []
+        return encode(union(comparison.added, comparison.modified))
 
     def on_apply(
         self,
