@@ -36,6 +36,7 @@ NEEDS_THE_WIRE = {
     "definition-conditions": "plain-text 404s are the HTTP layer's",
     "rbac-more": "other users, and reviews, ask the HTTP layer's authenticator and authorizer",
     "reviews-more": "reviews ask the HTTP layer's authenticator and authorizer",
+    "updates-more": "tables are the HTTP layer's",
     "verbs-delete": "a table of what was deleted is the HTTP layer's",
     "verbs-custom": "formats and the old paths for watches are the HTTP layer's",
     "verbs-list": "formats are negotiated by the HTTP layer",

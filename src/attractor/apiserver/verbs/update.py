@@ -71,7 +71,7 @@ def update_object(
     rules.check_place(kind, metadata, op.namespace, op.name)
     kind.strategy.prepare_update(obj, live, op.subresource)
     rules.carry_over(metadata, live["metadata"])
-    if kind.strategy.has_generation and _spec_changed(kind, obj, live):
+    if kind.strategy.has_generation and _spec_changed(kind, obj, live, op.subresource):
         metadata["generation"] = live["metadata"].get("generation", 0) + 1
     errors = [
         *rules.validate_change(kind, metadata, live["metadata"], op.subresource),
@@ -94,8 +94,8 @@ def _require_version(kind: Kind, metadata: JsonObject, name: str) -> None:
         raise Invalid.of(GroupKind(kind.gvk.group, kind.resource), name, [error])
 
 
-def _spec_changed(kind: Kind, obj: JsonObject, live: JsonObject) -> bool:
-    if kind.group_kind == _DEPLOYMENT and _annotations(obj) != _annotations(live):
+def _spec_changed(kind: Kind, obj: JsonObject, live: JsonObject, subresource: str) -> bool:
+    if kind.group_kind == _DEPLOYMENT and not subresource and _annotations(obj) != _annotations(live):
         return True
     skipped = _NOT_SPEC if kind.strategy.has_status_subresource or not kind.is_custom else _NOT_SPEC - {"status"}
     return any(obj.get(name) != live.get(name) for name in {*obj, *live} if name not in skipped)
