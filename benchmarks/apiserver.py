@@ -129,7 +129,7 @@ async def list_all(target: Target, count: int) -> dict[str, float]:
     return {f"list_{count}_s": round(min(listed.latencies_s), 3)}
 
 
-async def delivery(target: Target, pid: int, per_s: int, seconds: float) -> dict[str, float | str]:
+async def delivery(target: Target, pid: int, per_s: int, seconds: float, writers: int) -> dict[str, float | str]:
     """How old events of about 1 KB are when 100 watchers get them, and whose processor time limits that.
 
     Of the server's time, what it takes to write is measured on its own, with nobody watching.
@@ -139,14 +139,15 @@ async def delivery(target: Target, pid: int, per_s: int, seconds: float) -> dict
     patch = (target, f"{COLLECTION}/{name}", MERGE, per_s)
 
     used = cpu_s(pid)
-    alone = await Apart(write, *patch, seconds / 2, WRITERS).said()
+    alone = await Apart(write, *patch, seconds / 2, writers).said()
     writes_us = (cpu_s(pid) - used) / alone.count * 1e6
 
-    path = f"{COLLECTION}?watch=true&fieldSelector=metadata.name%3D{name}"
+    # From version 0, for a kube-apiserver whose etcd does not report progress cannot begin at the newest.
+    path = f"{COLLECTION}?watch=true&resourceVersion=0&fieldSelector=metadata.name%3D{name}"
     watchers = Apart(receive, target, path, WATCHERS, 5)
     assert await watchers.said() == "watching"
     used = cpu_s(pid)
-    wrote = await Apart(write, *patch, seconds, WRITERS).said()
+    wrote = await Apart(write, *patch, seconds, writers).said()
     watchers.pipe.send(wrote.count)
     heard = await watchers.said()
     server_us = (cpu_s(pid) - used) / wrote.count * 1e6
@@ -180,7 +181,9 @@ def limit(cores: dict[str, float], reached: float) -> str:
 Running = AbstractContextManager[tuple[Target, subprocess.Popen[bytes], float]]
 
 
-async def measure(serving: Running, *, quick: bool, with_64: bool = True) -> dict[str, float | str]:
+async def measure(
+    serving: Running, *, quick: bool, with_64: bool = True, writers: int = WRITERS
+) -> dict[str, float | str]:
     count = 2_000 if quick else 10_000
     report: dict[str, float | str] = {}
     with serving as (target, server, ready_s):
@@ -191,7 +194,7 @@ async def measure(serving: Running, *, quick: bool, with_64: bool = True) -> dic
         report |= await list_all(target, 10_000)
         report["rss_full_mb"] = round(rss_mb(server.pid), 1)
         for per_s in (1000, 5000):
-            report |= await delivery(target, server.pid, per_s, 1.0 if quick else 4.0)
+            report |= await delivery(target, server.pid, per_s, 1.0 if quick else 4.0, writers)
     return report
 
 
@@ -251,7 +254,10 @@ def measured(name: str, *, quick: bool) -> dict[str, float | str] | None:
                     return asyncio.run(measure(running(address, directory), quick=quick))
             case "kube-apiserver" if (binaries := assets()) is not None:
                 with etcd(str(binaries / "etcd"), directory) as address:
-                    return asyncio.run(measure(kube_apiserver(binaries, address, directory), quick=quick))
+                    # Of many writers of one object all but one find it changed, and begin anew; ten writes a second is
+                    # all that kube-apiserver then does. With one writer it is delivery that is measured.
+                    rival = kube_apiserver(binaries, address, directory)
+                    return asyncio.run(measure(rival, quick=quick, writers=1))
     print(f"{name} is not installed; left out", file=sys.stderr)
     return None
 

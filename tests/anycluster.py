@@ -2,32 +2,34 @@
 
 They use namespaces of their own, rely on nothing that another controller of that cluster might put there, and are
 cleaned up after at the end of the run. On a bare API server, beside which no controller manager runs, what needs one is
-skipped, and the namespaces are finished by the tests themselves.
+left out, and the namespaces are finished by the tests themselves.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
-
-import pytest
 
 from attractor.client import Client, load_kubeconfig
 from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
 from attractor.objects.builtin.core_v1 import Namespace, ServiceAccount
-from attractor.objects.errors import AlreadyExists, Conflict, InternalError, NotFound, Timeout
+from attractor.objects.errors import AlreadyExists, Conflict, InternalError, NotFound
 from attractor.objects.resource import ObjectMeta
 from attractor.testing import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+
+    import pytest
 
     from attractor.client import ClientConfig
     from attractor.objects.resource import Resource
 
 PATIENCE_S = 60.0
+GARBAGE_COLLECTION, PROGRESS = "garbage collection", "progress of etcd"
+"""What not every API server has."""
 KUBECONFIG = "kubeconfig"
 """The way to a cluster that somebody else runs, in the place of those that the tests make."""
 
@@ -52,25 +54,33 @@ async def has_controller_manager(client: Client) -> bool:
     return True
 
 
-async def need_garbage_collection(client: Client, config: pytest.Config) -> None:
-    """Skip the test on somebody else's API server where nothing goes with its owner."""
-    if config.getoption("--kubeconfig") is not None and not await has_controller_manager(client):
-        pytest.skip("no controller manager runs in this cluster, so nobody collects garbage")
+async def _reports_progress(client: Client) -> bool:
+    """Whether a watch can begin at the newest version.
 
-
-@contextmanager
-def needing_progress(config: pytest.Config) -> Iterator[None]:
-    """Skip the test on somebody else's API server whose etcd cannot tell how far it is (before 3.4.25 and 3.5.8).
-
-    Such a server cannot begin a watch at the newest version: it waits for its cache, and gives up.
+    A kube-apiserver whose etcd does not tell how far it is (before 3.4.25 and 3.5.8) cannot do it.
     """
     try:
-        yield
-    except (InternalError, Timeout) as error:
-        is_old = any(text in error.message for text in ("Too large resource version", "RequestWatchProgress"))
-        if config.getoption("--kubeconfig") is None or not is_old:
+        async with client.watch(Namespace, timeout_s=1, initial_events=True) as events:
+            await anext(events)
+    except InternalError as error:
+        if "RequestWatchProgress" not in error.message:
             raise
-        pytest.skip(f"the cluster's etcd does not report progress: {error.message}")
+        return False
+    return True
+
+
+def lacking(config: ClientConfig) -> set[str]:
+    """What a cluster does not have that some tests need (their mark ``needs`` says so)."""
+
+    async def look() -> set[str]:
+        async with Client.connect(config) as client:
+            found = {
+                GARBAGE_COLLECTION: await has_controller_manager(client),
+                PROGRESS: await _reports_progress(client),
+            }
+            return {name for name, is_there in found.items() if not is_there}
+
+    return asyncio.run(look())
 
 
 class Leftovers:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.anycluster import Leftovers, given_config
+from tests.anycluster import Leftovers, given_config, lacking
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
@@ -31,9 +31,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--kubeconfig") is None:
         return
-    others = [item for item in items if item.get_closest_marker("any_cluster") is None]
-    config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if item.get_closest_marker("any_cluster") is not None]
+    given = given_config(config)
+    without = lacking(given) if given is not None else set()
+
+    def can_run(item: pytest.Item) -> bool:
+        needs = {name for mark in item.iter_markers("needs") for name in mark.args}
+        return item.get_closest_marker("any_cluster") is not None and not needs & without
+
+    config.hook.pytest_deselected(items=[item for item in items if not can_run(item)])
+    items[:] = [item for item in items if can_run(item)]
 
 
 @pytest.fixture(scope="session")

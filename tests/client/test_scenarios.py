@@ -27,7 +27,7 @@ from attractor.objects.errors import (
 from attractor.objects.gvk import GroupVersionKind, GroupVersionResource, Key
 from attractor.objects.labels import LabelSelector
 from attractor.objects.resource import ObjectMeta, Resource, Scheme, Struct
-from tests.anycluster import Leftovers, installed, needing_progress
+from tests.anycluster import PROGRESS, Leftovers, installed
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 
@@ -362,15 +362,9 @@ async def test_strategic_patches_of_custom_kinds_are_refused(client: Client, nam
 
 
 @pytest.mark.any_cluster
-async def test_a_watch_tells_what_is_there_then_what_happens(
-    client: Client, namespace: str, pytestconfig: pytest.Config
-) -> None:
+@pytest.mark.needs(PROGRESS)
+async def test_a_watch_tells_what_is_there_then_what_happens(client: Client, namespace: str) -> None:
     created = await client.create(config_map(namespace, "a", {"k": "v"}, x="1"))
-    with needing_progress(pytestconfig):
-        await _told_and_followed(client, namespace, created)
-
-
-async def _told_and_followed(client: Client, namespace: str, created: ConfigMap) -> None:
     async with client.watch(ConfigMap, namespace, label_selector="k", initial_events=True) as events:
         first = await anext(events)
         assert isinstance(first, WatchEvent)
@@ -404,23 +398,21 @@ async def test_a_watch_resumes_after_a_version_and_respects_selectors(client: Cl
 
 
 @pytest.mark.any_cluster
-async def test_a_watch_of_metadata_alone(client: Client, namespace: str, pytestconfig: pytest.Config) -> None:
+@pytest.mark.needs(PROGRESS)
+async def test_a_watch_of_metadata_alone(client: Client, namespace: str) -> None:
     created = await client.create(config_map(namespace, "a", {"k": "v"}, x="1"))
-    with needing_progress(pytestconfig):
-        async with client.watch(MetadataOnly(ConfigMap), namespace, label_selector="k") as events:
-            event = await anext(events)
-    assert isinstance(event, WatchEvent)
-    assert isinstance(event.object, PartialObjectMetadata)
-    assert event.object.metadata == created.metadata
+    async with client.watch(MetadataOnly(ConfigMap), namespace, label_selector="k") as events:
+        event = await anext(events)
+        assert isinstance(event, WatchEvent)
+        assert isinstance(event.object, PartialObjectMetadata)
+        assert event.object.metadata == created.metadata
 
 
 @pytest.mark.any_cluster
-async def test_a_watch_ends_in_good_order_when_its_time_is_over(
-    client: Client, namespace: str, pytestconfig: pytest.Config
-) -> None:
-    with needing_progress(pytestconfig):
-        async with client.watch(ConfigMap, namespace, label_selector="k", timeout_s=1, bookmarks=False) as events:
-            assert [event async for event in events] == []
+@pytest.mark.needs(PROGRESS)
+async def test_a_watch_ends_in_good_order_when_its_time_is_over(client: Client, namespace: str) -> None:
+    async with client.watch(ConfigMap, namespace, label_selector="k", timeout_s=1, bookmarks=False) as events:
+        assert [event async for event in events] == []
 
 
 @pytest.mark.any_cluster

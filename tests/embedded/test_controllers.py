@@ -72,6 +72,45 @@ async def test_a_controller_that_is_switched_off_does_nothing() -> None:
         assert (code, namespace["status"]["phase"]) == (200, "Terminating")
 
 
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GADGETS = "/apis/example.org/v1/namespaces/default/gadgets"
+
+
+def gadgets() -> dict[str, Any]:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "gadgets", "singular": "gadget", "kind": "Gadget"}
+    spec = {"group": "example.org", "scope": "Namespaced", "names": names, "versions": [version]}
+    return {"metadata": {"name": "gadgets.example.org"}, "spec": spec}
+
+
+def gadget(name: str, *finalizers: str) -> dict[str, Any]:
+    metadata = {"name": name, "finalizers": list(finalizers)}
+    return {"apiVersion": "example.org/v1", "kind": "Gadget", "metadata": metadata}
+
+
+async def test_a_definition_ends_with_its_objects_though_no_controller_was_chosen() -> None:
+    async with EmbeddedCluster(controllers=()) as cluster:
+        await call(cluster, "POST", DEFINITIONS, gadgets())
+        await call(cluster, "POST", GADGETS, gadget("a"))
+        await call(cluster, "DELETE", f"{DEFINITIONS}/gadgets.example.org")
+        await until_gone(cluster, f"{DEFINITIONS}/gadgets.example.org")
+        assert not cluster.store.snapshot_nowait().count("example.org/")
+
+
+async def test_a_definition_that_waits_for_a_finalizer_says_so_and_takes_nothing_new() -> None:
+    async with EmbeddedCluster(controllers=()) as cluster:
+        await call(cluster, "POST", DEFINITIONS, gadgets())
+        await call(cluster, "POST", GADGETS, gadget("held", "example.org/hold"))
+        await call(cluster, "POST", GADGETS, gadget("free"))
+        await call(cluster, "DELETE", f"{DEFINITIONS}/gadgets.example.org")
+        await until_gone(cluster, f"{GADGETS}/free")
+        _, definition = await call(cluster, "GET", f"{DEFINITIONS}/gadgets.example.org")
+        assert definition["status"]["conditions"][-1]["reason"] == "InstanceDeletionInProgress"
+        code, refusal = await call(cluster, "POST", GADGETS, gadget("late"))
+        assert (code, refusal["reason"]) == (403, "Forbidden")
+
+
 async def test_work_that_was_left_over_is_done_at_the_next_start(tmp_path: Any) -> None:
     store = f"sqlite:{tmp_path / 'cluster.db'}"
     async with EmbeddedCluster(store, controllers=()) as cluster:

@@ -21,15 +21,7 @@ from attractor.operators.configpair.controller import configpair
 from attractor.operators.configpair.types import ConfigPair, ConfigPairSpec
 from attractor.runtime import Election, Manager
 from attractor.testing import eventually
-from tests.anycluster import (
-    PATIENCE_S,
-    Leftovers,
-    given_config,
-    installed,
-    need_garbage_collection,
-    own_namespace,
-    ways,
-)
+from tests.anycluster import GARBAGE_COLLECTION, PATIENCE_S, Leftovers, given_config, installed, own_namespace, ways
 
 TOKEN = "scenario-token"
 WAYS = ("in process", "http", "https")
@@ -75,10 +67,8 @@ def pair_in(namespace: str, value: str) -> ConfigPair:
     return ConfigPair(metadata=ObjectMeta(name="web", namespace=namespace), spec=ConfigPairSpec(value=value))
 
 
-async def test_a_pair_is_created_edited_and_deleted(
-    client: Client, namespace: str, pytestconfig: pytest.Config
-) -> None:
-    await need_garbage_collection(client, pytestconfig)
+@pytest.mark.needs(GARBAGE_COLLECTION)
+async def test_a_pair_is_created_edited_and_deleted(client: Client, namespace: str) -> None:
     election = Election("pairs", namespace, "me")
     async with Manager(client, [configpair], namespace=namespace, election=election).running():
         pair = await client.create(pair_in(namespace, "1"))

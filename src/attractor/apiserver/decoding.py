@@ -40,14 +40,14 @@ def decode_object(
             raise BadRequest(f"{_cannot(kind, obj)}: {strict_error(complaints)}")
     if kind.is_custom:
         refuse_other_version(kind, body.get("apiVersion") or "")
-    keep_reset(obj, decoded.obj)
+    keep_reset(kind, obj, decoded.obj)
     return decoded.obj, complaints
 
 
-def keep_reset(given: JsonObject, decoded: JsonObject) -> None:
-    """Keep an empty list of managers, which decoding takes for none: it says to forget them all."""
+def keep_reset(kind: Kind, given: JsonObject, decoded: JsonObject) -> None:
+    """Keep a built-in kind's empty list of managers, which decoding takes for none: it says to forget them all."""
     metadata = given.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("managedFields") == []:
+    if not kind.is_custom and isinstance(metadata, dict) and metadata.get("managedFields") == []:
         decoded["metadata"]["managedFields"] = []
 
 

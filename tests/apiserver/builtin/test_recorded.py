@@ -41,8 +41,8 @@ def creations() -> list[Any]:
             info, namespace = resource_of(request["path"])
             decided = (
                 answer["code"] in {201, 422}
-                or "cannot unmarshal" in answer["body"]["message"]
-                or "base64" in answer["body"]["message"]
+                or "cannot unmarshal" in answer.get("body", {}).get("message", "")
+                or "base64" in answer.get("body", {}).get("message", "")
             )
             if (
                 info is not None

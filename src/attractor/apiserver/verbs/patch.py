@@ -93,7 +93,7 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
         raise _bad_result(kind, patched, op, error.restored if is_strategic else str(error)) from None
     if kept is not None:
         decoded.obj["metadata"] = {**kept}
-    keep_reset(patched, decoded.obj)
+    keep_reset(kind, patched, decoded.obj)
     unknown = sorted(decoded.unknown) if is_strategic else decoded.unknown
     complaints = strict_errors(op.duplicates, unknown)
     if op.write.field_validation == "Strict" and complaints:

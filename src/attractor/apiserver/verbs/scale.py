@@ -11,10 +11,11 @@ from attractor.apiserver.operation import APPLY_PATCH
 from attractor.apiserver.response import JsonBody, Response
 from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.verbs.patch import patched_document
+from attractor.apiserver.verbs.subkinds import kind_named, read_body
 from attractor.apiserver.verbs.update import update_object
-from attractor.objects.errors import ApiError, BadRequest, InternalError, Invalid
+from attractor.objects.errors import ApiError, BadRequest, Conflict, InternalError, Invalid
 from attractor.objects.field import FieldError
-from attractor.objects.gvk import GroupKind
+from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.labels import LabelSelector
 from attractor.objects.schema import Schema
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from attractor.apiserver.verbs.call import Call
     from attractor.objects.jsontypes import JsonObject
 
-SCALE = GroupKind("autoscaling", "Scale")
+SCALE_V1 = GroupVersionKind("autoscaling", "v1", "Scale")
+SCALE = SCALE_V1.group_kind
 _INT32 = 2**31 - 1
 UNTIMED = ""
 """Whoever scales owns the replica count without a time: Kubernetes' handler of scale forgets it."""
@@ -51,9 +53,12 @@ def scale(call: Call) -> Response:
             wanted = op.body
             if kind.is_custom:
                 _require_scale(wanted)
+            else:
+                wanted, complaints = read_body(call, SCALE_V1)
+                call.txn.warn(*complaints)
+        case "patch" if op.patch_type == APPLY_PATCH:
+            wanted = _applied_scale(call)
         case "patch":
-            if kind.is_custom and op.patch_type == APPLY_PATCH:
-                raise ApiError(_NOT_APPLICABLE)
             wanted = patched_document(op, current, replace(kind, schema=Schema({"type": "object"})))
         case _:
             raise method_not_allowed()
@@ -66,12 +71,46 @@ def scale(call: Call) -> Response:
     replicas, _ = _wanted_scale(kind, asked, op.name)
     changed = put(live, kind.scale.spec_replicas, replicas)
     changed["metadata"] = {**changed["metadata"], "resourceVersion": str(entry.revision)}
-    managed = kind.fields.on_update(
-        live, changed, manager=op.manager, now=UNTIMED, subresource=op.subresource, reset=None
-    )
+    managed = _managers(call, live, changed, replicas)
     response = update_object(call._replace(chain=NO_PLUGINS), entry, live, changed, [], managed)
     version = "" if call.txn.is_dirty else str(entry.revision)
     return Response(200, JsonBody(scale_of(kind, changed, version)), response.warnings)
+
+
+def _managers(call: Call, live: JsonObject, changed: JsonObject, replicas: int) -> list[JsonObject]:
+    """Who owns the object's fields once its replica count is set; raises ``Conflict`` if an applier may not set it."""
+    kind, op = call.kind, call.op
+    assert kind.scale is not None, "routed to scale of a kind without one"
+    if op.patch_type != APPLY_PATCH or op.verb != "patch":
+        return kind.fields.on_update(
+            live, changed, manager=op.manager, now=UNTIMED, subresource=op.subresource, reset=None
+        )
+    applied = put({**kind.identity, "metadata": {"name": op.name}}, kind.scale.spec_replicas, replicas)
+    try:
+        _, managed = kind.fields.on_apply(
+            live,
+            applied,
+            manager=op.write.field_manager,
+            force=op.write.force,
+            now=UNTIMED,
+            subresource=op.subresource,
+        )
+    except Conflict as error:  # it is about the Scale that the caller knows
+        said, shown = f" using {kind.gvk.api_version}", f" using {SCALE_V1.api_version}"
+        causes = [{**cause, "message": cause["message"].replace(said, shown)} for cause in error.causes]
+        raise Conflict(error.message.replace(said, shown), details={"causes": causes}) from None
+    return managed
+
+
+def _applied_scale(call: Call) -> JsonObject:
+    """The Scale that is applied, if it is one; raises ``ApiError`` for what does not fit its schema."""
+    if call.kind.is_custom:
+        raise ApiError(_NOT_APPLICABLE)
+    given: JsonObject = call.op.body if isinstance(call.op.body, dict) else {}
+    metadata = given.get("metadata")
+    body: JsonObject = {**given, "metadata": metadata if isinstance(metadata, dict) else {}}
+    kind_named(SCALE_V1).fields.on_apply(None, body, manager=call.op.write.field_manager, force=True, now=UNTIMED)
+    return body
 
 
 def scale_of(kind: Kind, obj: JsonObject, version: str) -> JsonObject:

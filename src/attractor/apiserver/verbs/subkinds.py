@@ -30,7 +30,8 @@ class _Shape(Strategy):
 
 
 @cache
-def _kind(gvk: GroupVersionKind) -> Kind:
+def kind_named(gvk: GroupVersionKind) -> Kind:
+    """A published kind that nothing stores."""
     definition = builtin.definition_of(gvk)
     assert definition is not None, f"{gvk} is no built-in kind"
     return Kind(gvk, "", True, _Shape(definition), builtin.definition(definition), f"{gvk.kind}List")
@@ -39,7 +40,7 @@ def _kind(gvk: GroupVersionKind) -> Kind:
 def read_body(call: Call, gvk: GroupVersionKind) -> tuple[JsonObject, list[str]]:
     """The body as an object of a kind, placed where the request is, and warnings about what was dropped from it."""
     op = call.op
-    obj, warnings = decode_object(_kind(gvk), op.body, op.duplicates, op.write.field_validation)
+    obj, warnings = decode_object(kind_named(gvk), op.body, op.duplicates, op.write.field_validation)
     rules.check_place(call.kind, obj["metadata"], op.namespace, op.name)
     return obj, warnings
 

@@ -166,22 +166,22 @@ class RuleTree:
 
     def _evaluate(self, run: _Run, path: str, obj: Any, old: Any, ratchet: Ratchet) -> None:
         shown = OMITTED if isinstance(obj, dict | list) else obj
-        at = path or NO_PATH
+        at, typed = path or NO_PATH, self.schema.type or ""  # a rule that could not be run is told with the type
         if run.budget <= 0:
-            _stop(run, at, shown, "validation failed due to running out of cost budget")
+            _stop(run, at, typed, "validation failed due to running out of cost budget")
         this, before = self.declared.value(obj), self.declared.value(old)
         for rule in self.rules:
             if rule.error is not None:
-                run.errors.append(FieldError.invalid(at, shown, f"rule compile error: {rule.error}"))
+                run.errors.append(FieldError.invalid(at, typed, f"rule compile error: {rule.error}"))
                 continue
             if rule.program is None or (rule.is_transition and old is None and not rule.has_optional_old):
                 continue
             bindings = {"self": this, "oldSelf": before}
             if rule.has_optional_old:
                 bindings["oldSelf"] = NONE if old is None else Optional(True, before)
-            if self._holds(run, rule, bindings, at, shown):
+            if self._holds(run, rule, bindings, at, typed):
                 continue
-            detail = _message(run, rule, bindings, at, shown)
+            detail = _message(run, rule, bindings, at, typed)
             if rule.is_transition or not ratchet.forgives:
                 run.errors.append(_error(rule, path, shown, detail))
 
