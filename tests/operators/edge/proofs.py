@@ -36,6 +36,7 @@ OUTSIDE: dict[str, dict[str, Any]] = {
     "the agent starts from an old list": {"stale_list": {AGENT: 1}, "crash": {AGENT: 1}},
 }
 ONE_SIDED = list(TROUBLES)[:2]
+CUT_OFF = "one of them is cut off"
 OPERATIONS = ("cluster_created", "cluster_updated", "cluster_deleted", "app_created", "app_updated", "app_deleted")
 
 
@@ -96,14 +97,16 @@ def of_upgrades() -> Iterator[Proof]:
     for trouble in list(TROUBLES)[2:]:
         yield Proof("upgrade", trouble, Faults(**TROUBLES[trouble]), "nightly")
     yield Proof("upgrade", "any two crashes", Faults(crash=2), "nightly")
+    yield Proof("upgrade_at_work", "none", Faults(), "nightly")
 
 
 def of_both() -> Iterator[Proof]:
-    """An app and its cluster at once: nothing, and a crash of either side."""
+    """An app and its cluster at once: nothing, and a crash of either side; and the race of creation and deletion."""
     for world in ("app_and_update", "app_and_deletion"):
         yield Proof(world, "none", Faults(), "nightly")
         for trouble in ONE_SIDED:
             yield Proof(world, trouble, Faults(**TROUBLES[trouble]), "nightly")
+    yield Proof("app_and_cluster", "none", Faults(), "nightly")
 
 
 def of_coordinators() -> Iterator[Proof]:
@@ -113,6 +116,10 @@ def of_coordinators() -> Iterator[Proof]:
         yield Proof(world, "one of them crashes", Faults(crash=1), "ci")
         for trouble in list(TROUBLES)[2:]:
             yield Proof(world, trouble, Faults(**TROUBLES[trouble]), "ci")
+    for world in ("coordinator_and_apps", "coordinator_and_clusters"):
+        yield Proof(world, "none", Faults(), "nightly")
+        yield Proof(world, "one of them crashes", Faults(crash=1), "nightly")
+    yield Proof("coordinator_and_apps", CUT_OFF, Faults(**TROUBLES[CUT_OFF]), "nightly")
 
 
 PROOFS: Sequence[Proof] = [*of_operations(), *of_coordinators(), *of_upgrades(), *of_both(), *of_pairs()]

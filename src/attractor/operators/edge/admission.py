@@ -127,7 +127,7 @@ class AgentAdmission(Plugin):
 
 
 class WishAdmission(Plugin):
-    """Users hear at once what cannot be done now: to busy objects, to clusters with apps, and to all in an upgrade."""
+    """Users hear at once what cannot be done now: on busy objects, in upgrades, to clusters with apps."""
 
     def validate(self, attributes: Attributes) -> None:
         """Refuse a wish that would have to wait for something that the user should know of."""
@@ -188,7 +188,7 @@ class WishAdmission(Plugin):
         return cloudlet_refusal(stored(attributes, Cloudlet, namespace), namespace, allowed)
 
     def _upgrade_refusal(self, attributes: Attributes) -> str:
-        """Why nothing is deleted in or after a failed upgrade; what is Offline is deleted when it is back."""
+        """Why nothing is deleted in an upgrade, or after a failed one; what is Offline is deleted when it is back."""
         cloudlet = stored(attributes, Cloudlet, attributes.op.namespace)
         if cloudlet is None or cloudlet_status(cloudlet).state in {T.NOT_PRESENT, T.READY}:
             return ""

@@ -338,6 +338,22 @@ def coordinators_apart(faults: Faults | None = None, *, lag: int = 1) -> World:
     )
 
 
+def coordinator_and_apps(faults: Faults | None = None, *, lag: int = 1) -> World:
+    """A whole coordinator, and a second one that looks after apps only."""
+    return two_coordinators(faults, lag=lag).but(
+        name="a coordinator and another of apps", controllers=(), hosts={"first": [CLUSTERS, APPS], "second": [APPS]}
+    )
+
+
+def coordinator_and_clusters(faults: Faults | None = None, *, lag: int = 1) -> World:
+    """A whole coordinator, and a second one that looks after clusters only."""
+    return two_coordinators(faults, lag=lag).but(
+        name="a coordinator and another of clusters",
+        controllers=(),
+        hosts={"first": [CLUSTERS, APPS], "second": [CLUSTERS]},
+    )
+
+
 def coordinators_of_apps(faults: Faults | None = None, *, lag: int = 1) -> World:
     """Two coordinators look after the same app in a cluster that stays."""
     whole = two_coordinators(faults, lag=lag)

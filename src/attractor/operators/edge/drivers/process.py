@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from attractor.client import Client, load_kubeconfig
@@ -126,8 +127,15 @@ class ProcessDriver:
         except ApiError as error:
             if record is None or process != record.process:
                 await processes.end(process)
+            else:
+                await self._put_back(ref, record)
             raise DriverError(f"{ref} does not take its nodes: {error.message}") from error
         return Record(ref, *process, generation, settings, endpoint)
+
+    async def _put_back(self, ref: Ref, record: Record) -> None:
+        """Undo an update that came half way; a cluster that does not take that either is not to be asked at all."""
+        with suppress(ApiError):
+            await self._set_nodes(ref, int(dict(record.settings)["nodes"]))
 
     async def _serve(self, ref: Ref) -> tuple[Process, str]:
         home = self._records.home(ref)
