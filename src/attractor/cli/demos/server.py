@@ -57,13 +57,15 @@ async def _demo() -> None:
 async def _write_and_watch(cluster: EmbeddedCluster, web: _Web) -> None:
     widgets = "/apis/demo.attractor.dev/v1/namespaces/default/widgets"
     watching = asyncio.create_task(_watch(cluster, 5))
-    small = await web.send("POST", widgets, {"metadata": {"name": "small"}, "spec": {}})
-    await web.send("POST", widgets, {"metadata": {"name": "large"}, "spec": {"size": 10, "color": "blue"}})
+    widget = {"apiVersion": "demo.attractor.dev/v1", "kind": "Widget"}
+    small = await web.send("POST", widgets, {**widget, "metadata": {"name": "small"}, "spec": {}})
+    large = {"metadata": {"name": "large"}, "spec": {"size": 10, "color": "blue"}}
+    await web.send("POST", widgets, {**widget, **large})
     _say("create", "widgets small and large")
     refused = await web.send("PATCH", f"{widgets}/small", {"spec": {"color": "blue"}})
     _say("refuse", refused["message"])
     await web.send("PATCH", f"{widgets}/small", {"spec": {"size": 3, "color": "blue"}})
-    owner = {"apiVersion": "demo.attractor.dev/v1", "kind": "Widget", "name": "small", "uid": small["metadata"]["uid"]}
+    owner = {**widget, "name": "small", "uid": small["metadata"]["uid"]}
     child = {"metadata": {"name": "settings", "ownerReferences": [owner]}, "data": {"size": "3"}}
     await web.send("POST", "/api/v1/namespaces/default/configmaps", child)
     _say("own", "configmap settings, a child of widget small")
