@@ -225,8 +225,8 @@ async def test_no_answer_in_time_is_an_answer_lost_and_the_connection_is_not_use
 
         return run
 
-    async with peer(silent_then_ok, timeout_s=0.05) as (server, transport):
-        with pytest.raises(AnswerLost, match=r"no answer within 0.05 s"):
+    async with peer(silent_then_ok, timeout_s=1.0) as (server, transport):
+        with pytest.raises(AnswerLost, match=r"no answer within 1 s"):
             await transport.send(GET)
         assert (await transport.send(GET)).body == b"ok"
         assert server.connections == 2

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from attractor.testing import eventually
 from tests.faults.load import OBJECTS, TOKENS, Ledger, Watcher, Writer, ask, found
 from tests.serving import Serving
 from tests.store.etcdserver import EtcdServer
@@ -39,13 +40,17 @@ def server_on(store: str, directory: Path) -> Serving:
     return Serving(directory, "--store", store, "--token-file", str(tokens))
 
 
-async def load_until_killed(server: Serving, writers: list[Writer], watcher: Watcher, rng: Random) -> None:
-    """Writers at work, a watcher beside them, and a kill at a random moment."""
+async def load_until_killed(
+    server: Serving, writers: list[Writer], ledger: Ledger, watcher: Watcher, rng: Random
+) -> None:
+    """Writers at work, a watcher beside them, and a kill at a random moment after the first answers."""
+    before = len(ledger.versions)
     async with asyncio.TaskGroup() as group:
         watching = group.create_task(watcher.run(server))
         for writer in writers:
             group.create_task(writer.run(server))
-        await asyncio.wait([watching], timeout=rng.uniform(0.3, 1.2))
+        await eventually(lambda: len(ledger.versions) > before, within_s=60)
+        await asyncio.wait([watching], timeout=rng.uniform(0.1, 1.0))
         server.kill()
 
 
@@ -59,9 +64,7 @@ async def test_nothing_acknowledged_is_lost_and_watches_resume_without_a_gap(
     server = server_on(stores[engine], tmp_path / "server").start()
     try:
         for _ in range(ROUNDS):
-            before = len(ledger.versions)
-            await load_until_killed(server, writers, watcher, rng)
-            assert len(ledger.versions) > before, "the load wrote nothing before the kill"
+            await load_until_killed(server, writers, ledger, watcher, rng)
             server.start()
             ledger.check(await found(server))
         marker = {"metadata": {"name": "marker", "labels": {"load": ""}}, "data": {"first": "0", "last": "0"}}
