@@ -1,8 +1,8 @@
 /* States: how slots are packed into words, and the sharded table of all states found.
  *
  * A shard belongs to one thread while states are inserted, so that inserting needs no locks and no state is lost. A
- * state's bytes are its words and 4 for its predecessor, at most 1/8 of that in reserve where there are many, and
- * 8 / load for the index, which is between 10.7 and 16: never more than 38.5 for a state of two words.
+ * state's bytes are its words and 4 for its predecessor, some of that in reserve (an eighth where there are millions),
+ * and 8 / load for the index, which is between 10.7 and 16: in large tables at most 38.5 for a state of two words.
  */
 #include "kernel.h"
 
@@ -121,7 +121,7 @@ static void prefer_large_pages(void *data, size_t size) {
 bool shard_reserve(Shard *shard, uint32_t words, size_t states) {
     if (states <= shard->reserved) return true;
     size_t reserved = shard->reserved ? shard->reserved : 1024;
-    while (reserved < states) reserved += reserved < SMALL / 16 ? reserved / 2 : reserved / 8;
+    while (reserved < states) reserved += reserved < SMALL ? reserved / 2 : reserved / 8;
     uint64_t *grown = realloc(shard->states, reserved * words * sizeof *grown);
     if (grown == NULL) return false;
     shard->states = grown;

@@ -18,6 +18,12 @@ static void forget_steps(Worker *worker) {
     worker->memo = worker->clean = NULL;
 }
 
+/* Zeroed memory in the place of `old`, in lines of its own: what one thread writes shares none with what another does. */
+static void *renew_apart(void *old, size_t size) {
+    free(old);
+    return calloc_apart(size / APART + 1, APART);
+}
+
 bool workers_make(Kernel *kernel) {
     uint32_t slots = kernel->layout.slots + 1, words = kernel->layout.words;
     if (kernel->workers == NULL) {
@@ -27,26 +33,24 @@ bool workers_make(Kernel *kernel) {
     for (uint32_t i = 0; i < kernel->threads; i++) {
         Worker *worker = &kernel->workers[i];
         worker->kernel = kernel;
-        worker->before = realloc(worker->before, slots * sizeof(uint32_t));
-        worker->after = realloc(worker->after, slots * sizeof(uint32_t));
-        worker->scratch = realloc(worker->scratch, 2 * slots * sizeof(uint32_t));
-        worker->words = realloc(worker->words, words * sizeof(uint64_t));
-        worker->changed = realloc(worker->changed, words * sizeof(uint64_t));
+        worker->before = renew_apart(worker->before, slots * sizeof(uint32_t));
+        worker->after = renew_apart(worker->after, slots * sizeof(uint32_t));
+        worker->scratch = renew_apart(worker->scratch, 2 * slots * sizeof(uint32_t));
+        worker->words = renew_apart(worker->words, words * sizeof(uint64_t));
+        worker->changed = renew_apart(worker->changed, words * sizeof(uint64_t));
         forget_steps(worker);
         worker->memo_epoch = kernel->epoch - 1;
         if (words <= MEMO_WIDEST) worker->memo = malloc(MEMO * MEMO_WORDS(words) * sizeof(uint64_t));
         if (words <= MEMO_WIDEST) worker->clean = malloc((size_t)CLEAN * words * sizeof(uint64_t));
         if (words <= MEMO_WIDEST && (worker->memo == NULL || worker->clean == NULL)) return false;
-        free(worker->recalled);
-        worker->recalled = calloc(kernel->predicates + 1, sizeof(uint64_t));
-        worker->lately = realloc(worker->lately, (size_t)LATELY * words * sizeof(uint64_t));
-        free(worker->is_lately);
-        worker->is_lately = calloc(LATELY, 1);
+        worker->recalled = renew_apart(worker->recalled, (kernel->predicates + 1) * sizeof(uint64_t));
+        worker->lately = renew_apart(worker->lately, (size_t)LATELY * words * sizeof(uint64_t));
+        worker->is_lately = renew_apart(worker->is_lately, LATELY);
         worker->stamp = 0;
-        if (worker->out == NULL) worker->out = calloc(kernel->threads, sizeof(Vector));
-        if (worker->taken == NULL) worker->taken = calloc(kernel->tries.actions + 1, sizeof(uint64_t));
+        if (worker->out == NULL) worker->out = renew_apart(NULL, kernel->threads * sizeof(Vector));
+        if (worker->taken == NULL) worker->taken = renew_apart(NULL, (kernel->tries.actions + 1) * sizeof(uint64_t));
         if (worker->found == NULL) {
-            worker->found = calloc(kernel->findings, sizeof(Found));
+            worker->found = renew_apart(NULL, kernel->findings * sizeof(Found));
             for (uint32_t f = 0; worker->found && f < kernel->findings; f++) worker->found[f].state = NO_STATE;
         }
         bool state = worker->before && worker->after && worker->scratch && worker->words && worker->recalled;
