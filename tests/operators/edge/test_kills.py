@@ -103,7 +103,8 @@ async def test_a_kill_in_a_state_of_the_table_loses_nothing_of_a_cluster(
         programs.fail_next()
     await at_work.wish(operation, cluster, ClusterInst)
     await eventually(lambda: held.was_tried, within_s=WITHIN_S)
-    assert (await programs.status(ClusterInst, cluster)).state == state
+    status = await programs.status(ClusterInst, cluster)
+    assert (status.state if status else TrackedState.NOT_PRESENT) == state, "nothing is said of what was never tried"
     await at_work.kill_and_start(victims)
     await at_work.judge(operation, cluster, failed=failed, kind=ClusterInst)
     if operation != "delete":
