@@ -406,7 +406,7 @@ async def test_an_etcd_without_space_refuses_writes_and_reads_go_on(tmp_path: Pa
         store = await stores.open(server.endpoint, prefix="/p/")
 
         async def fill() -> None:
-            for _ in range(50):
+            for _ in range(2_000):  # etcd looks at its size only every now and then
                 await store.commit({}, puts={"a": bytes(50_000)})
 
         with pytest.raises(StoreFull, match="no space left"):
