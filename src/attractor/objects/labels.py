@@ -380,19 +380,20 @@ def validate_label_selector(selector: JsonObject | None, path: str) -> list[Fiel
     return errors
 
 
-def _expression_errors(expression: JsonObject, path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    operator, values = expression.get("operator", ""), expression.get("values") or []
+def validate_operator(operator: str, values: Sequence[Any], path: str) -> list[FieldError]:
+    """Every rule that an operator and its number of values break, in a selector of labels or of nodes."""
     if operator in {"In", "NotIn"}:
-        if not values:
-            detail = "must be specified when `operator` is 'In' or 'NotIn'"
-            errors.append(FieldError.required(f"{path}.values", detail))
-    elif operator in {"Exists", "DoesNotExist"}:
-        if values:
-            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            errors.append(FieldError.forbidden(f"{path}.values", detail))
-    else:
-        errors.append(FieldError.invalid(f"{path}.operator", operator, "not a valid selector operator"))
+        detail = "must be specified when `operator` is 'In' or 'NotIn'"
+        return [] if values else [FieldError.required(f"{path}.values", detail)]
+    if operator in {"Exists", "DoesNotExist"}:
+        detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        return [FieldError.forbidden(f"{path}.values", detail)] if values else []
+    return [FieldError.invalid(f"{path}.operator", operator, "not a valid selector operator")]
+
+
+def _expression_errors(expression: JsonObject, path: str) -> list[FieldError]:
+    values = expression.get("values") or []
+    errors = validate_operator(expression.get("operator", ""), values, path)
     key: Any = expression.get("key", "")
     errors += [FieldError.invalid(f"{path}.key", key, said) for said in names.qualified_name(key)]
     for index, value in enumerate(values):

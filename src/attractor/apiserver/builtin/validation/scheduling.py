@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.apiserver.builtin.validation.rules import each, named, one_of
 from attractor.objects import names
 from attractor.objects.field import FieldError
-from attractor.objects.labels import validate_label_selector
+from attractor.objects.labels import validate_label_selector, validate_operator
 
 if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
@@ -159,21 +159,11 @@ def _validate_node_term(term: JsonObject, path: str, *, any_value: bool) -> list
 
 def _validate_expression(requirement: JsonObject, path: str) -> list[FieldError]:
     operator, values = requirement.get("operator", ""), requirement.get("values") or []
-    errors = []
-    if operator in {"In", "NotIn"}:
-        if not values:
-            detail = "must be specified when `operator` is 'In' or 'NotIn'"
-            errors.append(FieldError.required(f"{path}.values", detail))
-    elif operator in {"Exists", "DoesNotExist"}:
-        if values:
-            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            errors.append(FieldError.forbidden(f"{path}.values", detail))
-    elif operator in {"Gt", "Lt"}:
-        if len(values) != 1:
-            detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-            errors.append(FieldError.required(f"{path}.values", detail))
+    if operator not in {"Gt", "Lt"}:
+        errors = validate_operator(operator, values, path)
     else:
-        errors.append(FieldError.invalid(f"{path}.operator", operator, "not a valid selector operator"))
+        detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+        errors = [] if len(values) == 1 else [FieldError.required(f"{path}.values", detail)]
     return errors + named(names.qualified_name, requirement.get("key", ""), f"{path}.key")
 
 
