@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.check import Composition, Spec
 from attractor.check.declarations import Constant
 from attractor.cli.terminal import UsageError
+from attractor.objects.annotations import hints_of, signature_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -112,8 +113,8 @@ def worlds_of(module: ModuleType) -> dict[str, Any]:
         return (
             inspect.isfunction(each)
             and each.__module__ == module.__name__
-            and each.__annotations__.get("return") in {"World", World}
-            and all(one.default is not one.empty for one in inspect.signature(each).parameters.values())
+            and hints_of(each).get("return") in {"World", World}
+            and all(one.default is not one.empty for one in signature_of(each).parameters.values())
         )
 
     return {name: each for name, each in vars(module).items() if isinstance(each, World) or makes_one(each)}
@@ -174,7 +175,7 @@ def _made(found: Any, name: str, pairs: list[tuple[str, str]]) -> Checkable:
         ready: Checkable = found
         return ready
     if inspect.isfunction(found):
-        known = inspect.signature(found).parameters
+        known = signature_of(found).parameters
         for constant, _ in pairs:
             if constant not in known:
                 raise UsageError(f"`{name}` takes no `{constant}`", close(constant, known))
