@@ -248,8 +248,8 @@ class Settings:
         )
 
 
-def parse_address(text: str) -> tuple[str, int]:
-    """``HOST:PORT``, ``:PORT`` or ``[V6]:PORT``; raises ``ServeError``.
+def parse_address(text: str, option: str = "--listen") -> tuple[str, int]:
+    """``HOST:PORT``, ``:PORT`` or ``[V6]:PORT``, as an option had it; raises ``ServeError``.
 
     >>> parse_address("[::1]:6443")
     ('::1', 6443)
@@ -257,7 +257,7 @@ def parse_address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not port.isdigit() or int(port) > 65535:
-        raise ServeError(f"--listen {text!r} is not an address", f"write HOST:PORT, such as {DEFAULT_LISTEN}")
+        raise ServeError(f"{option} {text!r} is not an address", f"write HOST:PORT, such as {DEFAULT_LISTEN}")
     return host or "127.0.0.1", int(port)
 
 
