@@ -129,6 +129,11 @@ class Kind:
         return {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version}
 
     @cached_property
+    def api_version(self) -> str:
+        """The ``apiVersion`` of objects in this version."""
+        return self.gvk.api_version
+
+    @cached_property
     def is_stored(self) -> bool:
         """Whether objects of the kind can be read back; what cannot is answered, and gone."""
         return "get" in self.verbs
@@ -212,7 +217,7 @@ class Kind:
         if self.remote:
             return self.remote.from_stored(value)
         obj: JsonObject = orjson.loads(value)
-        obj["apiVersion"] = self.gvk.api_version
+        obj["apiVersion"] = self.api_version
         if self.stored_shape:
             return self._in_stored_shape(obj)
         return self.conversion.from_hub(obj) if self.conversion else obj

@@ -18,6 +18,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from attractor.store.contract import Batch, Compacted, Entry, Event, FutureRevision, Stale
 from attractor.store.sortedmap import SortedMap, prefix_end
 
@@ -120,7 +122,7 @@ class View:
             assert 0 < entry.created <= entry.revision <= self.revision, "an entry is newer than its view"
 
 
-class Commit(NamedTuple):
+class Commit(msgspec.Struct, frozen=True, gc=False):
     """One transaction: the view that it led to, and what it changed."""
 
     view: View

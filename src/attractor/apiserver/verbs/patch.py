@@ -120,7 +120,7 @@ def _undeterminable(op: Operation) -> BadRequest:
 
 def _decode_as_said(kind: Kind, patched: JsonObject) -> Decoded:
     """Decode the document as the kind it says it is, which must be the one that was patched."""
-    if (patched["kind"] == kind.gvk.kind and patched["apiVersion"] == kind.gvk.api_version) or kind.is_custom:
+    if (patched["kind"] == kind.gvk.kind and patched["apiVersion"] == kind.api_version) or kind.is_custom:
         return kind.strategy.decode(patched)
     try:
         said = GroupVersionKind.of(str(patched["apiVersion"]), str(patched["kind"]))
