@@ -243,12 +243,13 @@ def _check_scope(kind: Kind, target: Target, verb: Verb) -> None:
         raise routing.method_not_allowed()
 
 
-class _Reader:
+class _Reader(msgspec.Struct, frozen=True):
     """Reads the options and the body that a verb has."""
 
-    def __init__(self, request: Request, target: Target, kind: Kind, verb: Verb) -> None:
-        self.request, self.target, self.kind = request, target, kind
-        self.verb: Verb = verb
+    request: Request
+    target: Target
+    kind: Kind
+    verb: Verb
 
     def operation(self) -> Operation:
         """The whole operation."""

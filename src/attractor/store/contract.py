@@ -115,6 +115,10 @@ class Snapshot(Protocol):
         """Entries whose key starts with ``prefix`` and is greater than ``after``, in key order; 0 means no limit."""
         ...
 
+    def has_any(self, prefix: str) -> bool:
+        """Whether there is any key under a prefix."""
+        ...
+
     def count(self, prefix: str, *, after: str = "") -> int:
         """How many entries such a range has; takes about as long as a ``get``, however many."""
         ...

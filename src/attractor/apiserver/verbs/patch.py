@@ -95,7 +95,7 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
         decoded.obj["metadata"] = {**kept}
     keep_reset(kind, patched, decoded.obj)
     unknown = sorted(decoded.unknown) if is_strategic else decoded.unknown
-    complaints = strict_errors(op.duplicates, unknown)
+    complaints = strict_errors(op.duplicates, unknown) if op.duplicates or unknown else []
     if op.write.field_validation == "Strict" and complaints:
         raise _bad_result(kind, patched, op, strict_error(complaints))
     return decoded.obj, complaints if op.write.field_validation == "Warn" else []
