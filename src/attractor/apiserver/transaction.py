@@ -56,7 +56,6 @@ class Transaction:
 
     __slots__ = (
         "_answers",
-        "_has_any",
         "_history",
         "_now",
         "compares",
@@ -87,7 +86,6 @@ class Transaction:
         self.puts: dict[str, bytes] = {}
         self.deletes: set[str] = set()
         self._now: str | None = None
-        self._has_any: dict[str, bool] = {}
 
     @property
     def now(self) -> str:
@@ -135,11 +133,8 @@ class Transaction:
         return self.snapshot.range(prefix, after=after, limit=limit)
 
     def has_any(self, prefix: str) -> bool:
-        """Whether the snapshot has anything under a prefix; looked up once, however often it is asked."""
-        found = self._has_any.get(prefix)
-        if found is None:
-            found = self._has_any[prefix] = bool(self.snapshot.range(prefix, limit=1))
-        return found
+        """Whether the snapshot has anything under a prefix."""
+        return self.snapshot.has_any(prefix)
 
     def put(self, key: str, value: bytes) -> None:
         """Write a value."""

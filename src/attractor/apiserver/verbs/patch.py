@@ -95,7 +95,7 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
         decoded.obj["metadata"] = {**kept}
     keep_reset(kind, patched, decoded.obj)
     unknown = sorted(decoded.unknown) if is_strategic else decoded.unknown
-    complaints = strict_errors(op.duplicates, unknown)
+    complaints = strict_errors(op.duplicates, unknown) if op.duplicates or unknown else []
     if op.write.field_validation == "Strict" and complaints:
         raise _bad_result(kind, patched, op, strict_error(complaints))
     return decoded.obj, complaints if op.write.field_validation == "Warn" else []
@@ -120,7 +120,7 @@ def _undeterminable(op: Operation) -> BadRequest:
 
 def _decode_as_said(kind: Kind, patched: JsonObject) -> Decoded:
     """Decode the document as the kind it says it is, which must be the one that was patched."""
-    if (patched["kind"] == kind.gvk.kind and patched["apiVersion"] == kind.gvk.api_version) or kind.is_custom:
+    if (patched["kind"] == kind.gvk.kind and patched["apiVersion"] == kind.api_version) or kind.is_custom:
         return kind.strategy.decode(patched)
     try:
         said = GroupVersionKind.of(str(patched["apiVersion"]), str(patched["kind"]))

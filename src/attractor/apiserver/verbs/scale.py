@@ -10,6 +10,7 @@ from attractor.apiserver.metadata import check_uid, check_version
 from attractor.apiserver.operation import APPLY_PATCH
 from attractor.apiserver.response import JsonBody, Response
 from attractor.apiserver.routing import method_not_allowed
+from attractor.apiserver.verbs.call import Call
 from attractor.apiserver.verbs.patch import patched_document
 from attractor.apiserver.verbs.subkinds import kind_named, read_body
 from attractor.apiserver.verbs.update import update_object
@@ -21,7 +22,6 @@ from attractor.objects.schema import Schema
 
 if TYPE_CHECKING:
     from attractor.apiserver.kinds import Kind, ScalePaths
-    from attractor.apiserver.verbs.call import Call
     from attractor.objects.jsontypes import JsonObject
 
 SCALE_V1 = GroupVersionKind("autoscaling", "v1", "Scale")
@@ -72,7 +72,7 @@ def scale(call: Call) -> Response:
     changed = put(live, kind.scale.spec_replicas, replicas)
     changed["metadata"] = {**changed["metadata"], "resourceVersion": str(entry.revision)}
     managed = _managers(call, live, changed, replicas)
-    response = update_object(call._replace(chain=NO_PLUGINS), entry, live, changed, [], managed)
+    response = update_object(Call(op, call.kind, call.txn, NO_PLUGINS), entry, live, changed, [], managed)
     version = "" if call.txn.is_dirty else str(entry.revision)
     return Response(200, JsonBody(scale_of(kind, changed, version)), response.warnings)
 
