@@ -112,6 +112,8 @@ class Crowd(Spec):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("runners", [4, 22])
-def test_what_one_of_many_alike_does_holds_for_the_others_in_states_of_one_word_and_of_two(runners: int, threads: int) -> None:
+def test_what_one_of_many_alike_does_holds_for_the_others_in_states_of_one_word_and_of_two(
+    runners: int, threads: int
+) -> None:
     crowd = Crowd(runners=runners)
     assert seen(crowd, engine="native", threads=threads) == seen(crowd, engine="python")
