@@ -334,7 +334,7 @@ class Connection(asyncio.BufferedProtocol):
                     return
                 is_done, value = first_step(answer)
                 if not is_done:
-                    self._wait(rest_of(answer, value))  # pyright: ignore[reportArgumentType]
+                    self._wait(rest_of(answer, value))
                     return
                 answer = value
         except Exception as error:  # the boundary: whatever went wrong is a 500 with a reference

@@ -5,7 +5,8 @@ has come, as a tagged machine word. CPython 3.14 does so with the place where a 
 them two rounds of one loop would look alike. They are read where ``_Py_DebugOffsets``, which CPython keeps in every
 process for debuggers, says that the stack is.
 
-A version that nobody has looked at may hide more, so its frames are ``Unfreezable``: worlds are then larger, not wrong.
+A version that nobody has looked at, or one without the global lock, may hide more, so its frames are ``Unfreezable``:
+worlds are then larger, not wrong.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def _refuse(_: Any) -> Numbers:
 
 def reader(version: tuple[int, int]) -> Callable[[Any], Numbers]:
     """What reads the numbers on a suspended coroutine's stack, each with its place, in a version of CPython."""
-    if sys.implementation.name != "cpython" or version > max(_KNOWN):
+    is_free_threaded = "t" in sys.abiflags
+    if sys.implementation.name != "cpython" or is_free_threaded or version > max(_KNOWN):
         return _refuse
     places = _KNOWN.get(version)
     return _none if places is None else _reading(places)
