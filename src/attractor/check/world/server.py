@@ -7,6 +7,7 @@ and name suffixes come from the world, so the same state gives the same answer.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
@@ -19,18 +20,23 @@ from attractor.apiserver.response import ObjectBody, Response, refusal
 from attractor.apiserver.server import FIRST_NAMESPACES
 from attractor.apiserver.transaction import Transaction
 from attractor.check.errors import Disabled, Grown
+from attractor.check.model import Model
 from attractor.check.world.clock import next_instant
 from attractor.check.world.recalling import Recollection
+from attractor.check.world.stage import Sketch, Stage
 from attractor.check.world.storage import FRESH_UID, NAMES, Storage, WorldSnapshot
 from attractor.client.transport import ClientResponse
 from attractor.objects.errors import ApiError
+from attractor.runtime.manifests import crds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from attractor.check.world.stage import Cell, Stage
+    from attractor.check.world.stage import Cell
     from attractor.client.transport import ClientRequest
     from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.resource import Resource
+    from attractor.store.contract import Entry
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 _DEFINITIONS: dict[str, Any] = {
@@ -163,8 +169,13 @@ class ApiServer:
 
     # Before the world begins.
 
-    def found(self, definitions: Iterable[JsonObject], namespaces: Iterable[str] = ()) -> None:
-        """Write what every cluster has, and these CustomResourceDefinitions."""
+    def found(self, kinds: Iterable[type[Resource]], namespaces: Iterable[str] = ()) -> None:
+        """Put what every cluster has into the store, and the definitions of these kinds."""
+        own = tuple(kind for kind in kinds if not kind.resource_info.definition)
+        self.storage.fixed.update(_beginning(own, tuple(namespaces), self._source.clock[0]))
+
+    def write_beginning(self, definitions: Iterable[JsonObject], namespaces: Iterable[str]) -> None:
+        """Write namespaces and CustomResourceDefinitions into an empty store."""
         for name in dict.fromkeys((*FIRST_NAMESPACES, *namespaces)):
             self._create({"group": "", "version": "v1", "resource": "namespaces"}, {"metadata": {"name": name}})
         for definition in definitions:
@@ -179,6 +190,16 @@ class ApiServer:
     def _must(self, op: Operation) -> None:
         txn = self.transaction()
         self._committed(_done(self._core.execute(op, txn), txn))
+
+
+@lru_cache(maxsize=64)
+def _beginning(kinds: tuple[type[Resource], ...], namespaces: tuple[str, ...], now: datetime) -> Mapping[str, Entry]:
+    """What the store of a world with these kinds begins with; worlds are composed more often than it changes."""
+    stage = Stage(Model("the beginning"))
+    storage = Storage(stage)
+    with stage.on(Sketch(stage.model)):
+        ApiServer(stage, storage, (now,)).write_beginning(crds(kinds), namespaces)
+    return storage.fixed
 
 
 def _done(response: Response, txn: Transaction) -> Done:

@@ -26,7 +26,6 @@ from attractor.check.world.server import ApiServer
 from attractor.check.world.stage import Sketch, Stage
 from attractor.check.world.storage import Storage
 from attractor.check.world.viewing import Lag
-from attractor.runtime.manifests import crds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +64,7 @@ class Universe:
         """Called at the end of each run of a step, while a trace is being told."""
         initial = Sketch(self.model)
         with self.stage.on(initial):
-            self.server.found(crds(kind for kind in self.kinds if not kind.resource_info.definition), world.namespaces)
+            self.server.found(self.kinds, world.namespaces)
             self.roots = tuple(sorted({root(kind) for kind in self.kinds} | parts.roots))
             self.storage.begin(frozenset(self.roots))
             keys = world.known_keys(parts)
