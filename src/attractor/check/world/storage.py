@@ -50,6 +50,10 @@ class Stored(NamedTuple):
         return None if self.value is None else orjson.loads(self.value)
 
 
+NOTHING = Stored()
+"""What a key holds that was never written."""
+
+
 class Logged(NamedTuple):
     """One change of one key."""
 
@@ -106,7 +110,7 @@ class Storage:
 
     def object(self, key: str) -> Cell:
         """The slot of an object."""
-        return self._stage.slot("object", key, Stored())
+        return self._stage.slot("object", key, NOTHING)
 
     def names(self, root: str) -> Cell:
         """The slot with the keys of a kind's objects."""

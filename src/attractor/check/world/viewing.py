@@ -91,14 +91,22 @@ class WatchSlots:
         self.names: Cell = stage.slot("cached names", name, frozenset())
         self.own: Cell = stage.slot("own writes", name, frozenset())
         """Which own writes the watch has not caught up with: keys, each with its ``Mark``."""
+        self._entries: dict[Key, Cell] = {}
+        self._written: dict[Key, Cell] = {}
 
     def entry(self, key: Key) -> Cell:
         """The slot of a cached object."""
-        return self._stage.slot("cached", f"{self._name}/{key}")
+        cell = self._entries.get(key)
+        if cell is None:
+            cell = self._entries[key] = self._stage.slot("cached", f"{self._name}/{key}")
+        return cell
 
     def own_write(self, key: Key) -> Cell:
         """The slot of what was written."""
-        return self._stage.slot("own write", f"{self._name}/{key}")
+        cell = self._written.get(key)
+        if cell is None:
+            cell = self._written[key] = self._stage.slot("own write", f"{self._name}/{key}")
+        return cell
 
     def note(self, told: Told) -> None:
         """Say that an event is delivered."""
