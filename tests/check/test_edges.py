@@ -58,3 +58,17 @@ def test_a_last_level_that_is_not_expanded_is_walked_afterwards() -> None:
     whole = NativeSearch(TwoPhaseCommit(managers=3).compile(), Settings(edges=True)).run()
     noted, walked = noted_and_walked(TwoPhaseCommit(managers=3).compile, max_depth=whole.counts.depth)
     assert parts(noted) == parts(walked) == parts(whole.graph())
+
+
+@given(program=programs)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+def test_a_mask_within_some_states_is_the_whole_mask_there_and_nothing_elsewhere(program: Any) -> None:
+    model = make_spec(program).compile()
+    of_states = {each for claim in model.properties for case in claim.cases if not case.steps for each in case.operands}
+    for search in (NativeSearch(model, Settings(edges=True)).run(), Search(model, Settings()).run()):
+        size = search.counts.distinct
+        within = bytearray(index % 3 == 1 for index in range(size))
+        for predicate in of_states:
+            limited = search.mask(predicate, within)
+            whole = search.mask(predicate)
+            assert limited == bytearray(one and other for one, other in zip(whole, within, strict=True))

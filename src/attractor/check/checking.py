@@ -225,8 +225,8 @@ class Judgement:
         if exploration.bound:
             return [PropertyVerdict(p.name, p.kind, "inconclusive") for p in (self.model.properties[n] for n in live)]
         runs = runs_of(exploration)
-        idle = set(range(len(self.model.fairness))) - runs.ever_enabled()
-        for number in sorted(idle) if not self.model.is_composed else ():
+        idle = set() if self.model.is_composed else set(range(len(self.model.fairness))) - runs.ever_enabled()
+        for number in sorted(idle):
             condition = self.model.fairness[number]
             kind = "strong" if condition.strong else "weak"
             self.warnings.append(
@@ -277,9 +277,10 @@ class Promise:
         vacuous = []
         broken: list[Trace] = []
         for case in self.claim.cases:
-            query = self.query(case)
-            is_possible = all(map(any, query.visits)) and self._is_possible_in_the_end(query)
-            trace = self._until_given_up(case) or (self._trace(self.runs.find(query)) if is_possible else None)
+            trace = self._until_given_up(case)
+            if not trace and self._is_possible_in_the_end(case):
+                query = self.query(case)
+                trace = self._trace(self.runs.find(query)) if all(map(_has_any, query.visits)) else None
             if trace:
                 broken.append(trace)
             elif reason := self._vacuous(case):
@@ -289,16 +290,21 @@ class Promise:
         everywhere = vacuous[0] if vacuous and len(vacuous) == len(self.claim.cases) else None
         return PropertyVerdict(self.claim.name, self.claim.kind, "holds", None, everywhere)
 
-    def _is_possible_in_the_end(self, query: Query) -> bool:
-        """Whether a run of this kind exists, as far as the states tell to which fair runs come back; they are few.
+    def _is_possible_in_the_end(self, case: Case) -> bool:
+        """Whether a run that breaks the promise exists, as far as the states tell to which fair runs come back.
 
-        Only for runs that may go anywhere: what they visit again and again is in the core, all of it together.
+        Only for runs that may go anywhere: what they visit again and again is in the core, all of it together. The core
+        is small, and where the promise is kept in it nobody asks about any other state.
         """
         if self.claim.kind not in {"eventually_always", "settles"}:
             return True
         core = self.runs.core
-        visits = tuple(both(core, visit) for visit in query.visits)
-        return all(map(any, visits)) and self.runs.find(Query(core, core, visits)) is not None
+        kept = self.exploration.mask(case.operands[-1], core)
+        if kept == core or (self.claim.kind == "settles" and not _has_any(kept)):
+            return False
+        missing = both(core, inverted(kept))
+        visits = (missing,) if self.claim.kind == "eventually_always" else (kept, missing)
+        return self.runs.find(Query(core, core, visits)) is not None
 
     def query(self, case: Case) -> Query:
         """What a run that breaks the promise looks like."""
@@ -354,13 +360,17 @@ class Promise:
         premise, promise = (self._mask(operand) for operand in case.operands)
         if case.henceforth:
             premise = both(premise, self.runs.fair_from(premise))
-            if not any(premise):
+            if not _has_any(premise):
                 return "no fair run keeps the premise from any point on, so nothing is promised"
-        elif not any(premise):
+        elif not _has_any(premise):
             return "the premise is true in no reached state, so nothing is promised"
-        if not any(both(premise, inverted(promise))):
+        if not _has_any(both(premise, inverted(promise))):
             return "wherever the premise holds the conclusion is already true, so it never has to lead anywhere"
         return None
+
+
+def _has_any(mask: bytearray) -> bool:
+    return 1 in mask
 
 
 def inverted(mask: bytearray) -> bytearray:

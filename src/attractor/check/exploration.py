@@ -138,6 +138,6 @@ class Exploration(Protocol):
         """Every step between explored states."""
         ...
 
-    def mask(self, predicate: int) -> bytearray:
-        """For each state, one byte: whether the predicate is true there."""
+    def mask(self, predicate: int, within: bytearray | None = None) -> bytearray:
+        """For each state, one byte: whether the predicate is true there; 0 outside ``within``, where nobody looks."""
         ...

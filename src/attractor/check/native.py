@@ -18,10 +18,10 @@ from attractor.check.execution import Outcome, outcomes_of, padded, truth
 from attractor.check.exploration import DEADLOCK, Counts, Finding, Graph, Progress, Settings
 from attractor.check.liveness import Lasso, Query
 from attractor.check.memory import Sample, Tally, impure
+from attractor.check.packing import with_room
 from attractor.check.symmetry import canonical_form
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from attractor.check.model import Instance, Model, Routine, State
@@ -88,11 +88,11 @@ class NativeSearch:
             each.frombytes(data)
         return Graph(offsets, targets, actions)
 
-    def mask(self, predicate: int) -> bytearray:
-        """For each state, whether the predicate is true there."""
+    def mask(self, predicate: int, within: bytearray | None = None) -> bytearray:
+        """For each state (only those ``within``, the others get 0), whether the predicate is true there."""
         size = self._kernel.counts()["distinct"]
         mask, at = bytearray(size), 0
-        while (at := self._kernel.mask(predicate, mask, at)) < size:
+        while (at := self._kernel.mask(predicate, mask, at, within)) < size:
             self._resolve()
         return mask
 
@@ -263,7 +263,7 @@ class NativeSearch:
         needed = [(len(slot.domain.values) - 1).bit_length() for slot in self.model.slots]
         if self._bits and len(needed) == len(self._bits) and all(map(int.__le__, needed, self._bits)):
             return
-        self._bits = with_room(needed, [len(slot.domain.values) for slot in self.model.slots])
+        self._bits = with_room([len(slot.domain.values) for slot in self.model.slots])
         self._kernel.fit(bytes(self._bits), [slot.default for slot in self.model.slots])
 
     def _resolve(self) -> None:
@@ -318,30 +318,6 @@ class NativeSearch:
     def _build_graph(self) -> None:
         while self._kernel.build_graph() == MISSES:
             self._resolve()
-
-
-def first_fit(bits: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Where fields of these widths go, as the kernel lays them out: the word of each, and the room in each word."""
-    place, room = [0] * len(bits), [64]
-    for slot in sorted(range(len(bits)), key=lambda slot: (-bits[slot], slot)):
-        word = next((n for n, left in enumerate(room) if left >= bits[slot]), len(room))
-        if word == len(room):
-            room.append(64)
-        room[word] -= bits[slot]
-        place[slot] = word
-    return place, room
-
-
-def with_room(needed: Sequence[int], sizes: Sequence[int]) -> list[int]:
-    """Spread the spare bits of a word over its fields, large domains first: packing anew costs, spare bits do not."""
-    place, room = first_fit(needed)
-    bits = list(needed)
-    for extra in range(4):
-        for slot in sorted(range(len(bits)), key=lambda slot: -sizes[slot]):
-            if room[place[slot]] and extra < max(1, needed[slot] // 2):
-                bits[slot] += 1
-                room[place[slot]] -= 1
-    return bits if len(first_fit(bits)[1]) == len(room) else list(needed)
 
 
 class NativeFairGraph:

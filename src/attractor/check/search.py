@@ -88,10 +88,13 @@ class Search:
             offsets.append(len(targets))
         return Graph(offsets, targets, actions)
 
-    def mask(self, predicate: int) -> bytearray:
-        """For each state, whether the predicate is true there."""
+    def mask(self, predicate: int, within: bytearray | None = None) -> bytearray:
+        """For each state (only those ``within``, the others get 0), whether the predicate is true there."""
         instance = self.model.predicates[predicate]
-        return bytearray(self.memory.holds(instance, self.state(index)) for index in range(len(self._states)))
+        return bytearray(
+            (within is None or within[index]) and self.memory.holds(instance, self.state(index))
+            for index in range(len(self._states))
+        )
 
     # The search
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import SpecError
@@ -164,7 +165,17 @@ class Tracer:
         """The shortest run to a finding."""
         path = self.path(finding.state)
         extra = [(finding.action, padded(self._model, finding.after))] if finding.after is not None else []
-        return self.build(name, [(None, self._exploration.state(index)) for index in path] + extra)
+        taken = [None, *(self._taken(before, after) for before, after in pairwise(path))]
+        states = [self._exploration.state(index) for index in path]
+        return self.build(name, [*zip(taken, states, strict=True), *extra])
+
+    def _taken(self, before: int, after: int) -> int | None:
+        """The first action that is remembered to lead from one state to the other; None where it is not known."""
+        if self._exploration.reduced:
+            return None
+        remembered = self._exploration.successors(before)
+        target = self._exploration.state(after)
+        return min((action for action, state in remembered if state == target), default=None)
 
     def path(self, index: int) -> list[int]:
         """The states from an initial one to ``index``, each found first by its predecessor."""

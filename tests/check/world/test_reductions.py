@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor import Context, Key, Result, controller
+from attractor.apiserver.core import Core
 from attractor.check import SpecError, check
 from attractor.check.world import Delete, Edit, Faults, World, always, eventually_stable
 from attractor.check.world.freezing import freeze
 from attractor.check.world.liveness import live_names
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.objects.resource import ObjectMeta
 from tests.check.world.buckets import Storage, StorageModel, behind, bucket, careful, careless, one_bucket_by_key
 from tests.check.world.buckets import one_bucket_each as one_each
 from tests.check.world.pairs import KEY, Pair, both_are_right, naive, pair, pairs
@@ -88,6 +91,31 @@ def test_the_same_answer_at_the_same_place_runs_the_code_once() -> None:
     check(recalling)
     check(running)
     assert recalling.runs < running.runs
+
+
+def test_the_same_request_on_the_same_objects_is_worked_on_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    worked = {True: 0, False: 0}
+    handle = Core.handle
+    for recalls in worked:
+
+        def counted(core: Core, *asked: Any, recalls: bool = recalls) -> Any:
+            worked[recalls] += 1
+            return handle(core, *asked)
+
+        monkeypatch.setattr(Core, "handle", counted)
+        check(of_pairs(pairs, faults=CRASH, users=[EDIT], recalls_answers=recalls))
+    assert 0 < worked[True] < worked[False]
+
+
+def test_generated_names_are_the_same_whether_or_not_the_server_recalls() -> None:
+    @controller(for_=Pair, owns=[ConfigMap])
+    async def names(ctx: Context, key: Key) -> None:
+        if len(await ctx.list(ConfigMap)) < 2:
+            await ctx.create(ConfigMap(metadata=ObjectMeta(generate_name="a-", namespace=key.namespace)))
+
+    worlds = [World([names], [pair()], faults=CRASH, recalls_answers=each) for each in (True, False)]
+    counts = [(found.distinct, found.generated, found.depth) for found in map(check, worlds)]
+    assert counts[0] == counts[1]
 
 
 def test_code_that_ends_differently_each_time_is_found_although_answers_are_recalled() -> None:

@@ -127,21 +127,27 @@ static bool is_like_parent(const Kernel *kernel, uint32_t instance, uint32_t num
     return true;
 }
 
-/* mask(predicate, mask, from) -> the first state whose value is not known yet, or the number of states */
+/* mask(predicate, mask, from, within) -> the first state whose value is not known yet, or the number of states
+
+States outside the mask `within`, if there is one, are left alone. */
 PyObject *kernel_mask(PyObject *self, PyObject *args) {
     Kernel *kernel = KERNEL(self);
     unsigned int predicate;
-    Py_buffer mask;
+    Py_buffer mask, wanted;
     Py_ssize_t from;
-    if (!PyArg_ParseTuple(args, "Iw*n", &predicate, &mask, &from)) return NULL;
+    if (!PyArg_ParseTuple(args, "Iw*nz*", &predicate, &mask, &from, &wanted)) return NULL;
     size_t states = kernel_count(kernel), at = (size_t)from;
     Worker *worker = &kernel->workers[0];
     dense_bases(kernel);
+    const uint8_t *within = wanted.buf;
     bool known = (size_t)mask.len >= states && predicate < kernel->predicates;
+    known = known && (within == NULL || (size_t)wanted.len >= states);
     for (; known && at < states; at++) {
+        if (within && !within[at]) continue;
         uint32_t number = interleaved_of(kernel, at);
         size_t parent_at;
-        if (is_like_parent(kernel, kernel->tries.actions + predicate, number, at, &parent_at)) {
+        if (is_like_parent(kernel, kernel->tries.actions + predicate, number, at, &parent_at) &&
+            (within == NULL || within[parent_at])) {
             ((uint8_t *)mask.buf)[at] = ((uint8_t *)mask.buf)[parent_at];
             continue;
         }
@@ -161,6 +167,7 @@ PyObject *kernel_mask(PyObject *self, PyObject *args) {
         ((uint8_t *)mask.buf)[at] = walked == WALK_YES;
     }
     PyBuffer_Release(&mask);
+    PyBuffer_Release(&wanted);
     if (!known) return PyErr_Format(PyExc_ValueError, "no such predicate, a mask too small, or no memory");
     return PyLong_FromSize_t(at);
 }

@@ -7,8 +7,11 @@ and name suffixes come from the world, so the same state gives the same answer.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
+
+import msgspec
 
 from attractor.apiserver.core import Core, Request
 from attractor.apiserver.custom.naming import plan_names
@@ -17,17 +20,23 @@ from attractor.apiserver.response import ObjectBody, Response, refusal
 from attractor.apiserver.server import FIRST_NAMESPACES
 from attractor.apiserver.transaction import Transaction
 from attractor.check.errors import Disabled, Grown
+from attractor.check.model import Model
 from attractor.check.world.clock import next_instant
+from attractor.check.world.recalling import Recollection
+from attractor.check.world.stage import Sketch, Stage
 from attractor.check.world.storage import FRESH_UID, NAMES, Storage, WorldSnapshot
 from attractor.client.transport import ClientResponse
 from attractor.objects.errors import ApiError
+from attractor.runtime.manifests import crds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from attractor.check.world.stage import Cell, Stage
+    from attractor.check.world.stage import Cell
     from attractor.client.transport import ClientRequest
     from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.resource import Resource
+    from attractor.store.contract import Entry
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 _DEFINITIONS: dict[str, Any] = {
@@ -43,11 +52,12 @@ class WorldSource:
     def __init__(self, stage: Stage, clock: Sequence[datetime]) -> None:
         self._stage = stage
         self.clock = clock
+        self._texts = [at.strftime("%Y-%m-%dT%H:%M:%SZ") for at in clock]
         self.tick: Cell = stage.slot("clock", None, 0)
 
     def now(self) -> str:
         """The time of the world's clock; it stands still unless the world says otherwise."""
-        return self.clock[self._at()].strftime("%Y-%m-%dT%H:%M:%SZ")
+        return self._texts[self._at()]
 
     def now_micro(self) -> str:
         """The same, as micro time."""
@@ -77,13 +87,29 @@ class WorldSource:
         return 0
 
 
+class Done(NamedTuple):
+    """What the core made of a request: its answer, and what is to be stored."""
+
+    response: Response
+    puts: Mapping[str, bytes]
+    deletes: frozenset[str]
+
+
 class ApiServer:
     """Answers requests in the running step."""
 
-    def __init__(self, stage: Stage, storage: Storage, clock: Sequence[datetime] = (EPOCH,)) -> None:
+    def __init__(
+        self, stage: Stage, storage: Storage, clock: Sequence[datetime] = (EPOCH,), *, recalls: bool = True
+    ) -> None:
+        """Without ``recalls`` the core is run for every request, also where its answer is known."""
         self.storage = storage
         self._core = Core()
         self._source = WorldSource(stage, clock)
+        self.recollection = Recollection(storage, self._source)
+        if recalls:
+            stage.model.before_audit.append(self.recollection.work_always)
+        else:
+            self.recollection.work_always()
 
     def now(self) -> datetime:
         """The time of the world's clock."""
@@ -115,33 +141,41 @@ class ApiServer:
             raise Grown("managers", "managedFields")
         path = unquote(request.path)
         asked = Request(request.method, path, query, request.body, request.content_type, User("world"))
-        response = self._committed(lambda txn: self._core.handle(asked, txn))
+        response = self._committed(self.recollection.of(request, lambda txn: _done(self._core.handle(asked, txn), txn)))
         return ClientResponse(response.code, response.encode())
 
     def perform(self, op: Operation) -> Response:
         """Carry out an operation of a controller inside the server; a refusal is an answer too."""
-        try:
-            return self._committed(lambda txn: self._core.execute(op, txn))
-        except ApiError as error:
-            return refusal(error)
+        return self._committed(self.recollection.of(msgspec.msgpack.encode(op), lambda txn: self._attempt(op, txn)))
 
-    def _committed(self, attempt: Any) -> Response:
-        txn = self.transaction()
-        response: Response = attempt(txn)
-        if not txn.is_dirty:
+    def _attempt(self, op: Operation, txn: Transaction) -> Done:
+        try:
+            return _done(self._core.execute(op, txn), txn)
+        except ApiError as error:
+            return Done(refusal(error), {}, frozenset())
+
+    def _committed(self, done: Done) -> Response:
+        """The answer once what goes with it is stored."""
+        response = done.response
+        if not (done.puts or done.deletes):
             return response
-        kept = self.storage.commit(txn)
+        kept = self.storage.commit(done.puts, done.deletes)
         body = response.body
         if kept and isinstance(body, ObjectBody) and body.revision is None:
-            key = _key_of(txn, body.value, kept)
+            key = _key_of(done.puts, body.value, kept)
             value = self.storage.answered(key, body.value)
             return Response(response.code, ObjectBody(value, self.storage.version(key, kept[key])), response.warnings)
         return response.committed(1)  # what was deleted is shown at a version that nothing else has or needs
 
     # Before the world begins.
 
-    def found(self, definitions: Iterable[JsonObject], namespaces: Iterable[str] = ()) -> None:
-        """Write what every cluster has, and these CustomResourceDefinitions."""
+    def found(self, kinds: Iterable[type[Resource]], namespaces: Iterable[str] = ()) -> None:
+        """Put what every cluster has into the store, and the definitions of these kinds."""
+        own = tuple(kind for kind in kinds if not kind.resource_info.definition)
+        self.storage.fixed.update(_beginning(own, tuple(namespaces), self._source.clock[0]))
+
+    def write_beginning(self, definitions: Iterable[JsonObject], namespaces: Iterable[str]) -> None:
+        """Write namespaces and CustomResourceDefinitions into an empty store."""
         for name in dict.fromkeys((*FIRST_NAMESPACES, *namespaces)):
             self._create({"group": "", "version": "v1", "resource": "namespaces"}, {"metadata": {"name": name}})
         for definition in definitions:
@@ -154,11 +188,26 @@ class ApiServer:
         self._must(Operation(verb="create", body=body, **where))
 
     def _must(self, op: Operation) -> None:
-        self._committed(lambda txn: self._core.execute(op, txn))
+        txn = self.transaction()
+        self._committed(_done(self._core.execute(op, txn), txn))
 
 
-def _key_of(txn: Transaction, value: bytes, kept: dict[str, bytes]) -> str:
+@lru_cache(maxsize=64)
+def _beginning(kinds: tuple[type[Resource], ...], namespaces: tuple[str, ...], now: datetime) -> Mapping[str, Entry]:
+    """What the store of a world with these kinds begins with; worlds are composed more often than it changes."""
+    stage = Stage(Model("the beginning"))
+    storage = Storage(stage)
+    with stage.on(Sketch(stage.model)):
+        ApiServer(stage, storage, (now,)).write_beginning(crds(kinds), namespaces)
+    return storage.fixed
+
+
+def _done(response: Response, txn: Transaction) -> Done:
+    return Done(response, txn.puts, frozenset(txn.deletes))
+
+
+def _key_of(puts: Mapping[str, bytes], value: bytes, kept: dict[str, bytes]) -> str:
     """The key of the object that a response shows; beside it a transaction may have written allocations."""
     if len(kept) == 1:
         return next(iter(kept))
-    return next(key for key, put in txn.puts.items() if put == value)
+    return next(key for key, put in puts.items() if put == value)

@@ -52,7 +52,7 @@ class Stage:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._refs: dict[tuple[str, Hashable], int] = {}
+        self._cells: dict[tuple[str, Hashable], Cell] = {}
         self._view: View | None = None
         self.bounds: dict[str, None] = {}
         """What was cut off to keep the world finite, in words, as far as it mattered in some step."""
@@ -84,12 +84,12 @@ class Stage:
 
     def slot(self, variable: str, key: Hashable = None, default: Any = None, domain: Domain | None = None) -> Cell:
         """The slot of that name; a new one holds ``default`` in every state known so far."""
-        ref = self._refs.get((variable, key))
-        if ref is None:
+        cell = self._cells.get((variable, key))
+        if cell is None:
             keyed = key is not None
             ref = self.model.add_slot(variable, default, key=key, keyed=keyed, domain=domain)
-            self._refs[variable, key] = ref
-        return Cell(self, ref)
+            cell = self._cells[variable, key] = Cell(self, ref)
+        return cell
 
 
 class Cell:

@@ -25,9 +25,8 @@ from attractor.check.world.stage import With, Without
 from attractor.store.contract import Entry, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from attractor.apiserver.transaction import Transaction
     from attractor.check.world.stage import Cell, Stage
     from attractor.objects.jsontypes import JsonObject
 
@@ -49,6 +48,10 @@ class Stored(NamedTuple):
     def __plain__(self) -> Any:
         """The object as JSON."""
         return None if self.value is None else orjson.loads(self.value)
+
+
+NOTHING = Stored()
+"""What a key holds that was never written."""
 
 
 class Logged(NamedTuple):
@@ -87,6 +90,7 @@ class Storage:
         self._older: dict[str, Stored] = {}
         """While an older state is shown: the keys that were different then."""
         self._versions: dict[str, dict[bytes, int]] = {}
+        self._canonical: dict[tuple[bytes, str], bytes] = {}
 
     def begin(self, moving: frozenset[str]) -> None:
         """From here on the kinds of these roots live in slots, and all others stay as they are."""
@@ -95,13 +99,18 @@ class Storage:
             self.names(root_of(key)).update(With(key))
             self.object(key).set(Stored(1, self.canonical(self.fixed.pop(key).value, uid_of(key, 1))))
 
+    @property
+    def is_beginning(self) -> bool:
+        """Whether the fixed kinds are still being written."""
+        return self._moving is None
+
     def is_fixed(self, root: str) -> bool:
         """Whether a kind never changes."""
         return self._moving is None or root not in self._moving
 
     def object(self, key: str) -> Cell:
         """The slot of an object."""
-        return self._stage.slot("object", key, Stored())
+        return self._stage.slot("object", key, NOTHING)
 
     def names(self, root: str) -> Cell:
         """The slot with the keys of a kind's objects."""
@@ -164,10 +173,10 @@ class Storage:
         assert value is not None
         return Event(self.version(key, value), key, after.value, self._previous(key, before))
 
-    def commit(self, txn: Transaction) -> dict[str, bytes]:
+    def commit(self, puts: Mapping[str, bytes], deletes: Iterable[str]) -> dict[str, bytes]:
         """Store what a transaction wrote and tell the watchers; answers what the keys hold now."""
-        written = {key: self._put(key, value) for key, value in sorted(txn.puts.items())}
-        for key in sorted(txn.deletes):
+        written = {key: self._put(key, value) for key, value in sorted(puts.items())}
+        for key in sorted(deletes):
             self._delete(key)
         return written
 
@@ -228,6 +237,12 @@ class Storage:
 
     def canonical(self, value: bytes, uid: str) -> bytes:
         """An object as it is kept; the same for what is stored and for what is answered."""
+        known = self._canonical.get((value, uid))
+        if known is None:
+            known = self._canonical[value, uid] = self._made_canonical(value, uid)
+        return known
+
+    def _made_canonical(self, value: bytes, uid: str) -> bytes:
         if FRESH_UID.encode() in value:
             value = value.replace(FRESH_UID.encode(), uid.encode())
         obj: JsonObject = orjson.loads(value)

@@ -26,12 +26,12 @@ from attractor.check.world.server import ApiServer
 from attractor.check.world.stage import Sketch, Stage
 from attractor.check.world.storage import Storage
 from attractor.check.world.viewing import Lag
-from attractor.runtime.manifests import crds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from attractor.apiserver.operation import Operation
+    from attractor.apiserver.transaction import Transaction
     from attractor.check.world.parts import Parts
     from attractor.check.world.world import World
     from attractor.objects.resource import Resource
@@ -53,7 +53,7 @@ class Universe:
         self.storage.incarnations = world.incarnations
         self.storage.keeps_managers = parts.keeps_managers
         self.storage.history = world.lag if world.faults.stale_list or world.faults.stale_read else 0
-        self.server = ApiServer(self.stage, self.storage, world.clock)
+        self.server = ApiServer(self.stage, self.storage, world.clock, recalls=world.recalls_answers)
         self.kinds = world.kinds
         self._grown_kinds = _builtin_kinds(parts.roots - {root(kind) for kind in self.kinds})
         self.externals = {
@@ -64,7 +64,7 @@ class Universe:
         """Called at the end of each run of a step, while a trace is being told."""
         initial = Sketch(self.model)
         with self.stage.on(initial):
-            self.server.found(crds(kind for kind in self.kinds if not kind.resource_info.definition), world.namespaces)
+            self.server.found(self.kinds, world.namespaces)
             self.roots = tuple(sorted({root(kind) for kind in self.kinds} | parts.roots))
             self.storage.begin(frozenset(self.roots))
             keys = world.known_keys(parts)
@@ -197,16 +197,17 @@ class Universe:
         return [*map(self.served, self.kinds), *self._grown_kinds]
 
     def _collect_garbage(self) -> None:
-        kinds = {served.group_kind: served for served in self._served_kinds()}
-        self._perform_one("garbage collector", plan_garbage(self.server.transaction().snapshot, kinds))
+        self._perform_one("garbage collector", self.server.recollection.of("garbage", self._plan_garbage))
+
+    def _plan_garbage(self, txn: Transaction) -> list[Operation]:
+        return list(plan_garbage(txn.snapshot, {served.group_kind: served for served in self._served_kinds()}))
 
     def _end_namespaces(self) -> None:
         kinds = self._served_kinds()
-        self._perform_one("namespaces", plan_namespaces(self.server.transaction().snapshot, kinds))
+        self._perform_one("namespaces", list(plan_namespaces(self.server.transaction().snapshot, kinds)))
 
-    def _perform_one(self, actor: str, plan: Iterable[Operation]) -> None:
+    def _perform_one(self, actor: str, planned: list[Operation]) -> None:
         """One of the operations that a controller inside the server plans; the others are planned again."""
-        planned = list(plan)
         if not planned:
             raise Disabled
         op = planned[self.stage.view.choose(range(len(planned)))]

@@ -91,14 +91,22 @@ class WatchSlots:
         self.names: Cell = stage.slot("cached names", name, frozenset())
         self.own: Cell = stage.slot("own writes", name, frozenset())
         """Which own writes the watch has not caught up with: keys, each with its ``Mark``."""
+        self._entries: dict[Key, Cell] = {}
+        self._written: dict[Key, Cell] = {}
 
     def entry(self, key: Key) -> Cell:
         """The slot of a cached object."""
-        return self._stage.slot("cached", f"{self._name}/{key}")
+        cell = self._entries.get(key)
+        if cell is None:
+            cell = self._entries[key] = self._stage.slot("cached", f"{self._name}/{key}")
+        return cell
 
     def own_write(self, key: Key) -> Cell:
         """The slot of what was written."""
-        return self._stage.slot("own write", f"{self._name}/{key}")
+        cell = self._written.get(key)
+        if cell is None:
+            cell = self._written[key] = self._stage.slot("own write", f"{self._name}/{key}")
+        return cell
 
     def note(self, told: Told) -> None:
         """Say that an event is delivered."""
@@ -386,6 +394,8 @@ class WorldInformer(Informer[Any]):
         self._is_delivering = False
         self.is_shown_the_past = False
         """Whether a list comes from an older state: what it shows differently replaces what is newer."""
+        self._heard: dict[Event, Told | None] = {}
+        """What the watch tells of a change, by the change."""
 
     def wrote(self, obj: EncodedObject) -> None:
         """This process wrote an object of this kind."""
@@ -409,10 +419,18 @@ class WorldInformer(Informer[Any]):
 
     def hear(self, event: Event) -> None:
         """The store changed: the watch has something to deliver."""
-        told = self._translator.translate(event)
+        if event not in self._heard:
+            self._heard[event] = self._translated(event)
+        told = self._heard[event]
         if told is not None:
-            obj = encoded(told.object)
-            self.slots.tell(Told(told.type, obj.key, obj.uid, self._told(obj.json)))
+            self.slots.tell(told)
+
+    def _translated(self, event: Event) -> Told | None:
+        told = self._translator.translate(event)
+        if told is None:
+            return None
+        obj = encoded(told.object)
+        return Told(told.type, obj.key, obj.uid, self._told(obj.json))
 
     def deliver(self) -> Told | None:
         """Deliver the next event to the view and to the handlers; None when there is none."""

@@ -85,7 +85,7 @@ class World:
         ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is never owed.
         To compare: ``joins_local_steps=False`` makes a step of everything that a reconcile asks for;
         ``merges_reconciles=False`` tells reconciles apart by all that they were ever answered;
-        ``recalls_answers=False`` runs a reconcile again where the same answer comes to the same place;
+        ``recalls_answers=False`` runs a reconcile, and the server, again where the same came to the same place before;
         ``changes_blindly=False`` runs a step for each value of what it only adds to (a queue, a set of names).
         """
         self._given = {name: value for name, value in locals().items() if name != "self"}
