@@ -18,7 +18,16 @@ import pytest
 
 from attractor import Context, Key, Reconciler, Result, controller
 from attractor.check import SpecError, check
-from attractor.check.world import Faults, World, endless, eventually_stable
+from attractor.check.world import (
+    Faults,
+    Look,
+    World,
+    always,
+    always_step,
+    endless,
+    eventually_stable,
+    sometimes,
+)
 from attractor.check.world.account import accounts
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
@@ -406,3 +415,14 @@ def test_a_trace_says_which_mistake_a_reconcile_made(one: Any, text: str) -> Non
     world = World([one], [pair()], properties=[eventually_stable(lambda look: not look.list(Pair))])
     trace = check(world).assert_violated("eventually stable")
     assert any(text in told.summary for told in accounts(world, trace))
+
+
+async def claimed(look: Look) -> bool:
+    """Would always count as true."""
+    return False
+
+
+@pytest.mark.parametrize("claim", [eventually_stable, always, sometimes, always_step])
+def test_a_claim_that_would_always_count_as_true_is_refused(claim: Any) -> None:
+    with pytest.raises(SpecError, match="`claimed` cannot be a claim: it is `async` or yields"):
+        claim(claimed)
