@@ -17,7 +17,7 @@ from attractor.cli import report
 from attractor.cli.arguments import positive
 from attractor.cli.progress import Meter
 from attractor.cli.specs import close, is_world, load
-from attractor.cli.terminal import Guarded, Paint, ProgressLine, UsageError, say
+from attractor.cli.terminal import Guarded, Paint, ProgressLine, UsageError, complain, say
 
 if TYPE_CHECKING:
     from attractor.check.checking import Checkable
@@ -206,13 +206,14 @@ def _explain(spec: Checkable, args: argparse.Namespace) -> None:
 
 
 def _saved(verdict: Verdict, spec: Checkable, folder: Path, args: argparse.Namespace) -> dict[str, Path | Written]:
+    """The files of the counterexamples; none where they cannot be written, for the verdict is worth more than they."""
     try:
         if is_world(spec):
             return {**save(verdict, spec, folder, target=args.target, constants=args.constants)}
         return {**save_traces(verdict, folder)}
     except OSError as problem:
-        reason = f"traces cannot be written to {folder}: {problem.strerror}"
-        raise UsageError(reason, "choose another --trace-dir") from None
+        complain(f"traces cannot be written to {folder}: {problem.strerror}", "choose another --trace-dir")
+        return {}
 
 
 def _require_known(model: Model, names: list[str] | tuple[()]) -> None:

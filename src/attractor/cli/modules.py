@@ -5,20 +5,15 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
-import sys
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attractor.cli.ownlines import own_line, what
 from attractor.cli.terminal import UsageError
 from attractor.testing.pythonfiles import import_file, make_importable
 
 if TYPE_CHECKING:
     from types import ModuleType
-
-PACKAGE = Path(__file__).parents[1]
-INSTALLED = {"site-packages", f"python{sys.version_info.major}.{sys.version_info.minor}"}
-"""What the path of a library, or of Python itself, has in it."""
 
 
 class ModuleError(UsageError):
@@ -32,7 +27,7 @@ def imported(name: str) -> ModuleType:
     except ModuleError:
         raise
     except (Exception, SystemExit) as problem:  # whatever a person's module does when it is imported
-        raise ModuleError(f"{name} cannot be imported: {_what(problem)}", _where(problem)) from problem
+        raise ModuleError(f"{name} cannot be imported: {what(problem)}", _where(problem)) from problem
 
 
 def _file(path: Path) -> ModuleType:
@@ -72,24 +67,9 @@ def _hint(name: str, missing: str) -> str:
     return "name a module that Python can import from here, or a file such as `lift.py`"
 
 
-def _what(problem: BaseException) -> str:
-    if isinstance(problem, SystemExit):
-        return "it ends the program instead of only defining things"
-    if isinstance(problem, SyntaxError):
-        return f"{problem.msg} in line {problem.lineno}"
-    if type(problem).__module__.startswith("attractor."):
-        return str(problem)
-    return "".join(traceback.format_exception_only(problem)).strip().replace("\n", "; ")
-
-
 def _where(problem: BaseException) -> str:
-    """The line of a person's own code that raised it, or that led there."""
-    if isinstance(problem, SyntaxError) and problem.filename:
-        return f"look at {problem.filename}:{problem.lineno}: {(problem.text or '').strip()}"
-    frames = [one for one in traceback.extract_tb(problem.__traceback__) if not one.filename.startswith("<")]
-    written = [one for one in frames if PACKAGE not in Path(one.filename).parents]
-    own = [one for one in written if not any(part in INSTALLED for part in Path(one.filename).parts)] or written
-    if not own:
+    line = own_line(problem)
+    if not line:
         return "name a Python file that can be read, or a module by its dotted name"
     advice = '; put what a program does under `if __name__ == "__main__":`' if isinstance(problem, SystemExit) else ""
-    return f"look at {own[-1].filename}:{own[-1].lineno}: {own[-1].line}{advice}"
+    return f"look at {line}{advice}"

@@ -375,7 +375,7 @@ async def serving(settings: Settings, admission: Sequence[Plugin] = ()) -> Async
     """A cluster that listens, announced on standard output, with a kubeconfig meanwhile. Raises ``ServeError``."""
     from attractor.embedded.cluster import EmbeddedCluster
     from attractor.httpd.authentication import ADMIN, Authenticator
-    from attractor.store.contract import StoreUnavailable, StoreUnusable
+    from attractor.store.contract import StoreFull, StoreUnavailable, StoreUnusable
 
     token = secrets.token_urlsafe(32)
     tls, ca = _tls(settings)
@@ -394,7 +394,7 @@ async def serving(settings: Settings, admission: Sequence[Plugin] = ()) -> Async
     async with contextlib.AsyncExitStack() as stack:
         try:
             await stack.enter_async_context(cluster)
-        except (StoreUnusable, StoreUnavailable) as error:
+        except (StoreUnusable, StoreUnavailable, StoreFull) as error:
             hint = "give memory, sqlite:PATH or etcd:HOST:PORT, and see that the path can be written or etcd answers"
             raise ServeError(f"--store {settings.store}: {error}", hint) from error
         if settings.crds is not None:
