@@ -63,6 +63,8 @@ class BuiltinStrategy(Strategy):
 
     def reset_fields(self, subresource: str) -> FieldSet | None:
         """A status write leaves the spec alone, and as much of metadata as the kind's rules say."""
+        if (self._key, subresource) in kindfacts.RESET_FIELDS:
+            return kindfacts.RESET_FIELDS[self._key, subresource]
         if subresource == "finalize":
             return super().reset_fields("")
         if subresource != "status" or self._key in kindfacts.STATUS_KEEPS_METADATA:
