@@ -74,6 +74,9 @@ class Plugin:
     obeys_registrations: ClassVar[bool] = False
     """Whether it only carries out what users registered under ``REGISTRATIONS``; it rests while there is nothing."""
 
+    runs_last: ClassVar[bool] = False
+    """Whether it is asked only about what everybody else lets pass."""
+
     def admit(self, attributes: Attributes) -> None:
         """Change the object, or refuse it."""
 

@@ -13,10 +13,15 @@ from attractor.apiserver.outside import Answers
 from attractor.store.contract import Compacted, Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
+    from attractor.apiserver.operation import Operation
     from attractor.apiserver.outside import Answer, Question
     from attractor.store.contract import Snapshot
+
+
+_NOTHING: frozenset[str] = frozenset()
 
 
 class Source(Protocol):
@@ -51,6 +56,17 @@ class NotYet(Exception):
         super().__init__(f"{key} is not there yet")
 
 
+class Beforehand(Exception):
+    """Other writes come first, each a commit of its own: perform them and run the request again.
+
+    ``operations`` are named; a run after that finds the names of those that were performed in ``Transaction.done``.
+    """
+
+    def __init__(self, operations: Mapping[str, Operation]) -> None:
+        self.operations = operations
+        super().__init__(f"{', '.join(operations)} must be written first")
+
+
 class Transaction:
     """One attempt to answer one request."""
 
@@ -60,6 +76,7 @@ class Transaction:
         "_now",
         "compares",
         "deletes",
+        "done",
         "may_wait",
         "puts",
         "snapshot",
@@ -82,6 +99,8 @@ class Transaction:
         """What admission wants the caller to know, whether or not the request succeeds."""
         self.may_wait = False
         """Whether the driver runs the request again when the core raises ``NotYet``."""
+        self.done: AbstractSet[str] = _NOTHING
+        """Which writes of a ``Beforehand`` were performed for this request."""
         self.compares: dict[str, int] = {}
         self.puts: dict[str, bytes] = {}
         self.deletes: set[str] = set()

@@ -64,6 +64,8 @@ class BuiltinStrategy(Strategy):
 
     def reset_fields(self, subresource: str) -> FieldSet | None:
         """A status write leaves the spec alone, and as much of metadata as the kind's rules say."""
+        if (self._key, subresource) in kindfacts.RESET_FIELDS:
+            return kindfacts.RESET_FIELDS[self._key, subresource]
         if not subresource:
             return RESET_STATUS if self.has_status_subresource else None
         if subresource == "finalize":

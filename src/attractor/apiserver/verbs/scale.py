@@ -88,7 +88,7 @@ def _managers(call: Call, live: JsonObject, changed: JsonObject, replicas: int) 
     applied = put({**kind.identity, "metadata": {"name": op.name}}, kind.scale.spec_replicas, replicas)
     try:
         _, managed = kind.fields.on_apply(
-            live,
+            _owned_before(live, kind),
             applied,
             manager=op.write.field_manager,
             force=op.write.force,
@@ -100,6 +100,29 @@ def _managers(call: Call, live: JsonObject, changed: JsonObject, replicas: int) 
         causes = [{**cause, "message": cause["message"].replace(said, shown)} for cause in error.causes]
         raise Conflict(error.message.replace(said, shown), details={"causes": causes}) from None
     return managed
+
+
+def _owned_before(live: JsonObject, kind: Kind) -> JsonObject:
+    """The object, with an owner for a replica count that nobody owns: to Kubernetes its Scale was there before."""
+    assert kind.scale is not None, "routed to scale of a kind without one"
+    managed = live["metadata"].get("managedFields") or []
+    path = [f"f:{name}" for name in kind.scale.spec_replicas]
+    if not at(live, kind.scale.spec_replicas) or any(
+        at(entry.get("fieldsV1"), tuple(path)) is not None for entry in managed
+    ):
+        return live
+    fields: JsonObject = {}
+    for name in reversed(path):
+        fields = {name: fields}
+    first = {
+        "manager": "before-first-apply",
+        "operation": "Update",
+        "apiVersion": kind.gvk.api_version,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+        "subresource": "scale",
+    }
+    return {**live, "metadata": {**live["metadata"], "managedFields": [*managed, first]}}
 
 
 def _applied_scale(call: Call) -> JsonObject:
