@@ -1,7 +1,10 @@
 # Attractor: every job of the repository, one target each.
 
-PY := .venv/bin/python
-STAMP := .venv/.attractor-setup
+# Another Python beside this one: make test VENV=.venv-3.14 PYTHON=python3.14
+VENV ?= .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.attractor-setup
+export VENV
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
@@ -22,11 +25,11 @@ test: setup ## Run every test, with coverage
 	$(PY) -m pytest -n 2 --dist worksteal --cov --cov-report=term tests -m "not nightly"
 
 check: setup ## Quick gate: format, lint, types, import contracts, tidy, fast tests
-	.venv/bin/ruff format --check -q
-	.venv/bin/ruff check -q
-	.venv/bin/mypy
-	.venv/bin/pyright
-	.venv/bin/lint-imports
+	$(VENV)/bin/ruff format --check -q
+	$(VENV)/bin/ruff check -q
+	$(VENV)/bin/mypy
+	$(VENV)/bin/pyright
+	$(VENV)/bin/lint-imports
 	$(PY) -m pytest -q -n 2 -m "not slow and not nightly" tests
 
 bench: setup ## Run the benchmarks; JSON on stdout
@@ -36,9 +39,9 @@ nightly: setup ## Run the long tests too
 	$(PY) -m pytest -n 2 --timeout 3600 tests
 
 format: setup ## Format and fix what can be fixed
-	.venv/bin/ruff format
-	.venv/bin/ruff check --fix
+	$(VENV)/bin/ruff format
+	$(VENV)/bin/ruff check --fix
 
 clean: ## Remove what the other targets made
-	rm -rf .venv build dist .coverage .hypothesis .pytest_cache .mypy_cache .ruff_cache src/*.egg-info
+	rm -rf .venv .venv-* build dist .coverage .hypothesis .pytest_cache .mypy_cache .ruff_cache src/*.egg-info
 	find src -name '*.so' -delete

@@ -12,13 +12,20 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/apis/flowcontrol"
 	"k8s.io/kubernetes/pkg/apis/networking"
+	dra "k8s.io/kubernetes/pkg/apis/resource"
+	"k8s.io/kubernetes/pkg/apis/storage"
 )
 
 type pair struct{ internal, published reflect.Type }
@@ -33,14 +40,22 @@ var roots = []pair{
 	{reflect.TypeOf(apps.DaemonSetUpdateStrategy{}), reflect.TypeOf(appsv1.DaemonSetUpdateStrategy{})},
 	{reflect.TypeOf(apps.StatefulSetUpdateStrategy{}), reflect.TypeOf(appsv1.StatefulSetUpdateStrategy{})},
 	{reflect.TypeOf(networking.IngressBackend{}), reflect.TypeOf(networkingv1.IngressBackend{})},
+	{reflect.TypeOf(flowcontrol.FlowSchemaSpec{}), reflect.TypeOf(flowcontrolv1.FlowSchemaSpec{})},
+	{reflect.TypeOf(flowcontrol.PriorityLevelConfigurationSpec{}), reflect.TypeOf(flowcontrolv1.PriorityLevelConfigurationSpec{})},
+	{reflect.TypeOf(dra.ResourceClaimSpec{}), reflect.TypeOf(resourcev1.ResourceClaimSpec{})},
+	{reflect.TypeOf(dra.ResourceClaimTemplateSpec{}), reflect.TypeOf(resourcev1.ResourceClaimTemplateSpec{})},
+	{reflect.TypeOf(dra.AllocationResult{}), reflect.TypeOf(resourcev1.AllocationResult{})},
+	{reflect.TypeOf(storage.CSINodeDriver{}), reflect.TypeOf(storagev1.CSINodeDriver{})},
+	{reflect.TypeOf(storage.VolumeAttachmentSpec{}), reflect.TypeOf(storagev1.VolumeAttachmentSpec{})},
 }
 
 // Types that write themselves: a quantity and a time as text, a number or a text.
 var leaves = map[reflect.Type]string{
-	reflect.TypeOf(resource.Quantity{}):  "quantity",
-	reflect.TypeOf(metav1.Time{}):        "time",
-	reflect.TypeOf(intstr.IntOrString{}): "intstr",
-	reflect.TypeOf(metav1.FieldsV1{}):    "any",
+	reflect.TypeOf(resource.Quantity{}):    "quantity",
+	reflect.TypeOf(metav1.Time{}):          "time",
+	reflect.TypeOf(intstr.IntOrString{}):   "intstr",
+	reflect.TypeOf(metav1.FieldsV1{}):      "any",
+	reflect.TypeOf(runtime.RawExtension{}): "any",
 }
 
 var out = map[string][][]any{}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.admission import MAX_PLANS, Plugin
+from attractor.apiserver.admission import MAX_PLANS, Chain, Plugin
+from attractor.apiserver.admissionplugins import PLUGIN_NAMES, plugins_named
 from attractor.apiserver.chain import chain_with
 from attractor.apiserver.core import Core, Request
 from attractor.apiserver.server import Server
@@ -57,6 +58,11 @@ async def test_a_plug_in_hears_only_of_what_it_concerns() -> None:
     assert await heard(server, f"{place}/configmaps", b'{"metadata":{"name":"b"}}') == ["registered configmaps"]
     await server.handle(Request("DELETE", f"{registered}/a"))
     assert await heard(server, f"{place}/configmaps", b'{"metadata":{"name":"c"}}') == []
+
+
+def test_of_the_plug_ins_of_a_server_a_config_map_passes_one() -> None:
+    passed = Chain(chain_with(plugins_named(PLUGIN_NAMES))).of(GroupResource("", "configmaps"), is_registered=False)
+    assert [admit.__qualname__ for admit in (*passed.changing, *passed.checking)] == ["NamespaceLifecycle.admit"]
 
 
 async def test_plans_of_many_resources_are_forgotten_and_made_again() -> None:

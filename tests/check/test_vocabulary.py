@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -552,3 +553,16 @@ def test_values_say_what_they_are() -> None:
 def test_a_declaration_may_not_hide_what_every_specification_has(name: str, what: str) -> None:
     with pytest.raises(SpecError, match=rf"Hiding declares `{name}`, which every specification has as {what}"):
         type("Hiding", (Spec,), {name: var(0)})
+
+
+def test_a_function_that_would_always_count_as_true_is_refused() -> None:
+    async def later(self: object) -> bool:
+        return False
+
+    def yields(self: object) -> Iterator[bool]:
+        yield False
+
+    for declare in (action, always, sometimes, initial, eventually):
+        for function in (later, yields):
+            with pytest.raises(SpecError, match="it is `async` or yields; write a plain `def`"):
+                declare(function)

@@ -50,8 +50,8 @@ class Ring(Spec):
         return self.at == 0 and self.passed
 
 
-def seen(ring: Ring, **engine: Any) -> tuple[Any, ...]:
-    verdict = check(ring, **engine)
+def seen(spec: Spec, **engine: Any) -> tuple[Any, ...]:
+    verdict = check(spec, **engine)
     traces = [(each.name, each.verdict, len(each.trace) if each.trace else None) for each in verdict.properties]
     return verdict.distinct, verdict.generated, verdict.depth, traces
 
@@ -67,3 +67,53 @@ def test_states_of_several_words_are_explored_as_by_the_python_engine(cells: int
     assert distinct == (1 + 3) * VALUES * cells
     assert ("no_cell_is_left_behind", "violated", cells + 1) in traces
     assert ("stamps_are_numbers", "holds", None) in traces
+
+
+class Crowd(Spec):
+    """Runners who all do the same, each with a lane of its own, but for the first, whose lane the others look at."""
+
+    runners: int = constant(4)
+
+    running: int = var(0)
+    gone: int = var(0)
+    lane: Map[int, int] = each(runners, 0)
+
+    @action(r=runners)
+    def start(self, r: int) -> None:
+        """Two may run at once, six in all."""
+        require(self.lane[r] == 0 and self.running < 2 and self.gone < 6)
+        self.lane[r] = 1
+        self.running += 1
+        self.gone += 1
+
+    @action(r=runners)
+    def run(self, r: int) -> None:
+        """One step, or two while the first one has begun and not gone on."""
+        require(0 < self.lane[r] < VALUES - 1)
+        self.lane[r] += 2 if self.lane[0] == 1 and self.lane[r] < 3 else 1
+
+    @action(r=runners)
+    def arrive(self, r: int) -> None:
+        """Leave the lane."""
+        require(self.lane[r] == VALUES - 1)
+        self.lane[r] = 0
+        self.running -= 1
+
+    @always
+    def two_at_most(self) -> bool:
+        """No third one runs."""
+        return self.running <= 2
+
+    @always(r=runners)
+    def nobody_is_ahead_of_the_first(self, r: int) -> bool:
+        """Not so."""
+        return self.lane[0] != 1 or self.lane[r] != 3
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("runners", [4, 22])
+def test_what_one_of_many_alike_does_holds_for_the_others_in_states_of_one_word_and_of_two(
+    runners: int, threads: int
+) -> None:
+    crowd = Crowd(runners=runners)
+    assert seen(crowd, engine="native", threads=threads) == seen(crowd, engine="python")

@@ -191,8 +191,9 @@ def test_a_function_that_makes_a_specification_takes_constants(run: Run) -> None
 def test_an_exception_in_a_step_is_no_verdict(run: Run) -> None:
     found = run("check", "lift.py:Other")
     assert found.code == 2
-    assert "KeyError: 'nowhere'" in found.err
-    assert "error: the specification's code raised KeyError, so nothing was decided" in found.err
+    assert "error: the specification's code raised an error, so nothing was decided: KeyError: 'nowhere'" in found.err
+    assert "lift.py:" in found.err.partition("hint: look at ")[2]
+    assert "Traceback" not in found.err
 
 
 @pytest.mark.parametrize("size", ["0", "4X", "-1G", ""])
@@ -279,3 +280,11 @@ def test_a_module_without_a_class_is_about_its_world(run: Run) -> None:
     several = run("check", "attractor.operators.dbcluster.worlds")
     assert several.code == 2
     assert "has several worlds: creation, " in several.err
+
+
+def test_a_verdict_is_said_although_its_traces_cannot_be_written(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "found").write_text("no folder")
+    found = run("check", "lift.py:Lift", "--property", "closes", "--trace-dir", "found")
+    assert found.code == 1
+    assert "error: property `closes` is violated" in found.out
+    assert "error: traces cannot be written to found: " in found.err

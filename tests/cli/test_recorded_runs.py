@@ -169,5 +169,5 @@ def test_what_cannot_be_followed_or_recorded_is_said(run: Run, tmp_path: Path, c
 
 
 def test_help_has_examples(run: Run) -> None:
-    assert "attractor run operator.py --record run.jsonl" in run("run", "--help").out
+    assert "attractor run my_operator.py --record run.jsonl" in run("run", "--help").out
     assert "--against run.jsonl" in run("check", "--help").out

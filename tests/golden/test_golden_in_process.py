@@ -46,6 +46,16 @@ NEEDS_THE_WIRE = {
     "verbs-rbac": "other users, and reviews, ask the HTTP layer's authenticator and authorizer",
     "verbs-routes": "pages, other users and formats are the HTTP layer's",
     "verbs-watch": "the old paths for watches are the HTTP layer's",
+    "custom-versions-scale": "discovery and formats are the HTTP layer's",
+    "discovery-groups": "discovery is the HTTP layer's",
+    "classes": "the system's priority classes are made when a cluster starts",
+    "paging": "formats are negotiated by the HTTP layer",
+    "custom-cel-more": "plain-text 404s are the HTTP layer's",
+    "quota-scopes": "the system's priority classes are made when a cluster starts",
+    "rbac-denials": "other users, and reviews, ask the HTTP layer's authenticator and authorizer",
+    "tables-empty-and-new": "formats are negotiated by the HTTP layer",
+    "token-requests": "other users are the HTTP layer's",
+    "watch-selectors": "formats of events, and the old paths for watches, are the HTTP layer's",
     "watch-more": "the old paths for watches, and formats of events, are the HTTP layer's",
 }
 TABLE = "application/json;as=Table"

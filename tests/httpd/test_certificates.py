@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from attractor.client.config import ClientConfig, tls_context
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.certificates import SERVER_LIFE, ensure_certificates, write_private
+from attractor.httpd.certificates import SERVER_LIFE, ensure_certificates, issue_client_certificate, write_private
 from attractor.httpd.tls import server_context
 from tests.httpd.wire import connected
 
@@ -21,6 +22,32 @@ async def test_a_client_that_trusts_the_authority_connects_by_name_and_by_addres
             async with connected(port, ssl.create_default_context(cafile=str(files.ca)), server_hostname=name) as wire:
                 wire.request("GET", "/healthz")
                 assert (await wire.answer()).body == b"ok"
+
+
+async def test_a_strict_client_believes_the_server_and_a_strict_server_its_clients(tmp_path: Path) -> None:
+    files = ensure_certificates(tmp_path, ["localhost"])
+    pair = tmp_path / "jane.pem"
+    pair.write_bytes(b"".join(issue_client_certificate(tmp_path, "jane", [], timedelta(days=1))))
+    strict, listening = (
+        ssl.create_default_context(cafile=str(files.ca)),
+        server_context(files.cert, files.key, client_ca=files.ca),
+    )
+    strict.load_cert_chain(pair)
+    listening.verify_mode = ssl.CERT_REQUIRED
+    for each in (strict, listening):
+        each.verify_flags |= ssl.VERIFY_X509_STRICT
+    async with EmbeddedCluster(controllers=()) as cluster:
+        port = (await cluster.listen(tls=listening)).port
+        async with connected(port, strict, server_hostname="localhost") as wire:
+            wire.request("GET", "/healthz")
+            assert (await wire.answer()).body == b"ok"
+
+
+def test_certificates_that_do_not_name_their_authoritys_key_are_enough(tmp_path: Path) -> None:
+    files = ensure_certificates(tmp_path, ["localhost"])
+    client = tls_context(ClientConfig("https://localhost", ca=files.ca.read_bytes()), None)
+    server = server_context(files.cert, files.key, client_ca=files.ca)
+    assert not (client.verify_flags | server.verify_flags) & ssl.VERIFY_X509_STRICT
 
 
 async def test_a_plain_http_client_on_a_tls_port_is_cut_off_without_harm(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ import yaml
 
 from attractor.cli.main import main
 from attractor.embedded.controllers import CONTROLLERS
+from attractor.store.contract import StoreFull
+from attractor.store.sqlitelog import SqliteLog
 from tests.httpd.api import CONFIGMAPS, HttpApi
 from tests.httpd.wire import connected
 
@@ -217,6 +219,18 @@ def test_mistakes_on_the_command_line_are_named_with_a_way_out(
             assert said in first
             assert rest.startswith("hint: "), errors
             assert "Traceback" not in errors
+
+
+def test_a_disk_that_is_full_from_the_start_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: object) -> None:
+        raise StoreFull(f"{path}: no space left; free some, then open again")
+
+    monkeypatch.setattr(SqliteLog, "open", full)
+    options = ["--listen", "127.0.0.1:0", "--state-dir", str(tmp_path / "state")]
+    assert main(["serve", *options, "--store", f"sqlite:{tmp_path}/x.db"]) == 2
+    assert "x.db: no space left; free some, then open again\n\nhint: " in capsys.readouterr().err
 
 
 def test_help_shows_examples() -> None:

@@ -93,6 +93,15 @@ def test_rules_follow_from_the_declaration_and_permissions_add_to_them() -> None
     ]
 
 
+NEEDS_OUTSIDE = """
+from attractor import controller
+from attractor.objects.builtin.core_v1 import ConfigMap
+class Dns: ...
+@controller(for_=ConfigMap, externals=[Dns])
+async def r(ctx, key): ...
+"""
+
+
 @pytest.mark.parametrize(
     ("content", "name", "text"),
     [
@@ -106,6 +115,14 @@ def test_rules_follow_from_the_declaration_and_permissions_add_to_them() -> None
             "does not say what it reconciles",
         ),
         ("externals = []\n", "", "`externals` is no dict"),
+        ("x = {}['nothing']\n", "", "cannot be imported: KeyError: 'nothing'"),
+        ("import no_such_library\n", "", "cannot be imported: ModuleNotFoundError: No module named 'no_such_library'"),
+        ("def f(:\n", "", "cannot be imported: invalid syntax in line 1"),
+        ("raise SystemExit(0)\n", "", "it ends the program instead of only defining things"),
+        ("class Thing:\n    def __init__(self, spec): ...\n", ":Thing", "is no controller"),
+        ("def made(of): ...\n", ":made", "as a function that makes controllers it needs of"),
+        ("async def reconcile(ctx, key): ...\n", ":reconcile", "is a bare async function"),
+        (NEEDS_OUTSIDE, "", "controller 'r' needs the outside system Dns, and"),
     ],
 )
 def test_a_module_that_cannot_be_used_is_refused_with_a_hint(
@@ -122,7 +139,53 @@ def test_a_module_that_cannot_be_used_is_refused_with_a_hint(
 
 def test_a_missing_module_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "no.such.operator"]) == 2
-    assert "there is no module 'no.such.operator'" in capsys.readouterr().err
+    assert "there is no module `no.such.operator`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "examples/"])
+def test_what_is_no_module_at_all_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", name]) == 2
+    assert "\n\nhint: name a" in capsys.readouterr().err
+
+
+def test_a_mistake_in_a_module_is_shown_by_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mistaken.py"
+    path.write_text("import json\n\n\nsettings = json.loads('{')\n")
+    assert main(["crd", str(path)]) == 2
+    assert f"hint: look at {path}:4: settings = json.loads('{{')\n" in capsys.readouterr().err
+
+
+def test_a_module_may_use_files_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "kinds_beside.py").write_text("NAME = 1\n")
+    (tmp_path / "uses_kinds.py").write_text("from kinds_beside import NAME\n")
+    assert main(["crd", str(tmp_path / "uses_kinds.py")]) == 0
+
+
+def test_a_file_named_as_one_of_pythons_own_modules_does_not_replace_it(tmp_path: Path) -> None:
+    import operator
+
+    path = tmp_path / "operator.py"
+    path.write_text("from operator import itemgetter\n")
+    assert main(["crd", str(path)]) == 0
+    assert sys.modules["operator"] is operator
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--workers", "0"], "'0' is not a whole number above 0"),
+        (["--resync", "-4"], "'-4' is not a number of seconds"),
+        (["--resync", "nan"], "'nan' is not a number of seconds"),
+        (["--namespace", "BAD/ns"], "'BAD/ns' is not the name of a namespace"),
+        (["--leader-elect-name", "A B"], "'A B' is not the name of an object"),
+    ],
+)
+def test_an_argument_that_makes_no_sense_is_refused(
+    words: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["run", "x.py", *words])
+    assert text in capsys.readouterr().err
 
 
 def test_a_change_of_the_code_is_noticed(tmp_path: Path) -> None:
@@ -157,3 +220,51 @@ async def test_run_serves_an_embedded_cluster_reconciles_and_ends_in_good_order(
     child.send_signal(signal.SIGTERM)
     assert await child.wait() == 0
     assert not os.path.exists(told["kubeconfig"])  # noqa: ASYNC240
+
+
+NOBODY = """
+clusters: [{name: a, cluster: {server: "http://127.0.0.1:1"}}]
+contexts: [{name: a, context: {cluster: a}}]
+current-context: a
+"""
+
+
+def test_definitions_that_cannot_be_installed_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config").write_text(NOBODY)
+    assert main(["run", OPERATOR, "--kubeconfig", str(tmp_path / "config"), "--install-crds"]) == 2
+    said = capsys.readouterr().err
+    assert (
+        "error: CustomResourceDefinition configpairs.operators.attractor.dev cannot be applied: no connection" in said
+    )
+
+
+@pytest.mark.slow
+async def test_run_that_is_stopped_before_its_controllers_ran_ends_in_good_order(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text(NOBODY)
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "attractor", "run", OPERATOR, "--kubeconfig", str(tmp_path / "config")),
+        stderr=subprocess.PIPE,
+    )
+    assert child.stderr is not None
+    async with asyncio.timeout(60):
+        await child.stderr.readuntil(b"lost touch with the server")
+    child.send_signal(signal.SIGTERM)
+    _, said = await child.communicate()
+    assert child.returncode == 0, said.decode()
+    assert b"Traceback" not in said
+
+
+@pytest.mark.slow
+async def test_reloading_runs_a_file_that_is_named_as_one_of_pythons_own_modules(tmp_path: Path) -> None:
+    (tmp_path / "operator.py").write_text(NEEDS_OUTSIDE + "externals = {Dns: Dns()}\n")
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "attractor", "run", "operator.py", "--reload"),
+        stdout=subprocess.PIPE,
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
+        cwd=tmp_path,
+    )
+    assert child.stdout is not None
+    async with asyncio.timeout(60):
+        await child.stdout.readuntil(b"running:     r\n")
+    child.send_signal(signal.SIGTERM)
+    assert await child.wait() == 0

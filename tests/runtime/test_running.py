@@ -400,3 +400,19 @@ def test_the_declaration_knows_every_kind_it_watches() -> None:
     declared: Controller = controller(Runs(), for_=Thing, owns=[ConfigMap], watches=[Watches(Secret, lambda _: [])])
     assert declared.kinds == (Thing, ConfigMap, Secret)
     assert declared.name == "runs"
+
+
+async def test_a_reconcile_that_returns_nonsense_has_failed_and_hurts_no_other(
+    cluster: ClusterUnderTest, virtual_time: VirtualTime
+) -> None:
+    runs = Runs()
+
+    async def reconcile(ctx: Context, key: Key) -> Any:
+        runs.of[key] += 1
+        return 5 if key == A else None
+
+    async with cluster.running(controller(reconcile, name="five", for_=Thing)) as manager:
+        await cluster.client.create(thing("a"))
+        await eventually(lambda: manager.metrics.panics.value("five") >= 2)
+        await cluster.client.create(thing("b"))
+        await eventually(lambda: runs.of[B] == 1)

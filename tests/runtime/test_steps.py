@@ -1,6 +1,7 @@
 """The seam between a reconcile and the world: one effect out, one answer in."""
 
 import asyncio
+import re
 from typing import Any, Protocol
 
 import pytest
@@ -175,3 +176,19 @@ async def test_cancelling_the_driver_cancels_what_the_coroutine_waits_for() -> N
     with pytest.raises(asyncio.CancelledError):
         await task
     assert seen == ["cancelled"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "text"),
+    [
+        (lambda ctx: ctx.find("ConfigMap", KEY), "ctx.find takes a kind, such as ConfigMap or a GroupVersionKind"),
+        (
+            lambda ctx: ctx.get(ConfigMap, "default/a"),
+            "ctx.get takes a Key, not 'default/a'; write Key(namespace, name)",
+        ),
+        (lambda ctx: ctx.list(ConfigMap(metadata=ObjectMeta(name="a"))), "ctx.list takes a kind"),
+    ],
+)
+def test_what_is_no_kind_or_no_key_is_refused_where_it_is_asked_for(ask: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(text)):
+        ask(Context("copy", KEY))

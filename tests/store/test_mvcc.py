@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from attractor.store.contract import Compacted, Entry
 from attractor.store.memory import MemoryStore
-from attractor.store.mvcc import CHUNK, Mvcc
+from attractor.store.mvcc import CHUNK, REMEMBERED_ABSENT, Mvcc
 
 
 def write(mvcc: Mvcc, **values: str) -> int:
@@ -130,3 +130,19 @@ def test_a_fork_costs_the_same_whatever_the_store_holds() -> None:
         return used // len(forks)
 
     assert bytes_of_a_fork(5000) < bytes_of_a_fork(1) + 100
+
+
+@given(st.lists(st.tuples(st.sampled_from(["put", "delete", "ask"]), st.sampled_from(["a/1", "a/2", "ab", "b/1"]))))
+def test_what_was_absent_is_found_once_it_is_written_and_missed_once_it_is_gone(steps: list[tuple[str, str]]) -> None:
+    view, keys = Mvcc().head, set[str]()
+    for step, key in steps:
+        if step == "put":
+            view = view.plan({}, {key: b"1"}).view
+            keys.add(key)
+        elif step == "delete":
+            view = view.plan({}, {}, [key]).view
+            keys.discard(key)
+        else:
+            for prefix in (key, key[:1], "a/", "c", *map(str, range(REMEMBERED_ABSENT))):
+                assert view.has_any(prefix) == any(known.startswith(prefix) for known in keys)
+        view.check_invariants()

@@ -64,3 +64,34 @@ def test_counterexamples_are_written_on_request(pytester: pytest.Pytester) -> No
     found.stdout.fnmatch_lines(["hint: see it again with `attractor replay found/counter-small.json`"])
     trace = json.loads((pytester.path / "found" / "counter-small.json").read_text())
     assert (trace["property"], len(trace["steps"])) == ("small", 3)
+
+
+BLOCK = """
+import sys
+sys.modules["pytest_asyncio"] = None
+"""
+ASKS = """
+def test_with_a_cluster(cluster):
+    pass
+
+def test_without():
+    pass
+"""
+
+
+def test_without_pytest_asyncio_other_tests_run_and_the_fixture_says_what_to_install(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(blocks=BLOCK, test_mine=ASKS)
+    found = pytester.runpytest_subprocess("-p", "blocks", "-p", "no:asyncio", "-p", "no:cacheprovider")
+    found.assert_outcomes(errors=1, passed=1)
+    found.stdout.fnmatch_lines(["the fixture `cluster` needs pytest-asyncio; install it with: pip install *"])
+
+
+def test_with_pytest_asyncio_the_fixtures_are_there_by_themselves(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        async def test_with_a_cluster(cluster, virtual_time):
+            assert cluster.client
+        """
+    )
+    found = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-o", "asyncio_mode=auto")
+    found.assert_outcomes(passed=1)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+import msgspec
+
 from attractor.objects.errors import Forbidden, NotFound
 from attractor.objects.gvk import GroupResource, GroupVersionKind
 
@@ -28,7 +30,7 @@ MAX_PLANS = 1024
 """For so many resources at a time it is remembered which plug-ins concern them."""
 
 
-class Attributes(NamedTuple):
+class Attributes(msgspec.Struct, frozen=True):
     """What a plug-in is asked about; ``obj`` is None on delete, ``old`` is None on create."""
 
     op: Operation
@@ -71,6 +73,9 @@ class Plugin:
     """The resources it has a say in, None for all; it is never asked about others."""
     obeys_registrations: ClassVar[bool] = False
     """Whether it only carries out what users registered under ``REGISTRATIONS``; it rests while there is nothing."""
+
+    runs_last: ClassVar[bool] = False
+    """Whether it is asked only about what everybody else lets pass."""
 
     def admit(self, attributes: Attributes) -> None:
         """Change the object, or refuse it."""
@@ -120,14 +125,14 @@ class NamespaceLifecycle(Plugin):
         return error
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """The two halves of a chain, as far as they concern one resource."""
 
     changing: tuple[Callable[[Attributes], None], ...]
     checking: tuple[Callable[[Attributes], None], ...]
 
     @classmethod
-    def of(cls, plugins: Sequence[Plugin]) -> _Plan:
+    def of(cls, plugins: Sequence[Plugin]) -> Plan:
         """The halves of these plug-ins that are not empty."""
         return cls(
             tuple(one.admit for one in plugins if type(one).admit is not Plugin.admit),
@@ -140,29 +145,31 @@ class Chain:
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
         self.plugins = tuple(plugins)
-        self._plans: dict[GroupResource, tuple[_Plan, _Plan]] = {}
+        self._plans: dict[GroupResource, tuple[Plan, Plan]] = {}
         """Without and with registrations; worked out once for each resource. Custom ones come and go: bounded."""
 
     def admit(self, attributes: Attributes) -> None:
         """Run the changing half of the chain."""
-        for admit in self._plan(attributes).changing:
+        is_registered = attributes.txn.has_any(REGISTRATIONS)
+        for admit in self.of(attributes.kind.group_resource, is_registered=is_registered).changing:
             admit(attributes)
 
     def validate(self, attributes: Attributes) -> None:
         """Run the checking half of the chain."""
-        for validate in self._plan(attributes).checking:
+        is_registered = attributes.txn.has_any(REGISTRATIONS)
+        for validate in self.of(attributes.kind.group_resource, is_registered=is_registered).checking:
             validate(attributes)
 
-    def _plan(self, attributes: Attributes) -> _Plan:
-        resource = attributes.kind.group_resource
+    def of(self, resource: GroupResource, *, is_registered: bool) -> Plan:
+        """What a write of a resource passes; ``is_registered`` when users registered anything."""
         plans = self._plans.get(resource)
         if plans is None:
             if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
             concerned = [one for one in self.plugins if one.concerns is None or resource in one.concerns]
             resting = [one for one in concerned if not one.obeys_registrations]
-            plans = self._plans[resource] = (_Plan.of(resting), _Plan.of(concerned))
-        return plans[attributes.txn.has_any(REGISTRATIONS)]
+            plans = self._plans[resource] = (Plan.of(resting), Plan.of(concerned))
+        return plans[is_registered]
 
 
 NO_PLUGINS = Chain(())

@@ -7,7 +7,7 @@ the claim. Claims go with the service, or when it no longer needs them.
 from __future__ import annotations
 
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.apiserver.builtin.servicenetwork import HEADLESS, service_needs
 from attractor.objects.errors import InternalError, Invalid
@@ -33,7 +33,7 @@ def allocate_service(txn: Transaction, obj: JsonObject | None, old: JsonObject |
     if obj is not None:
         _check_families(obj, is_new=old is None)
         _check_given(txn, obj, held)
-        _fill(txn, obj)
+        _fill(obj, _Draws(txn) if claim else _DryDraws())
     wanted = set(_claims(obj)) if obj else set()
     if not claim:
         return
@@ -73,32 +73,48 @@ def _claims(service: JsonObject) -> Iterator[str]:
         yield f"{_PORT}{spec['healthCheckNodePort']}"
 
 
-def _fill(txn: Transaction, obj: JsonObject) -> None:
+def _fill(obj: JsonObject, draws: _Draws | _DryDraws) -> None:
     needs, spec = service_needs(obj), obj["spec"]
     if needs.cluster_ip_families:
-        spec["clusterIPs"] = [*(spec.get("clusterIPs") or ()), _draw_address(txn)]
+        spec["clusterIPs"] = [*(spec.get("clusterIPs") or ()), draws.address()]
         spec["clusterIP"] = spec["clusterIPs"][0]
     taken: set[int] = {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
     for index in needs.node_ports:
-        spec["ports"][index]["nodePort"] = _draw_port(txn, taken)
+        spec["ports"][index]["nodePort"] = draws.port(taken)
     if needs.health_check_port:
-        spec["healthCheckNodePort"] = _draw_port(txn, taken)
+        spec["healthCheckNodePort"] = draws.port(taken)
 
 
-def _draw_address(txn: Transaction) -> str:
-    usable = ADDRESSES.num_addresses - 2
-    key = _probe(txn, _ADDRESS, usable, lambda number: str(ADDRESSES[number + 1]))
-    return key.removeprefix(_ADDRESS)
+class _Draws(NamedTuple):
+    """Gives what is free."""
+
+    txn: Transaction
+
+    def address(self) -> str:
+        usable = ADDRESSES.num_addresses - 2
+        key = _probe(self.txn, _ADDRESS, usable, lambda number: str(ADDRESSES[number + 1]))
+        return key.removeprefix(_ADDRESS)
+
+    def port(self, taken: set[int]) -> int:
+        def name(number: int) -> str:
+            port = PORTS[number]
+            return "" if port in taken else str(port)
+
+        port = int(_probe(self.txn, _PORT, len(PORTS), name).removeprefix(_PORT))
+        taken.add(port)
+        return port
 
 
-def _draw_port(txn: Transaction, taken: set[int]) -> int:
-    def name(number: int) -> str:
-        port = PORTS[number]
-        return "" if port in taken else str(port)
+class _DryDraws:
+    """Shows, as Kubernetes does, what nobody can have: nothing of it is kept."""
 
-    port = int(_probe(txn, _PORT, len(PORTS), name).removeprefix(_PORT))
-    taken.add(port)
-    return port
+    def address(self) -> str:
+        return str(ADDRESSES[0])
+
+    def port(self, taken: set[int]) -> int:
+        port = max(taken, default=PORTS[-1] + 1) + 1
+        taken.add(port)
+        return port
 
 
 def _probe(txn: Transaction, prefix: str, size: int, name: Callable[[int], str]) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import orjson
 
 from attractor.objects.errors import BadRequest, UnsupportedMediaType
@@ -23,7 +24,7 @@ MAX_DEPTH = 100
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 
 
-class Parsed(NamedTuple):
+class Parsed(msgspec.Struct, frozen=True):
     """A body's value and the paths of fields that stood twice in it."""
 
     value: Json
@@ -160,6 +161,10 @@ def _object(value: Json, data: bytes, kind: str) -> JsonObject:
     """The value if it is an object that says what it is in strings."""
     if value is None:
         return {}
+    if type(value) is dict and type(value.get("kind")) is str:
+        said = value.get("apiVersion")
+        if type(said) is str and said.count("/") <= 1:  # nearly all of them
+            return value
     if not isinstance(value, dict):
         why = f"json: cannot unmarshal {_GO_KINDS[type(value)]} into Go value of type {_ANONYMOUS} ({_excerpt(data)})"
         raise _unrecognized(kind, f"json parse error: {why}")
@@ -220,15 +225,18 @@ def _count_keys(value: Any, depth: int) -> int:
     if depth > MAX_DEPTH:
         raise BadRequest(f"the body is nested more than {MAX_DEPTH} levels deep")
     items: Collection[Any]
-    if isinstance(value, dict):
+    if type(value) is dict:
         items, total = value.values(), len(value)
-    elif isinstance(value, list):
+    elif type(value) is list:
         items, total = value, 0
     else:
         return 0
     if _CONTAINERS.isdisjoint(map(type, items)):  # the leaves are most of an object
         return total
-    return total + sum(_count_keys(item, depth + 1) for item in items if type(item) in _CONTAINERS)
+    for item in items:
+        if type(item) in _CONTAINERS:
+            total += _count_keys(item, depth + 1)
+    return total
 
 
 def _find_duplicates(value: Any, path: str, found: list[str], places: dict[str, int]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.admission import NamespaceLifecycle
+from attractor.apiserver.certificaterequests import CertificateRequests
 from attractor.apiserver.policies.plugin import ValidatingAdmissionPolicies
 from attractor.apiserver.webhooks.plugins import MutatingWebhooks, ValidatingWebhooks
 
@@ -20,12 +21,17 @@ if TYPE_CHECKING:
 DEFAULT_CHAIN: tuple[Plugin, ...] = (
     NamespaceLifecycle(),
     MutatingWebhooks(),
+    CertificateRequests(),
     ValidatingAdmissionPolicies(),
     ValidatingWebhooks(),
 )
 
 
 def chain_with(plugins: Sequence[Plugin]) -> tuple[Plugin, ...]:
-    """The chain with more plug-ins where Kubernetes has its own: before the webhooks, which see what these made."""
+    """The chain with more plug-ins where Kubernetes has its own: before the webhooks, which see what these made.
+
+    Those that run last come after the webhooks: they count what will be stored.
+    """
     first, *others = DEFAULT_CHAIN
-    return (first, *plugins, *others)
+    last = [one for one in plugins if one.runs_last]
+    return (first, *(one for one in plugins if not one.runs_last), *others, *last)

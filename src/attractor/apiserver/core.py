@@ -7,6 +7,7 @@ a module under ``verbs`` and a line to ``_VERBS``; a subresource with a meaning 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -83,7 +84,7 @@ _DEPRECATED = {
 
 _WRITE, _DELETE, _LIST, _NO_BODY = WriteOptions(), DeleteOptions(), ListOptions(), bodies.Parsed(None, ())
 
-_PATCH_TYPES: tuple[PatchType, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+_PATCH_TYPES: dict[str, PatchType] = {one: one for one in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)}
 _WHAT: dict[PatchType, str] = {JSON_PATCH: "error decoding patch: ", MERGE_PATCH: "error decoding patch: "}
 """How a complaint about a patch's text begins."""
 
@@ -154,8 +155,8 @@ class Core:
         else:
             if target.subresource and target.subresource not in kind.subresources:
                 raise routing.no_such_resource()
-            verb = routing.verb_of(request.method, target, is_watch=is_watch)
-            _check_scope(kind, target, verb)
+            is_there, is_named = bool(target.namespace), bool(target.name)
+            verb = _builtin_verb(kind, request.method, is_there, is_named, target.subresource, is_watch)
             _check_runs(kind, target, txn)
         if target.name and (target.name[0] == "." or "%" in target.name):
             _check_name(target.name)
@@ -203,6 +204,16 @@ def _check_runs(kind: Kind, target: Target, txn: Transaction) -> None:
     raise BadRequest(f"{what} is not served: no kubelet runs the pods of this cluster")
 
 
+@lru_cache(maxsize=1024)
+def _builtin_verb(kind: Kind, method: str, is_there: bool, is_named: bool, subresource: str, is_watch: bool) -> Verb:
+    """The verb that a method means, where a built-in kind has it; it depends on no name, so it is told once."""
+    namespace, name = "namespace" if is_there else "", "name" if is_named else ""
+    target = routing.Target(kind.gvk.group, kind.gvk.version, kind.resource, namespace, name, subresource)
+    verb = routing.verb_of(method, target, is_watch=is_watch)
+    _check_scope(kind, target, verb)
+    return verb
+
+
 def _check_custom(kind: Kind, target: Target, verb: Verb) -> None:
     """Refuse what a custom kind does not have at this place: as if the kind were not there, or by name."""
     if bool(target.namespace) != kind.namespaced and (target.namespace or verb not in {"list", "watch"}):
@@ -232,12 +243,13 @@ def _check_scope(kind: Kind, target: Target, verb: Verb) -> None:
         raise routing.method_not_allowed()
 
 
-class _Reader:
+class _Reader(msgspec.Struct, frozen=True):
     """Reads the options and the body that a verb has."""
 
-    def __init__(self, request: Request, target: Target, kind: Kind, verb: Verb) -> None:
-        self.request, self.target, self.kind = request, target, kind
-        self.verb: Verb = verb
+    request: Request
+    target: Target
+    kind: Kind
+    verb: Verb
 
     def operation(self) -> Operation:
         """The whole operation."""
@@ -272,9 +284,9 @@ class _Reader:
 
     def _patch(self) -> Operation:
         said = bodies.media_type(self.request.content_type)
-        accepted: list[PatchType] = [one for one in _PATCH_TYPES if one != STRATEGIC_PATCH or not self.kind.is_custom]
-        patch_type: PatchType | None = next((one for one in accepted if one == said), None)
-        if patch_type is None:
+        patch_type = _PATCH_TYPES.get(said)
+        if patch_type is None or (patch_type == STRATEGIC_PATCH and self.kind.is_custom):
+            accepted = [one for one in _PATCH_TYPES if one != STRATEGIC_PATCH]
             raise bodies.unsupported(accepted) if self.kind.is_custom else bodies.unroutable()
         write = options.write_options(self.request.query, "PatchOptions", is_apply=patch_type == APPLY_PATCH)
         body = self.request.body
@@ -300,12 +312,11 @@ class _Reader:
         patch_type: PatchType = MERGE_PATCH,
     ) -> Operation:
         request = self.request
-        value, duplicates = parsed
         return Operation(
             self.verb,
             *self.target,
-            value,
-            duplicates,
+            parsed.value,
+            parsed.duplicates,
             patch_type,
             write,
             delete,

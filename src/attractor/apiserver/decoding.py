@@ -53,7 +53,7 @@ def keep_reset(kind: Kind, given: JsonObject, decoded: JsonObject) -> None:
 
 def _name_in_place(kind: Kind, obj: JsonObject) -> None:
     """Have an object that does not say what it is be what the path says; refuse one that says otherwise."""
-    if obj["kind"] != kind.gvk.kind or obj["apiVersion"] != kind.gvk.api_version:
+    if obj["kind"] != kind.gvk.kind or obj["apiVersion"] != kind.api_version:
         obj["kind"] = obj["kind"] or kind.gvk.kind
         obj["apiVersion"] = obj["apiVersion"] or kind.gvk.api_version
         refuse_other_kind(kind, obj)

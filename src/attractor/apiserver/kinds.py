@@ -129,6 +129,11 @@ class Kind:
         return {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version}
 
     @cached_property
+    def api_version(self) -> str:
+        """The ``apiVersion`` of objects in this version."""
+        return self.gvk.api_version
+
+    @cached_property
     def is_stored(self) -> bool:
         """Whether objects of the kind can be read back; what cannot is answered, and gone."""
         return "get" in self.verbs
@@ -158,7 +163,7 @@ class Kind:
     @cached_property
     def head(self) -> bytes:
         """How every encoded object of this version begins."""
-        return self._head(self.gvk.api_version)
+        return orjson.dumps({"kind": self.gvk.kind, "apiVersion": self.gvk.api_version})[:-1] + b","
 
     @cached_property
     def stored_as(self) -> GroupVersionKind:
@@ -168,12 +173,9 @@ class Kind:
         return self.gvk._replace(version=self.storage_version or self.gvk.version)
 
     @cached_property
-    def stored_head(self) -> bytes:
-        """How every stored object begins."""
-        return self._head(self.stored_as.api_version)
-
-    def _head(self, api_version: str) -> bytes:
-        return orjson.dumps({"kind": self.gvk.kind, "apiVersion": api_version})[:-1] + b","
+    def _first_fields(self) -> JsonObject:
+        """What every stored object begins with, in this order."""
+        return {"kind": self.gvk.kind, "apiVersion": self.stored_as.api_version, "metadata": None}
 
     @cached_property
     def _root(self) -> str:
@@ -199,20 +201,19 @@ class Kind:
             obj = self.remote.to_stored(obj)
         if self.stored_shape and self.gvk.version != self.storage_version:
             obj = self._in_stored_shape(orjson.loads(orjson.dumps(obj)))
-        ordered = in_order(obj["metadata"])
+        first = self._first_fields
+        stored = {**first, **obj}
+        stored["kind"], stored["apiVersion"] = first["kind"], first["apiVersion"]
+        ordered = stored["metadata"] = in_order(obj["metadata"])
         ordered.pop("resourceVersion", None)
-        stored = {"metadata": ordered, **obj}
-        stored["metadata"] = ordered
-        stored.pop("kind", None)
-        stored.pop("apiVersion", None)
-        return self.stored_head + orjson.dumps(stored)[1:]
+        return orjson.dumps(stored)
 
     def decode(self, value: bytes) -> JsonObject:
         """A stored object, in this version; the caller's own."""
         if self.remote:
             return self.remote.from_stored(value)
         obj: JsonObject = orjson.loads(value)
-        obj["apiVersion"] = self.gvk.api_version
+        obj["apiVersion"] = self.api_version
         if self.stored_shape:
             return self._in_stored_shape(obj)
         return self.conversion.from_hub(obj) if self.conversion else obj

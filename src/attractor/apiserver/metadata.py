@@ -44,8 +44,9 @@ def require_name(metadata: JsonObject, name: str) -> None:
 
 def wipe_system_fields(metadata: JsonObject) -> None:
     """Take out of a new object what only the server gives."""
-    for field in _SET_BY_SERVER.intersection(metadata):
-        del metadata[field]
+    if not _SET_BY_SERVER.isdisjoint(metadata):
+        for field in _SET_BY_SERVER.intersection(metadata):
+            del metadata[field]
 
 
 def stamp_new(metadata: JsonObject, txn: Transaction) -> None:
@@ -134,7 +135,10 @@ def validate_new(kind: Kind, metadata: JsonObject) -> list[FieldError]:
 
 
 def _name_errors(kind: Kind, path: str, value: str, *, prefix: bool) -> list[FieldError]:
-    return [FieldError.invalid(path, value, why) for why in kind.strategy.validate_name(value, prefix=prefix)]
+    complaints = kind.strategy.validate_name(value, prefix=prefix)
+    if not complaints:
+        return []
+    return [FieldError.invalid(path, value, why) for why in complaints]
 
 
 _IMMUTABLE = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")

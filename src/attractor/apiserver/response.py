@@ -33,7 +33,7 @@ UNWRITTEN = 0
 """The revision of an object that a dry run would have created: it has none."""
 
 
-class ObjectBody(NamedTuple):
+class ObjectBody(msgspec.Struct, frozen=True):
     """One stored object; ``revision`` is None until the transaction that writes it is committed."""
 
     value: bytes

@@ -22,8 +22,8 @@ from attractor.apiserver.custom.naming import MANAGER, plan_names
 from attractor.apiserver.operation import Operation, WriteOptions
 from attractor.apiserver.outside import Answers, NeedsAnswers, NobodyOutside, RecordedSource
 from attractor.apiserver.response import Response, refusal
-from attractor.apiserver.transaction import NotYet, Transaction
-from attractor.objects.errors import ApiError, Conflict, InsufficientStorage, ServiceUnavailable
+from attractor.apiserver.transaction import Beforehand, NotYet, Transaction
+from attractor.objects.errors import ApiError, Conflict, InsufficientStorage, NotFound, ServiceUnavailable
 from attractor.store.contract import Stale, StoreFull, StoreUnavailable
 from attractor.store.turns import Turns
 
@@ -109,7 +109,7 @@ class Server:
         txn.may_wait = self.pause is not None
         try:
             response = self.core.handle(request, txn)
-        except (NeedsAnswers, NotYet):
+        except (NeedsAnswers, NotYet, Beforehand):
             return None
         if not txn.is_dirty:
             return response if draft.revision == store.revision else None
@@ -206,6 +206,7 @@ class _Run:
         self._is_read = is_read
         self._consultation: _Consultation | None = None
         self._pauses_left = MAX_PAUSES if server.pause else 0
+        self._done: set[str] = set()
 
     async def until_done(self) -> Response:
         """The answer; raises ``Stale`` when another writer was faster, ``ApiError`` for a refusal."""
@@ -216,8 +217,12 @@ class _Run:
             else:
                 txn = server.transaction(await (store.snapshot() if self._is_read else store.draft()))
             txn.may_wait = self._pauses_left > 0
+            txn.done = self._done
             try:
                 response = self._attempt(txn)
+            except Beforehand as first:
+                await self._perform(first)
+                continue
             except NotYet:
                 assert server.pause is not None, "nobody waits without a way to"
                 self._pauses_left -= 1
@@ -242,6 +247,13 @@ class _Run:
                 await server.settle_names()
             return response.committed(revision)
         raise _gave_up()
+
+    async def _perform(self, first: Beforehand) -> None:
+        """Write what comes first; what somebody else was faster with is worked out again by the next run."""
+        for name, op in first.operations.items():
+            with suppress(Conflict, NotFound):
+                await self._server.perform(op)
+                self._done.add(name)
 
     async def whatever_it_takes(self) -> Response:
         """The answer, however often others are faster; raises ``Conflict`` when that never ends."""

@@ -7,7 +7,9 @@ take the object as plain JSON that the core owns and may change in place; ``old`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from attractor.objects.apply.manager import RESET_SPEC, RESET_STATUS
 from attractor.objects.fields import METADATA_ONLY
@@ -27,7 +29,7 @@ class DecodeError(ValueError):
         """The same in the words of Go's converter from maps, which reads what a strategic merge patch made."""
 
 
-class Decoded(NamedTuple):
+class Decoded(msgspec.Struct, frozen=True):
     """A request's object after decoding, and what a strict reader would object to."""
 
     obj: JsonObject

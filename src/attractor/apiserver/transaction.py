@@ -13,10 +13,15 @@ from attractor.apiserver.outside import Answers
 from attractor.store.contract import Compacted, Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
+    from attractor.apiserver.operation import Operation
     from attractor.apiserver.outside import Answer, Question
     from attractor.store.contract import Snapshot
+
+
+_NOTHING: frozenset[str] = frozenset()
 
 
 class Source(Protocol):
@@ -51,16 +56,27 @@ class NotYet(Exception):
         super().__init__(f"{key} is not there yet")
 
 
+class Beforehand(Exception):
+    """Other writes come first, each a commit of its own: perform them and run the request again.
+
+    ``operations`` are named; a run after that finds the names of those that were performed in ``Transaction.done``.
+    """
+
+    def __init__(self, operations: Mapping[str, Operation]) -> None:
+        self.operations = operations
+        super().__init__(f"{', '.join(operations)} must be written first")
+
+
 class Transaction:
     """One attempt to answer one request."""
 
     __slots__ = (
         "_answers",
-        "_has_any",
         "_history",
         "_now",
         "compares",
         "deletes",
+        "done",
         "may_wait",
         "puts",
         "snapshot",
@@ -83,11 +99,12 @@ class Transaction:
         """What admission wants the caller to know, whether or not the request succeeds."""
         self.may_wait = False
         """Whether the driver runs the request again when the core raises ``NotYet``."""
+        self.done: AbstractSet[str] = _NOTHING
+        """Which writes of a ``Beforehand`` were performed for this request."""
         self.compares: dict[str, int] = {}
         self.puts: dict[str, bytes] = {}
         self.deletes: set[str] = set()
         self._now: str | None = None
-        self._has_any: dict[str, bool] = {}
 
     @property
     def now(self) -> str:
@@ -135,11 +152,8 @@ class Transaction:
         return self.snapshot.range(prefix, after=after, limit=limit)
 
     def has_any(self, prefix: str) -> bool:
-        """Whether the snapshot has anything under a prefix; looked up once, however often it is asked."""
-        found = self._has_any.get(prefix)
-        if found is None:
-            found = self._has_any[prefix] = bool(self.snapshot.range(prefix, limit=1))
-        return found
+        """Whether the snapshot has anything under a prefix."""
+        return self.snapshot.has_any(prefix)
 
     def put(self, key: str, value: bytes) -> None:
         """Write a value."""

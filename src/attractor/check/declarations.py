@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping, MutableSet
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
 
-from attractor.check.errors import Disabled, MutationError, author_line
+from attractor.check.errors import Disabled, MutationError, author_line, require_plain
 
 if TYPE_CHECKING:
     from attractor.check.execution import Execution
@@ -333,6 +333,7 @@ class Declared(Named, Generic[Function]):
     when: Any = True
 
     def __init__(self, function: Function, over: Mapping[str, Any]) -> None:
+        require_plain(function, "part of a specification")
         self.function = function
         self.over = dict(over)
         self.__doc__ = function.__doc__
@@ -404,6 +405,8 @@ class LivenessProperty(Named):
     """A promise about whole runs, built from state predicates."""
 
     def __init__(self, kind: str, operands: tuple[Any, ...], over: Mapping[str, Any]) -> None:
+        for operand in operands:
+            require_plain(operand, "part of a specification")
         self.kind = kind
         self.operands = operands
         self.over = dict(over)

@@ -11,6 +11,7 @@ derive from ``BaseException`` so that an action's own ``except`` cannot swallow 
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,6 +56,13 @@ def author_line() -> str:
             return f"{Path(filename).name}:{frame.f_lineno}"
         frame = frame.f_back
     return "unknown line"
+
+
+def require_plain(function: object, use: str) -> None:
+    """Raise ``SpecError`` for a function that answers a coroutine or a generator, which would always count as true."""
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        name = getattr(function, "__name__", repr(function))
+        raise SpecError(f"{author_line()}: `{name}` cannot be {use}: it is `async` or yields; write a plain `def`")
 
 
 class Grown(BaseException):

@@ -14,9 +14,10 @@ from attractor.check.graphs import FORMATS, GraphTooLarge, draw
 from attractor.check.story.artefact import Written, save
 from attractor.check.tracefiles import save_traces
 from attractor.cli import report
+from attractor.cli.arguments import positive
 from attractor.cli.progress import Meter
 from attractor.cli.specs import close, is_world, load
-from attractor.cli.terminal import Guarded, Paint, ProgressLine, UsageError, say
+from attractor.cli.terminal import Guarded, Paint, ProgressLine, UsageError, complain, say
 
 if TYPE_CHECKING:
     from attractor.check.checking import Checkable
@@ -34,7 +35,7 @@ examples:
   attractor check operator_worlds:crashing
       explore a world: real controllers under crashes, stale caches and lost messages
   attractor check operator_worlds:everything --against run.jsonl
-      does the world admit the run that `attractor run operator.py --record run.jsonl` wrote?
+      does the world admit the run that `attractor run my_operator.py --record run.jsonl` wrote?
 
 Exit code: 0 holds (or admitted), 1 violated (or departs), 2 usage, 3 inconclusive.
 """
@@ -61,12 +62,12 @@ def register(subparsers: Any) -> None:
     parser.add_argument("--symmetry", action="store_true", help="use declared interchangeability for safety")
     how = parser.add_argument_group("how to search")
     how.add_argument("--engine", choices=("auto", "native", "python"), default="auto", help="default: native if built")
-    how.add_argument("--threads", type=_positive, default=1, metavar="N", help="threads of the native engine")
+    how.add_argument("--threads", type=positive, default=1, metavar="N", help="threads of the native engine")
     how.add_argument(
         "--order", choices=("breadth", "depth"), default="breadth", help="breadth (default) finds shortest traces"
     )
     how.add_argument("--reduction", action="store_true", help="take one order of steps that commute, for safety")
-    how.add_argument("--simulate", type=_positive, metavar="N", help="follow N random runs instead of exploring all")
+    how.add_argument("--simulate", type=positive, metavar="N", help="follow N random runs instead of exploring all")
     how.add_argument("--seed", type=int, default=None, metavar="N", help="which random runs (default: 0)")
     how.add_argument("--stop-at-first", action="store_true", help="stop after the level of the first violation")
     parser.add_argument(
@@ -78,9 +79,9 @@ def register(subparsers: Any) -> None:
         "process, in the order of the world's hosts)",
     )
     bounds = parser.add_argument_group("bounds (reaching one makes the verdict inconclusive)")
-    bounds.add_argument("--depth", type=_positive, metavar="N", help="levels of the search, the initial one included")
+    bounds.add_argument("--depth", type=positive, metavar="N", help="levels of the search, the initial one included")
     bounds.add_argument("--memory", type=_size, metavar="SIZE", help="bytes for states, for example 4G")
-    bounds.add_argument("--max-states", type=_positive, metavar="N", help="distinct states")
+    bounds.add_argument("--max-states", type=positive, metavar="N", help="distinct states")
     bounds.add_argument("--max-seconds", type=float, metavar="S", help="time")
     bounds.add_argument("--save", type=Path, metavar="FILE", help="keep a search that a bound has stopped")
     bounds.add_argument("--resume", type=Path, metavar="FILE", help="go on with a search that was kept")
@@ -205,13 +206,14 @@ def _explain(spec: Checkable, args: argparse.Namespace) -> None:
 
 
 def _saved(verdict: Verdict, spec: Checkable, folder: Path, args: argparse.Namespace) -> dict[str, Path | Written]:
+    """The files of the counterexamples; none where they cannot be written, for the verdict is worth more than they."""
     try:
         if is_world(spec):
             return {**save(verdict, spec, folder, target=args.target, constants=args.constants)}
         return {**save_traces(verdict, folder)}
     except OSError as problem:
-        reason = f"traces cannot be written to {folder}: {problem.strerror}"
-        raise UsageError(reason, "choose another --trace-dir") from None
+        complain(f"traces cannot be written to {folder}: {problem.strerror}", "choose another --trace-dir")
+        return {}
 
 
 def _require_known(model: Model, names: list[str] | tuple[()]) -> None:
@@ -238,12 +240,6 @@ def _draw(spec: Checkable, path: Path) -> None:
         path.write_text(draw(spec, path.suffix.lstrip(".")))
     except OSError as problem:
         raise UsageError(f"the graph cannot be written to {path}: {problem.strerror}") from None
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
 
 
 def _size(text: str) -> int:

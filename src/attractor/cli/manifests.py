@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from attractor.cli.operatormodule import HELP, ModuleError, load, need_controllers
+from attractor.cli.modules import ModuleError
+from attractor.cli.operatormodule import HELP, load, need_controllers
 
 if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
@@ -20,7 +21,7 @@ def register(commands: Any) -> None:
         "crd",
         help="Print a module's CustomResourceDefinitions",
         description="Print the CustomResourceDefinitions of the kinds that a module defines or uses.",
-        epilog="example:\n  attractor crd operator.py | kubectl apply -f -",
+        epilog="example:\n  attractor crd my_operator.py | kubectl apply -f -",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     crd.add_argument("module", metavar="MODULE[:NAME]", help=HELP)

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
-import importlib.util
-import sys
+import inspect
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attractor.cli.modules import ModuleError, imported
 from attractor.objects.resource import Resource
-from attractor.runtime.controller import BuilderError, Controller
+from attractor.runtime.controller import Controller
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from types import ModuleType
 
-HELP = "a module or a file, such as my.operator or operator.py, and a controller in it, such as operator.py:pairs"
-
-
-class ModuleError(Exception):
-    """The module cannot be used; the text says why, ``hint`` what to do."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
+HELP = "a module or a file, such as my.operator or my_operator.py, and a controller in it, such as my_operator.py:pairs"
 
 
 @dataclass(frozen=True)
@@ -56,38 +47,13 @@ class OperatorModule:
 def load(spelled: str) -> OperatorModule:
     """Import a module and find its controllers; raises ``ModuleError``."""
     path, _, name = spelled.partition(":")
-    try:
-        module = _import(path)
-    except BuilderError as error:
-        raise ModuleError(str(error), f"fix the declaration in {path}") from error
+    module = imported(path)
     externals = getattr(module, "externals", {})
     if not isinstance(externals, dict):
         raise ModuleError(f"{path}: `externals` is no dict", "write externals = {Protocol: implementation}")
     found = _named(module, path, name) if name else _all(module)
     label = Path(path).stem if path.endswith(".py") else path.rpartition(".")[2]
     return OperatorModule(label.replace("_", "-").lower(), spelled, module, found, externals)
-
-
-def _import(path: str) -> ModuleType:
-    if not path.endswith(".py"):
-        if str(Path.cwd()) not in sys.path:
-            sys.path.insert(0, str(Path.cwd()))
-        try:
-            return importlib.import_module(path)
-        except ModuleNotFoundError as error:
-            if error.name is not None and (path == error.name or path.startswith(f"{error.name}.")):
-                raise ModuleError(f"there is no module {path!r}", "give a module on the path, or a .py file") from error
-            raise
-    file = Path(path)
-    if not file.is_file():
-        raise ModuleError(f"there is no file {path}", "give a module on the path, or a .py file")
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[file.stem] = module  # msgspec resolves annotations through it
-    spec.loader.exec_module(module)
-    return module
 
 
 def _all(module: ModuleType) -> tuple[Controller, ...]:
@@ -99,14 +65,26 @@ def _named(module: ModuleType, path: str, name: str) -> tuple[Controller, ...]:
     if value is None:
         known = ", ".join(key for key, one in vars(module).items() if isinstance(one, Controller)) or "none"
         raise ModuleError(f"{path} has no {name!r}", f"name one of its controllers (there are: {known})")
-    if callable(value) and not isinstance(value, Controller):
-        value = value()
+    if inspect.isfunction(value):
+        value = _made(value, f"{path}:{name}")
     found = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not found or not all(isinstance(one, Controller) for one in found):
         raise ModuleError(
             f"{path}:{name} is no controller", "name a Controller, a list of them, or a function that makes them"
         )
     return found
+
+
+def _made(maker: Any, spelled: str) -> Any:
+    needed = [one.name for one in inspect.signature(maker).parameters.values() if one.default is one.empty]
+    if inspect.iscoroutinefunction(maker):
+        raise ModuleError(f"{spelled} is a bare async function", "declare it with @controller(for_=...)")
+    if needed:
+        raise ModuleError(
+            f"{spelled} is no controller, and as a function that makes controllers it needs {', '.join(needed)}",
+            "name a Controller, a list of them, or a function without arguments that makes them",
+        )
+    return maker()
 
 
 @contextlib.asynccontextmanager
@@ -128,3 +106,15 @@ def need_controllers(loaded: OperatorModule) -> None:
             f"{loaded.spelled} declares no controller",
             "declare one with @controller(for_=...), see `attractor run --help`",
         )
+
+
+def need_externals(loaded: OperatorModule) -> None:
+    """Raise ``ModuleError`` when a controller needs an outside system that the module does not bring."""
+    for one in loaded.controllers:
+        for protocol in one.externals:
+            if protocol not in loaded.externals:
+                name = protocol.__name__
+                raise ModuleError(
+                    f"controller {one.name!r} needs the outside system {name}, and {loaded.spelled} brings none",
+                    f"write `externals = {{{name}: ...}}` in the module, with an object that has its methods",
+                )

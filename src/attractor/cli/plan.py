@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import importlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attractor.cli.modules import imported
 from attractor.cli.terminal import USAGE, UsageError, complain, is_coloured
 
 if TYPE_CHECKING:
@@ -65,10 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _planner(name: str) -> ModuleType:
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise UsageError(f"there is no module {name}", "name one with --planner") from error
+    module = imported(name)
     if not hasattr(module, "kind") or not hasattr(module, "plan_for"):
         raise UsageError(f"{name} plans nothing", "it needs `kind` and `async def plan_for(client, obj)`")
     return module

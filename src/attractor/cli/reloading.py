@@ -36,7 +36,8 @@ def stamps(module: str) -> dict[Path, float]:
 def run_reloading(module: str) -> int:
     """Run until the child ends by itself or this process is told to stop; answers the child's exit code."""
     signal.signal(signal.SIGTERM, _interrupt)  # or the child would outlive this process
-    command = [sys.executable, "-m", "attractor", *(part for part in sys.argv[1:] if part != "--reload")]
+    # -P: or a person's operator.py would take the place of Python's own module
+    command = [sys.executable, "-P", "-m", "attractor", *(part for part in sys.argv[1:] if part != "--reload")]
     while True:
         known = stamps(module)
         child = subprocess.Popen(command)  # noqa: S603 - this very command again

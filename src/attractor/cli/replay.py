@@ -101,7 +101,8 @@ def _draw(found: Counterexample, args: argparse.Namespace) -> None:
     try:
         target.write_text(page(found.story))
     except OSError as problem:
-        raise UsageError(f"the diagram cannot be written to {target}: {problem.strerror}", "choose --html") from None
+        reason = f"the diagram cannot be written to {target}: {problem.strerror}"
+        raise UsageError(reason, "choose another file with --html") from None
     say([str(target)])
     if args.open and not webbrowser.open(target.resolve().as_uri()):
         raise UsageError("no browser can be started here", f"open {target} yourself; it needs no network")

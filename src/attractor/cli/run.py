@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor.cli import serve
-from attractor.cli.operatormodule import HELP, ModuleError, load, need_controllers, opened
+from attractor.cli.arguments import namespace, object_name, positive, seconds
+from attractor.cli.modules import ModuleError
+from attractor.cli.operatormodule import HELP, load, need_controllers, need_externals, opened
 from attractor.runtime.running import RESYNC_S
 
 if TYPE_CHECKING:
@@ -27,13 +29,13 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\
 examples:
-  attractor run operator.py
+  attractor run my_operator.py
       run its controllers on a cluster in this process; kubectl can use the kubeconfig that is printed
   attractor run my.operator:pairs --kubeconfig ~/.kube/config --namespace staging
       run one controller against a real cluster, in one namespace
-  attractor run operator.py --store sqlite:cluster.db --reload
+  attractor run my_operator.py --store sqlite:cluster.db --reload
       keep the embedded cluster's state in a file, and start again whenever the code changes
-  attractor run operator.py --record run.jsonl
+  attractor run my_operator.py --record run.jsonl
       write down what the controllers see and do; `attractor check MODULE:WORLD --against run.jsonl` looks at it
 """
 INSTALL_TIMEOUT_S = 30.0
@@ -55,7 +57,9 @@ def register(commands: Any) -> None:
     which.add_argument("--kubeconfig", type=Path, metavar="PATH", help="on the cluster that a kubeconfig names")
     which.add_argument("--in-cluster", action="store_true", help="on the cluster that this pod runs in")
     where.add_argument("--context", default="", metavar="NAME", help="the kubeconfig's context (default: its current)")
-    where.add_argument("--namespace", default="", metavar="NAME", help="watch one namespace only (default: all)")
+    where.add_argument(
+        "--namespace", type=namespace, default="", metavar="NAME", help="watch one namespace only (default: all)"
+    )
     where.add_argument(
         "--store",
         default="memory",
@@ -72,12 +76,12 @@ def register(commands: Any) -> None:
         "--install-crds", action="store_true", help="create or update the module's CustomResourceDefinitions first"
     )
     parser.add_argument(
-        "--workers", type=int, metavar="N", help="reconcile so many objects at once, in each controller"
+        "--workers", type=positive, metavar="N", help="reconcile so many objects at once, in each controller"
     )
     parser.add_argument("--health", default="", metavar="HOST:PORT", help="serve /healthz, /readyz and /metrics there")
     _add_election(parser)
     parser.add_argument(
-        "--resync", type=float, default=RESYNC_S, metavar="S",
+        "--resync", type=seconds, default=RESYNC_S, metavar="S",
         help=f"reconcile everything again after so many seconds, 0 for never (default: {RESYNC_S:g})",
     )  # fmt: skip
     parser.add_argument(
@@ -97,15 +101,19 @@ def register(commands: Any) -> None:
 def _add_election(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("leader election")
     group.add_argument("--leader-elect", action="store_true", help="act only while holding a Lease")
-    group.add_argument("--leader-elect-name", default="", metavar="NAME", help="the Lease (default: MODULE-leader)")
-    group.add_argument("--leader-elect-namespace", default="default", metavar="NAME", help="(default: default)")
+    group.add_argument(
+        "--leader-elect-name", type=object_name, default="", metavar="NAME", help="the Lease (default: MODULE-leader)"
+    )
+    group.add_argument(
+        "--leader-elect-namespace", type=namespace, default="default", metavar="NAME", help="(default: default)"
+    )
     for name, default, text in (
         ("lease-duration", 15.0, "how long others wait for a leader that is not heard of"),
         ("renew-deadline", 10.0, "how long a leader acts without having renewed; shorter than the lease"),
         ("retry-period", 2.0, "how often a leader renews"),
     ):
         group.add_argument(
-            f"--leader-elect-{name}", type=float, default=default, metavar="S", help=f"{text} (default: {default:g})"
+            f"--leader-elect-{name}", type=seconds, default=default, metavar="S", help=f"{text} (default: {default:g})"
         )
 
 
@@ -145,6 +153,9 @@ def _refuse(message: str, hint: str) -> int:
 async def _run(args: argparse.Namespace, loaded: OperatorModule) -> None:
     from attractor.runtime import Manager
 
+    health = serve.parse_address(args.health, "--health") if args.health else None
+    election = _election(args, loaded)
+    need_externals(loaded)
     async with (
         _client(args, loaded) as client,
         opened(loaded.externals) as externals,
@@ -155,8 +166,8 @@ async def _run(args: argparse.Namespace, loaded: OperatorModule) -> None:
             loaded.controllers if args.record is None else _recorded(args.record, client, loaded, held),
             namespace=args.namespace,
             externals=externals,
-            election=_election(args, loaded),
-            health=serve.parse_address(args.health) if args.health else None,
+            election=election,
+            health=health,
             workers=args.workers,
             resync_s=args.resync or None,
         )
@@ -184,7 +195,10 @@ def _recorded(
 
 
 async def _announce(manager: Any) -> None:
-    await manager.wait_running()
+    try:
+        await manager.wait_running()
+    except RuntimeError:
+        return  # it was told to stop while it stood by or waited for the server
     names = ", ".join(one.declared.name for one in manager.controllers)
     print(f"running:     {names}", flush=True)
 
@@ -224,7 +238,14 @@ async def _install(client: Client, loaded: OperatorModule) -> None:
     from attractor.runtime.manifests import crds
 
     for definition in crds(loaded.kinds):
-        await client.apply(CustomResourceDefinition.from_dict(definition), field_manager="attractor-run", force=True)
+        made = CustomResourceDefinition.from_dict(definition)
+        try:
+            await client.apply(made, field_manager="attractor-run", force=True)
+        except ApiError as error:
+            raise serve.ServeError(
+                f"CustomResourceDefinition {made.metadata.name} cannot be applied: {error.message}",
+                "see that the server answers and that this user may; `attractor crd` prints what is applied",
+            ) from error
     deadline = asyncio.get_running_loop().time() + INSTALL_TIMEOUT_S
     for kind in loaded.kinds:
         while True:

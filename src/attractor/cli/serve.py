@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import secrets
@@ -248,8 +249,8 @@ class Settings:
         )
 
 
-def parse_address(text: str) -> tuple[str, int]:
-    """``HOST:PORT``, ``:PORT`` or ``[V6]:PORT``; raises ``ServeError``.
+def parse_address(text: str, option: str = "--listen") -> tuple[str, int]:
+    """``HOST:PORT``, ``:PORT`` or ``[V6]:PORT``, as an option had it; raises ``ServeError``.
 
     >>> parse_address("[::1]:6443")
     ('::1', 6443)
@@ -257,7 +258,7 @@ def parse_address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not port.isdigit() or int(port) > 65535:
-        raise ServeError(f"--listen {text!r} is not an address", f"write HOST:PORT, such as {DEFAULT_LISTEN}")
+        raise ServeError(f"{option} {text!r} is not an address", f"write HOST:PORT, such as {DEFAULT_LISTEN}")
     return host or "127.0.0.1", int(port)
 
 
@@ -363,6 +364,7 @@ async def serve(settings: Settings, admission: Sequence[Plugin] = ()) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with serving(settings, admission):
+        gc.freeze()  # what a server begins with stays; to look through all of it again is a pause of 50 ms
         print("ready", flush=True)
         await stop.wait()
         print("stopping", flush=True)
@@ -373,7 +375,7 @@ async def serving(settings: Settings, admission: Sequence[Plugin] = ()) -> Async
     """A cluster that listens, announced on standard output, with a kubeconfig meanwhile. Raises ``ServeError``."""
     from attractor.embedded.cluster import EmbeddedCluster
     from attractor.httpd.authentication import ADMIN, Authenticator
-    from attractor.store.contract import StoreUnavailable, StoreUnusable
+    from attractor.store.contract import StoreFull, StoreUnavailable, StoreUnusable
 
     token = secrets.token_urlsafe(32)
     tls, ca = _tls(settings)
@@ -392,7 +394,7 @@ async def serving(settings: Settings, admission: Sequence[Plugin] = ()) -> Async
     async with contextlib.AsyncExitStack() as stack:
         try:
             await stack.enter_async_context(cluster)
-        except (StoreUnusable, StoreUnavailable) as error:
+        except (StoreUnusable, StoreUnavailable, StoreFull) as error:
             hint = "give memory, sqlite:PATH or etcd:HOST:PORT, and see that the path can be written or etcd answers"
             raise ServeError(f"--store {settings.store}: {error}", hint) from error
         if settings.crds is not None:

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import ast
 import difflib
-import importlib
-import importlib.util
 import inspect
-import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor.check import Composition, Spec
 from attractor.check.declarations import Constant
+from attractor.cli.modules import imported
 from attractor.cli.terminal import UsageError
+from attractor.objects.annotations import hints_of, signature_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
 def load(target: str, constants: Iterable[str] = ()) -> Checkable:
     """The specification that ``target`` names, with its constants set."""
     name, _, attribute = target.partition(":")
-    module = _module(name)
+    module = imported(name)
     found = _named(module, attribute) if attribute else prominent(module)
     return _made(found, attribute or getattr(found, "__name__", name), [_pair(each) for each in constants])
 
@@ -46,47 +44,6 @@ def close(word: str, known: Iterable[str]) -> str:
     if near:
         return f"did you mean {' or '.join(f'`{each}`' for each in near)}?"
     return f"there is {', '.join(f'`{each}`' for each in names)}" if names else "there is none"
-
-
-def _module(name: str) -> ModuleType:
-    if name.endswith(".py") or os.sep in name:
-        return _from_file(Path(name))
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as problem:
-        if problem.name is None or not (name == problem.name or name.startswith(problem.name + ".")):
-            raise
-        raise UsageError(f"there is no module `{name}`", _module_hint(name, problem.name)) from None
-
-
-def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}", "name a Python file, or a module by its dotted name")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    sys.path.insert(0, str(path.parent.resolve()))
-    spec.loader.exec_module(module)
-    return module
-
-
-def _module_hint(name: str, missing: str) -> str:
-    parent, _, last = missing.rpartition(".")
-    siblings: list[str] = []
-    if parent:
-        package = importlib.import_module(parent)
-        for folder in getattr(package, "__path__", ()):
-            siblings += [path.stem for path in Path(folder).glob("*.py") if path.stem != "__init__"]
-    near = difflib.get_close_matches(last, siblings, n=3, cutoff=0.6)
-    if near:
-        return f"did you mean {' or '.join(f'`{parent}.{each}`' for each in near)}?"
-    if Path(f"{name}.py").is_file():
-        return f"to name a file, write `{name}.py`"
-    return "name a module that Python can import from here, or a file such as `lift.py`"
 
 
 def specs_of(module: ModuleType) -> dict[str, type[Spec]]:
@@ -112,8 +69,8 @@ def worlds_of(module: ModuleType) -> dict[str, Any]:
         return (
             inspect.isfunction(each)
             and each.__module__ == module.__name__
-            and each.__annotations__.get("return") in {"World", World}
-            and all(one.default is not one.empty for one in inspect.signature(each).parameters.values())
+            and hints_of(each).get("return") in {"World", World}
+            and all(one.default is not one.empty for one in signature_of(each).parameters.values())
         )
 
     return {name: each for name, each in vars(module).items() if isinstance(each, World) or makes_one(each)}
@@ -174,7 +131,7 @@ def _made(found: Any, name: str, pairs: list[tuple[str, str]]) -> Checkable:
         ready: Checkable = found
         return ready
     if inspect.isfunction(found):
-        known = inspect.signature(found).parameters
+        known = signature_of(found).parameters
         for constant, _ in pairs:
             if constant not in known:
                 raise UsageError(f"`{name}` takes no `{constant}`", close(constant, known))

@@ -12,6 +12,8 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Self, TextIO
 
+from attractor.cli.ownlines import own_line, what
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
@@ -88,7 +90,7 @@ def say(lines: Iterable[str]) -> None:
 
 
 class Guarded:
-    """Turns what goes wrong inside into an exit code of 2: errors of usage shortly, errors in the author's code fully.
+    """Turns what goes wrong inside into an exit code of 2, with the line of the author's code that it came from.
 
     An exit code of 1 means *violated*, so an exception of the specification's own code must not end the process with
     Python's usual 1.
@@ -109,10 +111,14 @@ class Guarded:
         self.code = USAGE
         if isinstance(problem, self._expected):
             complain(str(problem), getattr(problem, "hint", ""))
+        elif line := own_line(problem):
+            complain(
+                f"the specification's code raised an error, so nothing was decided: {what(problem)}",
+                f"look at {line}\n      guard a step with `require` where it must not happen",
+            )
         else:
             traceback.print_exception(problem)
             complain(
-                f"the specification's code raised {type(problem).__name__}, so nothing was decided",
-                "the last lines above name the place; guard a step with `require` where it must not happen",
+                f"{type(problem).__name__} was raised outside the specification's code: that is a bug of Attractor"
             )
         return True

@@ -62,13 +62,19 @@ class ClientConfig:
 
 
 def tls_context(config: ClientConfig, certificate: ClientCertificate | None) -> ssl.SSLContext:
-    """The TLS context for a server; raises ``ConfigError`` when a certificate or a key cannot be used."""
+    """The TLS context for a server; raises ``ConfigError`` when a certificate or a key cannot be used.
+
+    It believes what Go's clients believe, whatever Python's own defaults are: a certificate in the bundle is trusted by
+    being there, and need not say by which of its authority's keys it was signed; those of many clusters do not.
+    """
     try:
         # An explicit authority replaces the system's, as in Kubernetes' own clients.
         given = config.ca.decode("ascii") if config.ca is not None else None
         context = ssl.create_default_context(cadata=given)
     except (ssl.SSLError, UnicodeDecodeError) as error:
         raise ConfigError(f"the certificate authority for {config.server} is no PEM certificate: {error}") from error
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     if not config.verify:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +25,7 @@ from attractor.apiserver.expiry import plan_events, plan_leases
 from attractor.apiserver.garbage import plan_garbage
 from attractor.apiserver.namespacecontent import ROOT_CA, plan_root_ca, plan_service_accounts
 from attractor.apiserver.operation import User
+from attractor.apiserver.quotacounting import gives_back, plan_quotas
 from attractor.apiserver.registry import builtin_kind, served_builtin
 from attractor.apiserver.storageprotection import plan_storage_protection
 from attractor.apiserver.termination import plan_definitions, plan_namespaces
@@ -52,6 +54,8 @@ _OWNED, _DELETED = b'"ownerReferences"', b'"deletionTimestamp"'
 
 EXPIRY_PERIOD_S = 60.0
 """How often what has expired is looked for."""
+QUOTA_PERIOD_S = 300.0
+"""How often quotas are counted although nothing was given back: a request may be charged and then refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +168,7 @@ _ALL = (
         _under("core/pods/", "core/persistentvolumeclaims/", "core/persistentvolumes/"),
         lambda snapshot, _: plan_storage_protection(snapshot),
     ),
+    Controller("quotas", gives_back, lambda snapshot, facts: plan_quotas(snapshot, facts.now), QUOTA_PERIOD_S),
     Controller("events", _never, lambda snapshot, facts: plan_events(snapshot, facts.now), EXPIRY_PERIOD_S),
     Controller("leases", _never, lambda snapshot, facts: plan_leases(snapshot, facts.now), EXPIRY_PERIOD_S),
 )
@@ -202,10 +207,10 @@ class Controllers:
     async def __aenter__(self) -> Self:
         self._lookout = Lookout(self._server.store)
         for controller in self._controllers:
-            if controller.period_s is None:
-                work = self._run(controller, self._lookout.bell(controller.concerns))
-            else:
+            if controller.concerns is _never:
                 work = self._run_at_intervals(controller)
+            else:
+                work = self._run(controller, self._lookout.bell(controller.concerns))
             self._tasks.append(asyncio.create_task(work, name=f"controller {controller.name}"))
         return self
 
@@ -224,7 +229,9 @@ class Controllers:
         while True:
             bell.clear()
             took_s = await self._settle(controller)
-            await bell.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(controller.period_s):
+                    await bell.wait()
             await asyncio.sleep(took_s * REST)
 
     async def _run_at_intervals(self, controller: Controller) -> None:

@@ -2,7 +2,7 @@
 
 An empty object is two bytes on the wire and about seventy in memory, so that three megabytes of them cost a hundred;
 what walks a value recursively needs stack for each level, and libyaml's composer needs so much of it that some
-thousand levels end the process. JSON of ordinary size passes with three counts, YAML with six.
+thousand levels end the process. JSON of ordinary size passes with three counts or fewer, YAML with six.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _OTHERS = bytes(c for c in range(256) if c not in b"[]{}")
 _STEPS = bytes(1 if c in b"[{" else 255 if c in b"]}" else 0 for c in range(256))
+FEW_BRACKETS = 8
+"""Up to so many it is faster to look for each than to count all."""
 _OPENS_YAML = (b"[", b"{", b"-", b"?", b":")
 """Every level of a YAML document needs one of these."""
 
@@ -48,6 +50,8 @@ def _is_json(body: bytes, limits: Limits) -> bool:
 
 def check_json(body: bytes, limits: Limits) -> None:
     """Refuse JSON that is too deep or too rich; what is not JSON at all is left to the decoder."""
+    if len(body) <= limits.json_values and _opens_little(body, limits.json_depth):
+        return
     opened = body.count(b"{") + body.count(b"[")
     if opened <= limits.json_depth and opened + body.count(b",") <= limits.json_values:
         return
@@ -59,6 +63,19 @@ def check_json(body: bytes, limits: Limits) -> None:
     depth = max(accumulate(memoryview(brackets.translate(_STEPS)).cast("b")), default=0)
     if depth > limits.json_depth:
         raise _too_deep(limits)
+
+
+def _opens_little(body: bytes, depth: int) -> bool:
+    """Whether a body has but a few brackets, too few to be deep; to find them is faster than to count all bytes."""
+    left = min(FEW_BRACKETS, depth)
+    for bracket in (b"{", b"["):
+        at = body.find(bracket)
+        while at >= 0:
+            left -= 1
+            if left < 0:
+                return False
+            at = body.find(bracket, at + 1)
+    return True
 
 
 def check_yaml(body: bytes, limits: Limits) -> None:

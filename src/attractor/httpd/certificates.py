@@ -73,7 +73,7 @@ def _make_authority(directory: Path, now: datetime) -> None:
     name = _name("attractor")
     usage = _key_usage(signs_certificates=True)
     builder = (
-        _builder(name, name, key.public_key(), now, AUTHORITY_LIFE)
+        _builder(name, name, key, key, now, AUTHORITY_LIFE)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(usage, critical=True)
     )
@@ -91,7 +91,7 @@ def _make_server(directory: Path, files: CertificateFiles, hosts: Sequence[str],
     assert isinstance(authority_key, ec.EllipticCurvePrivateKey)
     key = ec.generate_private_key(ec.SECP256R1())
     builder = (
-        _builder(_name("attractor-server"), authority.subject, key.public_key(), now, SERVER_LIFE)
+        _builder(_name("attractor-server"), authority.subject, key, authority_key, now, SERVER_LIFE)
         .add_extension(x509.SubjectAlternativeName([_alternative(host) for host in hosts]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(signs_certificates=False), critical=True)
@@ -115,7 +115,7 @@ def issue_client_certificate(directory: Path, user: str, groups: Sequence[str], 
     assert isinstance(authority_key, ec.EllipticCurvePrivateKey)
     key = ec.generate_private_key(ec.SECP256R1())
     builder = (
-        _builder(_name(user, groups), authority.subject, key.public_key(), datetime.now(UTC), life)
+        _builder(_name(user, groups), authority.subject, key, authority_key, datetime.now(UTC), life)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
     )
@@ -147,18 +147,26 @@ def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, life: timedelta
+    subject: x509.Name,
+    issuer: x509.Name,
+    own: ec.EllipticCurvePrivateKey,
+    signer: ec.EllipticCurvePrivateKey,
+    now: datetime,
+    life: timedelta,
 ) -> x509.CertificateBuilder:
+    """What all certificates say; strict clients, such as Python 3.13's, insist on the names of both keys."""
     from cryptography import x509
 
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
-        .public_key(key)
+        .public_key(own.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - CLOCK_SKEW)
         .not_valid_after(now + life)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(own.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
     )
 
 

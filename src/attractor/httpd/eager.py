@@ -26,9 +26,13 @@ def first_step(coroutine: Coroutine[Any, Any, T]) -> tuple[bool, Any]:
         return True, stop.value
 
 
+async def rest_of(coroutine: Coroutine[Any, Any, T], waits_for: Any) -> T:
+    """The remainder of a coroutine after its ``first_step``, to be made a task."""
+    return await _stepped(coroutine, waits_for)
+
+
 @types.coroutine
-def rest_of(coroutine: Coroutine[Any, Any, T], waits_for: Any) -> Generator[Any, Any, T]:
-    """The remainder of a coroutine after its ``first_step``, to be awaited in a task."""
+def _stepped(coroutine: Coroutine[Any, Any, T], waits_for: Any) -> Generator[Any, Any, T]:
     while True:
         failure: BaseException | None = None
         answer: Any = None

@@ -14,6 +14,8 @@ import orjson
 from attractor import __version__
 from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.discovery import discover
+from attractor.httpd.formats.encoding import JSON
+from attractor.httpd.formats.negotiate import no_representation
 from attractor.httpd.formats.openapi_v2 import openapi_v2
 from attractor.httpd.formats.openapi_v3 import openapi_v3
 from attractor.httpd.issuerpages import issuer_page
@@ -67,6 +69,9 @@ def version_page(ask: Ask) -> Reply | None:
     """``/version``: the Kubernetes version whose API is served, and what serves it."""
     if ask.request.path not in {"/version", "/version/"}:
         return None
+    refused = no_representation(ask.request.header(b"accept"), (JSON,))
+    if refused is not None:
+        raise refused
     major, minor, *_ = KUBERNETES_VERSION.split(".")
     about = {
         "major": major,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from dataclasses import dataclass
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import msgspec
 import orjson
 
 if TYPE_CHECKING:
@@ -71,8 +71,7 @@ class Stream(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Reply:
+class Reply(msgspec.Struct):
     """One answer; with a ``stream`` the body comes in pieces instead."""
 
     code: int

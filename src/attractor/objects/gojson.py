@@ -36,8 +36,15 @@ def _at(data: bytes, at: int, context: str) -> _Bad:
     if at >= len(data):
         return _Bad(_END)
     text = chr(data[at])  # one byte, whatever the encoding
-    shown = {"'": r"'\''", '"': "'\"'"}.get(text) or (f"'{text}'" if text.isprintable() else repr(text))
+    shown = {"'": r"'\''", '"': "'\"'"}.get(text) or f"'{_visible(text)}'"
     return _Bad(f"invalid character {shown} {context}")
+
+
+def _visible(character: str) -> str:
+    """A character as Go quotes it: by its number if it cannot be seen."""
+    if character.isprintable():
+        return character
+    return repr(character)[1:-1] if character < "\x80" else f"\\u{ord(character):04x}"
 
 
 def _skip(data: bytes, at: int) -> int:

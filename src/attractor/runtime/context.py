@@ -15,6 +15,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
+from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.patch.merge_patch import merge_patch_between
 from attractor.objects.resource import Resource
 from attractor.runtime import effects
@@ -23,7 +24,7 @@ from attractor.runtime.fieldlogger import FieldLogger
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
 
-    from attractor.objects.gvk import GroupVersionKind, Key
+    from attractor.objects.gvk import Key
     from attractor.objects.jsontypes import JsonObject
     from attractor.runtime.effects import EventKind, PatchType, Propagation
 
@@ -60,6 +61,7 @@ class Context:
     def get(self, kind: GroupVersionKind, key: Key, *, cached: bool = True) -> effects.Get[JsonObject]: ...
     def get(self, kind: Any, key: Key, *, cached: bool = True) -> Any:
         """The object; raises ``NotFound``."""
+        _require_sense("get", kind, key)
         return effects.Get(kind, key, cached)
 
     @overload
@@ -68,6 +70,7 @@ class Context:
     def find(self, kind: GroupVersionKind, key: Key, *, cached: bool = True) -> effects.Get[JsonObject | None]: ...
     def find(self, kind: Any, key: Key, *, cached: bool = True) -> Any:
         """The object, or None when there is none."""
+        _require_sense("find", kind, key)
         return effects.Get(kind, key, cached, is_optional=True)
 
     @overload
@@ -100,6 +103,7 @@ class Context:
         cached: bool = True,
     ) -> Any:
         """The selected objects, in order of namespace and name."""
+        _require_sense("list", kind)
         return effects.List(kind, namespace, labels, index, cached)
 
     def create(self, obj: R) -> effects.Create[R]:
@@ -187,6 +191,14 @@ class Context:
     def schedule(self, key: Key | None = None) -> effects.Schedule:
         """Ask for a reconcile (of this object unless said), debounced."""
         return effects.Schedule(key or self.key)
+
+
+def _require_sense(method: str, kind: Any, key: Any = ()) -> None:
+    """Raise ``TypeError`` in the caller's own line for what no type checker has seen, rather than later elsewhere."""
+    if not isinstance(kind, type | GroupVersionKind):
+        raise TypeError(f"ctx.{method} takes a kind, such as ConfigMap or a GroupVersionKind, not {kind!r}")
+    if not isinstance(key, tuple):
+        raise TypeError(f"ctx.{method} takes a Key, not {key!r}; write Key(namespace, name)")
 
 
 def _part(obj: Resource, subresource: str) -> JsonObject:

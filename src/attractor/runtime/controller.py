@@ -21,6 +21,7 @@ from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Sequen
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict, Unpack, overload, runtime_checkable
 
+from attractor.objects.annotations import signature_of
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.resource import Resource
 from attractor.runtime.context import Context
@@ -253,7 +254,7 @@ def _check_reconcile(declared: Controller) -> None:
             f"controller {declared.name!r}: its reconcile is not `async`; write `async def reconcile(ctx, key)`"
         )
     try:
-        inspect.signature(function).bind(None, None)
+        signature_of(function).bind(None, None)
     except TypeError:
         raise BuilderError(
             f"controller {declared.name!r}: its reconcile must take a context and a key: "

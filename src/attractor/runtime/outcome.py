@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from attractor.runtime.result import TerminalError
+from attractor.runtime.result import Result, TerminalError
 
 if TYPE_CHECKING:
-    from attractor.runtime.result import Result
+    from typing import Any
 
 
 class Next(NamedTuple):
@@ -27,6 +27,13 @@ def after_result(result: Result | None) -> Next:
     if result is not None and result.requeue_after_s > 0:
         return Next("later", result.requeue_after_s)
     return Next("backoff" if result is not None and result.requeue else "done")
+
+
+def wrong_result(result: Any) -> TypeError | None:
+    """What is wrong with what a reconcile has returned; it counts as if the reconcile had raised it."""
+    if result is None or isinstance(result, Result):
+        return None
+    return TypeError(f"the reconcile returned {result!r}; return None, or a Result")
 
 
 def after_error(error: BaseException) -> Next:

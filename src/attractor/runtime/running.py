@@ -15,7 +15,7 @@ from attractor.runtime.context import Context
 from attractor.runtime.driver import drive
 from attractor.runtime.fieldlogger import FieldLogger
 from attractor.runtime.meteredqueue import INITIAL_PRIORITY, MeteredQueue
-from attractor.runtime.outcome import Next, after_error, after_result, is_panic
+from attractor.runtime.outcome import Next, after_error, after_result, is_panic, wrong_result
 from attractor.runtime.result import Result, TerminalError
 from attractor.runtime.routing import keys_for
 from attractor.runtime.toolkit.background import BackgroundWork
@@ -173,6 +173,8 @@ class RunningController:
         self.scheduled.drop(key)
         try:
             result = await self._run_once(key)
+            if (wrong := wrong_result(result)) is not None:
+                raise wrong
         except Exception as error:  # one object's failure must not end the worker of all others
             self._failed(key, error)
             self._go_on(key, after_error(error), priority)

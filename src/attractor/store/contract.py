@@ -23,6 +23,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import msgspec
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Generator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
@@ -72,7 +74,7 @@ class StoreUnusable(StoreError):
     """The store cannot be opened, and will not be until somebody does something about it."""
 
 
-class Entry(NamedTuple):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """A key's value at some snapshot, the revision that wrote it, and the one that created the key."""
 
     key: str
@@ -81,7 +83,7 @@ class Entry(NamedTuple):
     created: int
 
 
-class Event(NamedTuple):
+class Event(msgspec.Struct, frozen=True, gc=False):
     """One change: the new value (None when deleted), the entry before (None when created)."""
 
     revision: int
@@ -111,6 +113,10 @@ class Snapshot(Protocol):
 
     def range(self, prefix: str, *, after: str = "", limit: int = 0) -> Sequence[Entry]:
         """Entries whose key starts with ``prefix`` and is greater than ``after``, in key order; 0 means no limit."""
+        ...
+
+    def has_any(self, prefix: str) -> bool:
+        """Whether there is any key under a prefix."""
         ...
 
     def count(self, prefix: str, *, after: str = "") -> int:

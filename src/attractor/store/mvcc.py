@@ -18,6 +18,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from attractor.store.contract import Batch, Compacted, Entry, Event, FutureRevision, Stale
 from attractor.store.sortedmap import SortedMap, prefix_end
 
@@ -36,6 +38,9 @@ CHUNK = 64
 CHUNKS = 16
 """Into so many chunks, at least, the bytes of a full history are cut, so that little is forgotten at a time."""
 
+REMEMBERED_ABSENT = 8
+"""Of so many prefixes a view remembers that nothing is there."""
+
 _FIRST_KEY = "\x01"
 """Every key is at least this: not empty, and U+0000 is the engines' own."""
 
@@ -43,11 +48,13 @@ _FIRST_KEY = "\x01"
 class View:
     """The store at one revision; immutable."""
 
-    __slots__ = ("entries", "revision")
+    __slots__ = ("_absent", "entries", "revision")
 
-    def __init__(self, revision: int, entries: SortedMap[Entry]) -> None:
+    def __init__(self, revision: int, entries: SortedMap[Entry], absent: tuple[str, ...] = ()) -> None:
         self.revision = revision
         self.entries = entries
+        self._absent = absent
+        """Prefixes that are known to have no keys, here or in the view before with nothing written under them since."""
 
     def get(self, key: str) -> Entry | None:
         """The entry of a key."""
@@ -56,6 +63,16 @@ class View:
     def range(self, prefix: str, *, after: str = "", limit: int = 0) -> Sequence[Entry]:
         """Entries whose key starts with ``prefix`` and is greater than ``after``, in key order; 0 means no limit."""
         return self.entries.values(_low(prefix, after), prefix_end(prefix), limit)
+
+    def has_any(self, prefix: str) -> bool:
+        """Whether there is any key under a prefix; that there is none is remembered from view to view."""
+        if prefix in self._absent:
+            return False
+        if self.entries.values(prefix, prefix_end(prefix), 1):
+            return True
+        if len(self._absent) < REMEMBERED_ABSENT:
+            self._absent = (*self._absent, prefix)
+        return False
 
     def count(self, prefix: str, *, after: str = "") -> int:
         """How many entries such a range has."""
@@ -74,11 +91,13 @@ class View:
 
     def planned(self, compares: Mapping[str, int], puts: Mapping[str, bytes], deletes: Collection[str] = ()) -> Commit:
         """``plan`` for a transaction that has read this very view, so that there is nothing to compare."""
-        entries = self.entries
+        entries, absent = self.entries, self._absent
         revision = self.revision + 1
         events = []
         check_transaction(puts, deletes)
         for key, value in puts.items():
+            if absent and key.startswith(absent):
+                absent = ()
             before = None if compares.get(key) == 0 else entries.get(key)
             entries = entries.set(key, Entry(key, value, revision, before.created if before else revision))
             events.append(Event(revision, key, value, before))
@@ -87,7 +106,7 @@ class View:
             if before is not None:
                 entries = entries.delete(key)
                 events.append(Event(revision, key, None, before))
-        return Commit(View(revision, entries), tuple(events)) if events else Commit(self, ())
+        return Commit(View(revision, entries, absent), tuple(events)) if events else Commit(self, ())
 
     def applied(self, revision: int, changes: Mapping[str, Entry | None]) -> Commit:
         """What a transaction did that was decided elsewhere; None deletes the key."""
@@ -118,9 +137,11 @@ class View:
         for key, entry in zip(self.entries.keys(), self.entries.values(), strict=True):
             assert entry.key == key >= _FIRST_KEY, "an entry is kept under another key"
             assert 0 < entry.created <= entry.revision <= self.revision, "an entry is newer than its view"
+        for prefix in self._absent:
+            assert not self.range(prefix, limit=1), "something is there that is said to be absent"
 
 
-class Commit(NamedTuple):
+class Commit(msgspec.Struct, frozen=True, gc=False):
     """One transaction: the view that it led to, and what it changed."""
 
     view: View
@@ -150,7 +171,17 @@ class Mvcc:
     bounds the sum of the values that the commits replaced.
     """
 
-    __slots__ = ("_bytes_limit", "_chunks", "_limit", "_tail", "_tail_bytes", "compacted", "head")
+    __slots__ = (
+        "_bytes_limit",
+        "_chunks",
+        "_chunks_bytes",
+        "_chunks_revisions",
+        "_limit",
+        "_tail",
+        "_tail_bytes",
+        "compacted",
+        "head",
+    )
 
     def __init__(
         self, head: View | None = None, *, history_limit: int = HISTORY_LIMIT, history_bytes: int = HISTORY_BYTES
@@ -166,6 +197,7 @@ class Mvcc:
         self._chunks: tuple[_Chunk, ...] = ()
         self._tail: tuple[Commit, ...] = ()
         self._tail_bytes = 0
+        self._chunks_revisions = self._chunks_bytes = 0
 
     def fork(self) -> Mvcc:
         """An independent copy, in O(1)."""
@@ -173,6 +205,7 @@ class Mvcc:
         copy.head, copy.compacted, copy._limit = self.head, self.compacted, self._limit  # noqa: SLF001
         copy._chunks, copy._tail = self._chunks, self._tail  # noqa: SLF001
         copy._bytes_limit, copy._tail_bytes = self._bytes_limit, self._tail_bytes  # noqa: SLF001
+        copy._chunks_revisions, copy._chunks_bytes = self._chunks_revisions, self._chunks_bytes  # noqa: SLF001
         return copy
 
     def append(self, commit: Commit) -> None:
@@ -225,6 +258,9 @@ class Mvcc:
         if revision > self.compacted:
             self.compacted = revision
             keep = bisect_right(self._chunks, revision, key=_last_revision)
+            for chunk in self._chunks[:keep]:
+                self._chunks_revisions -= len(chunk.revisions)
+                self._chunks_bytes -= chunk.size_bytes
             self._chunks = self._chunks[keep:]
             if not self._chunks:
                 self._tail = tuple(commit for commit in self._tail if commit.revision > revision)
@@ -249,17 +285,17 @@ class Mvcc:
         assert not self._chunks or self._chunks[0].last.revision > self.compacted, "a chunk below the floor is kept"
         assert len(revisions) < self._limit + 2 * CHUNK, "more history is kept than asked for"
         assert self._tail_bytes == _replaced_bytes(self._tail), "the bytes of the tail are miscounted"
-        assert sum(chunk.size_bytes for chunk in self._chunks) <= self._bytes_limit, (
-            "more bytes are kept than asked for"
-        )
+        assert self._chunks_bytes <= self._bytes_limit, "more bytes are kept than asked for"
+        counted = sum(chunk.size_bytes for chunk in self._chunks), sum(len(chunk.revisions) for chunk in self._chunks)
+        assert counted == (self._chunks_bytes, self._chunks_revisions), "the history's size is miscounted"
 
     def _seal(self) -> None:
         revisions = tuple(commit.revision for commit in self._tail)
         events = tuple(commit.events for commit in self._tail)
         self._chunks = (*self._chunks, _Chunk(self.head, revisions, events, self._tail_bytes))
+        self._chunks_revisions = kept = self._chunks_revisions + len(revisions)
+        self._chunks_bytes = size_bytes = self._chunks_bytes + self._tail_bytes
         self._tail, self._tail_bytes = (), 0
-        kept = sum(len(chunk.revisions) for chunk in self._chunks)
-        size_bytes = sum(chunk.size_bytes for chunk in self._chunks)
         forgotten: _Chunk | None = None
         for chunk in self._chunks:
             if kept - len(chunk.revisions) < self._limit and size_bytes <= self._bytes_limit:

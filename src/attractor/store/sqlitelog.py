@@ -10,7 +10,7 @@ Everything here blocks and belongs to one thread at a time.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import apsw
 import msgspec
@@ -95,8 +95,10 @@ class SqliteLog:
         """All that the file holds."""
         try:
             meta = dict(self._db.execute("SELECT name, value FROM meta"))
-            rows = self._db.execute("SELECT key, value, revision, created FROM entry ORDER BY key").fetchall()
-            entries = [Entry._make(row) for row in rows]
+            rows: list[Any] = self._db.execute(
+                "SELECT key, value, revision, created FROM entry ORDER BY key"
+            ).fetchall()
+            entries = [Entry(*row) for row in rows]
             self.folded = meta["folded"]
             head = View(self.folded, SortedMap.of([entry.key for entry in entries], entries))
             mvcc = Mvcc(head, history_limit=history_limit)

@@ -1,43 +1,37 @@
-"""The pytest plugin: ``cluster`` and ``virtual_time``. It is loaded by itself; async tests need pytest-asyncio."""
+"""The pytest plugin: ``cluster`` and ``virtual_time``. It is loaded by itself; async tests need pytest-asyncio.
+
+Where pytest-asyncio is missing, other tests run all the same, and one that asks for a fixture is told what to install.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import NoReturn
 
 import pytest
-import pytest_asyncio
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from attractor.testing.cluster import ClusterUnderTest
-    from attractor.testing.virtualtime import VirtualTime
+MISSING = "the fixture `{}` needs pytest-asyncio; install it with: pip install 'attractor[testing]'"
 
 
-@pytest_asyncio.fixture
-async def virtual_time() -> AsyncIterator[VirtualTime]:
-    """Time that jumps: whenever nothing can happen before the next timer, the clock moves on to it."""
-    from attractor.testing.virtualtime import VirtualTime
+class WithoutAsync:
+    """The fixtures by name, for a person who has to install something first."""
 
-    clock = VirtualTime()
-    with clock.install(asyncio.get_running_loop()):
-        yield clock
+    @pytest.fixture
+    def cluster(self) -> NoReturn:
+        """Say what is missing."""
+        pytest.fail(MISSING.format("cluster"), pytrace=False)
 
-
-@pytest.fixture
-def chosen_clock(request: pytest.FixtureRequest) -> VirtualTime | None:
-    """The test's virtual clock if it asks for one, whatever the order in which it names its fixtures."""
-    clock: VirtualTime | None = None
-    if "virtual_time" in request.fixturenames:
-        clock = request.getfixturevalue("virtual_time")
-    return clock
+    @pytest.fixture
+    def virtual_time(self) -> NoReturn:
+        """Say what is missing."""
+        pytest.fail(MISSING.format("virtual_time"), pytrace=False)
 
 
-@pytest_asyncio.fixture
-async def cluster(chosen_clock: VirtualTime | None) -> AsyncIterator[ClusterUnderTest]:
-    """A cluster in this process, empty and gone after the test; under ``virtual_time`` its stamps are virtual too."""
-    from attractor.testing.cluster import ClusterUnderTest
-
-    async with ClusterUnderTest(chosen_clock) as made:
-        yield made
+def pytest_configure(config: pytest.Config) -> None:
+    """Bring the fixtures, if they can work."""
+    try:
+        import_module("pytest_asyncio")
+    except ModuleNotFoundError:
+        config.pluginmanager.register(WithoutAsync(), "attractor-without-async")
+    else:
+        config.pluginmanager.register(import_module("attractor.testing.asyncfixtures"), "attractor-async")

@@ -18,7 +18,17 @@ import pytest
 
 from attractor import Context, Key, Reconciler, Result, controller
 from attractor.check import SpecError, check
-from attractor.check.world import Faults, World, endless
+from attractor.check.world import (
+    Faults,
+    Look,
+    World,
+    always,
+    always_step,
+    endless,
+    eventually_stable,
+    sometimes,
+)
+from attractor.check.world.account import accounts
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
 from tests.check.world.pairs import Pair, pair
@@ -348,3 +358,71 @@ def test_a_set_is_refused_in_every_process_alike() -> None:
     }
     assert len(said) == 1
     assert "depends on the order of a set" in said.pop()
+
+
+@controller(for_=Pair)
+async def mistypes(ctx: Context, key: Key) -> None:
+    """Puts a number where a text belongs."""
+    found = await ctx.get(Pair, key)
+    found.metadata.labels["n"] = 5  # type: ignore[assignment]
+    await ctx.update(found)
+
+
+def test_an_object_that_does_not_fit_its_type_is_refused_with_the_line() -> None:
+    text = refused(mistypes)
+    assert "test_checked_code.py:" in text
+    assert "hands over what does not fit its type: Pair default/a: expected `str`, got `int`" in text
+
+
+async def bare(ctx: Context, key: Key) -> None:
+    """Is not declared."""
+
+
+def test_a_bare_function_is_no_controller_and_no_property() -> None:
+    assert "bare is no controller; declare it with @controller(for_=...)" in refused(bare)
+    assert "bare is no property; say what it claims, as in eventually_stable(bare)" in refused(
+        sleeps, properties=[bare]
+    )
+
+
+def test_a_budget_below_zero_is_refused() -> None:
+    assert "crash=-1 is no budget" in refused(sleeps, faults=Faults(crash=-1))
+    assert "crash={'host1': -1} is no budget" in refused(sleeps, faults=Faults(crash={"host1": -1}))
+
+
+@controller(for_=Pair)
+async def mistaken(ctx: Context, key: Key) -> None:
+    """Calls what is not there."""
+    await ctx.findd(Pair, key)  # type: ignore[attr-defined]
+
+
+async def returning(ctx: Context, key: Key) -> Any:
+    """Answers nonsense."""
+    return 5
+
+
+@pytest.mark.parametrize(
+    ("one", "text"),
+    [
+        (mistaken, "raises AttributeError: 'CheckedContext' object has no attribute 'findd', again after a while"),
+        (
+            controller(returning, for_=Pair),
+            "raises TypeError: the reconcile returned 5; return None, or a Result, again",
+        ),
+    ],
+)
+def test_a_trace_says_which_mistake_a_reconcile_made(one: Any, text: str) -> None:
+    world = World([one], [pair()], properties=[eventually_stable(lambda look: not look.list(Pair))])
+    trace = check(world).assert_violated("eventually stable")
+    assert any(text in told.summary for told in accounts(world, trace))
+
+
+async def claimed(look: Look) -> bool:
+    """Would always count as true."""
+    return False
+
+
+@pytest.mark.parametrize("claim", [eventually_stable, always, sometimes, always_step])
+def test_a_claim_that_would_always_count_as_true_is_refused(claim: Any) -> None:
+    with pytest.raises(SpecError, match="`claimed` cannot be a claim: it is `async` or yields"):
+        claim(claimed)

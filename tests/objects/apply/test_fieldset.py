@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,6 +65,8 @@ def test_union_with_a_subset_gives_the_very_same_set(paths: frozenset[Path]) -> 
     whole = fieldset.from_paths(paths)
     half = fieldset.from_paths(sorted(paths)[::2])
     assert not whole or fieldset.union(whole, half) is whole
+    stored = orjson.loads(orjson.dumps(whole))
+    assert not stored or fieldset.union(stored, half) is stored, "as stored, no two empty sets are one object"
 
 
 def test_a_lone_dot_means_the_same_as_nothing() -> None:

@@ -47,7 +47,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], list[str]]] = [
     ),
     ("atomic list is the same only as a whole", {"atomic": ["long"]}, {"atomic": ["long", "x"]}, ["atomic[0]"]),
     ("unchanged atomic list is forgiven", {"atomic": ["long"]}, {"atomic": ["long"], "a": "x"}, []),
-    ("plain list is followed by index", {"plain": ["long"]}, {"plain": ["long", "x"]}, []),
+    ("plain list is atomic", {"plain": ["long"]}, {"plain": ["long", "x"]}, ["plain[0]"]),
     ("plain list that shifts is not forgiven", {"plain": ["long"]}, {"plain": ["x", "long"]}, ["plain[1]"]),
     ("members are followed by name", {"members": {"k": "long"}}, {"members": {"k": "long", "l": "x"}}, []),
     ("old repetitions in a set are forgiven", {"tags": ["a", "a"]}, {"tags": ["a", "a", "b"]}, []),

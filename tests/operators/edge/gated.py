@@ -40,8 +40,8 @@ class GatedDriver(ProcessDriver):
         await super().remove(ref)
         await self._wait("after")
 
-    async def _start(self, ref: Ref, command: list[str], ready: Path) -> Process:
-        process = await super()._start(ref, command, ready)
+    async def _start(self, ref: Ref, command: list[str], ready: Path, cluster: str = "") -> Process:
+        process = await super()._start(ref, command, ready, cluster)
         await self._wait("during")
         return process
 

@@ -14,6 +14,7 @@ from attractor.apiserver.admissionplugins.limits import LimitRanger
 from attractor.apiserver.admissionplugins.nodes import TaintNodesByCondition
 from attractor.apiserver.admissionplugins.podsecurity import PodSecurity
 from attractor.apiserver.admissionplugins.priority import Priority
+from attractor.apiserver.admissionplugins.quota import ResourceQuota
 from attractor.apiserver.admissionplugins.runtimeclass import RuntimeClass
 from attractor.apiserver.admissionplugins.serviceaccount import ServiceAccount
 from attractor.apiserver.admissionplugins.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
@@ -36,6 +37,7 @@ DEFAULT_PLUGINS: Mapping[str, Plugin] = {
     "PersistentVolumeClaimResize": PersistentVolumeClaimResize(),
     "RuntimeClass": RuntimeClass(),
     "DefaultIngressClass": DefaultIngressClass(),
+    "ResourceQuota": ResourceQuota(),
 }
 """By name, in the order in which they run."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionplugins.lookup import every, forbidden, is_about
+from attractor.apiserver.admissionplugins.lookup import CLAIMS, PODS, every, forbidden, is_about
 from attractor.apiserver.admissionplugins.podresources import amounts_of, pod_amounts
 from attractor.objects.quantity import Quantity
 
@@ -21,6 +21,8 @@ _LISTS = (("containers", "container"), ("initContainers", "init container"))
 
 class LimitRanger(Plugin):
     """Applies the LimitRanges of the namespace to new pods and to claims."""
+
+    concerns = frozenset({PODS, CLAIMS})
 
     def admit(self, attributes: Attributes) -> None:
         """Give a new pod's containers the defaults."""

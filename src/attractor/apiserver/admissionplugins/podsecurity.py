@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionplugins.lookup import every, find, forbidden
+from attractor.apiserver.admission import NAMESPACES, Plugin
+from attractor.apiserver.admissionplugins.lookup import PODS, every, find, forbidden
 from attractor.apiserver.admissionplugins.podstandards import violations
 from attractor.objects.errors import Invalid
 from attractor.objects.field import FieldError
-from attractor.objects.gvk import GroupKind
+from attractor.objects.gvk import GroupKind, GroupResource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +50,8 @@ class _Policy(NamedTuple):
 
 class PodSecurity(Plugin):
     """Refuses pods that their namespace does not allow, and warns about templates of such pods."""
+
+    concerns = frozenset({NAMESPACES, PODS, *(GroupResource(*place) for place in _TEMPLATES)})
 
     def validate(self, attributes: Attributes) -> None:
         """Judge pods by what is enforced, everything by what is warned of, and namespaces by their labels."""

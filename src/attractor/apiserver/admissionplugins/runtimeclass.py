@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionplugins.lookup import find, forbidden, is_about
+from attractor.apiserver.admissionplugins.lookup import PODS, find, forbidden, is_about
 
 if TYPE_CHECKING:
     from attractor.apiserver.admission import Attributes
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 class RuntimeClass(Plugin):
     """Merges the class of a new pod into it."""
+
+    concerns = frozenset({PODS})
 
     def admit(self, attributes: Attributes) -> None:
         """Set overhead, node selector and tolerations; refuse a class that is missing."""

@@ -177,6 +177,17 @@ def _field(field: GoField) -> Reader:
             return _ABSENT if found == zero else found
 
         return read_zero
+    if field.cls == "string":
+        type_name = field.type.name
+
+        def read_text(value: Any, _unknown: list[str]) -> Any:
+            if type(value) is str:
+                return value or _ABSENT
+            if value is None:
+                return _ABSENT
+            raise _WrongType(value, type_name, "string")
+
+        return read_text
     if field.cls == "pointer":
 
         def read_pointer(value: Any, unknown: list[str]) -> Any:

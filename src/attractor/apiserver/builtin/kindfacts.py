@@ -14,6 +14,7 @@ from attractor.objects.fields import METADATA_ONLY, SelectableFields, as_text, v
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from attractor.objects.apply.fieldset import FieldSet
     from attractor.objects.jsontypes import JsonObject
 
 _ADMISSION = "admissionregistration.k8s.io"
@@ -83,6 +84,13 @@ STATUS_KEEPS_METADATA = frozenset(
     )
 )  # fmt: skip
 """Kinds whose status subresource changes neither labels nor annotations, finalizers or owners."""
+
+RESET_FIELDS: Mapping[tuple[str, str], FieldSet] = {
+    ("certificates.k8s.io/CertificateSigningRequest", ""): {"f:spec": {}, "f:status": {}},
+    ("certificates.k8s.io/CertificateSigningRequest", "status"): {"f:spec": {}, "f:status": {"f:conditions": {}}},
+    ("certificates.k8s.io/CertificateSigningRequest", "approval"): {"f:spec": {}, "f:status": {"f:certificate": {}}},
+}
+"""What writers of a kind, or of one of its subresources, never own, where it is not what others' do not."""
 
 ORPHANS_BY_DEFAULT = frozenset(("/ReplicationController", "batch/Job"))
 """Kinds whose dependents outlive them, unless the caller says otherwise."""

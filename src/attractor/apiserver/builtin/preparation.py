@@ -148,7 +148,7 @@ def prepare_service(service: JsonObject) -> None:
 
 def prepare_crd(crd: JsonObject) -> None:
     """The storage version counts as stored from the start."""
-    storing = [version["name"] for version in crd["spec"].get("versions") or () if version.get("storage")]
+    storing = [version["name"] for version in crd["spec"].get("versions") or () if version.get("storage")][:1]
     stored = crd["status"].get("storedVersions") or []
     crd["status"]["storedVersions"] = [*stored, *(name for name in storing if name not in stored)] or None
 
@@ -189,6 +189,22 @@ def prepare_lease(lease: JsonObject) -> None:
         lease["spec"].pop(field, None)
 
 
+def keep_request(request: JsonObject, old: JsonObject) -> None:
+    """A certificate signing request never changes; its subresources say what became of it."""
+    request["spec"] = old["spec"]
+
+
+def keep_decisions(request: JsonObject, old: JsonObject) -> None:
+    """Who writes the status keeps what was decided, unless the number of decisions changes."""
+    conditions = (request.get("status") or {}).get("conditions") or []
+    for kind in ("Approved", "Denied"):
+        had = [one for one in (old.get("status") or {}).get("conditions") or () if one.get("type") == kind]
+        places = [index for index, one in enumerate(conditions) if one.get("type") == kind]
+        if len(had) == len(places):
+            for index, one in zip(places, had, strict=True):
+                conditions[index] = one
+
+
 CREATE: Mapping[str, Preparation] = {
     "/Namespace": prepare_namespace,
     "/PersistentVolume": prepare_volume,
@@ -206,5 +222,9 @@ UPDATE: Mapping[str, UpdatePreparation] = {
     "/Service": update_service,
     "apiextensions.k8s.io/CustomResourceDefinition": update_crd,
     "apps/DaemonSet": update_daemon_set,
+    "certificates.k8s.io/CertificateSigningRequest": keep_request,
 }
-STATUS: Mapping[str, UpdatePreparation] = {"/Pod": update_pod_status}
+STATUS: Mapping[str, UpdatePreparation] = {
+    "/Pod": update_pod_status,
+    "certificates.k8s.io/CertificateSigningRequest": keep_decisions,
+}

@@ -18,6 +18,7 @@ from attractor.apiserver.builtin.defaults import defaulter
 from attractor.apiserver.builtin.warnings import warner_of
 from attractor.apiserver.strategy import Decoded, Strategy
 from attractor.objects import names
+from attractor.objects.apply.manager import RESET_STATUS
 from attractor.objects.builtin import go_type
 from attractor.objects.fields import METADATA_ONLY
 
@@ -63,6 +64,10 @@ class BuiltinStrategy(Strategy):
 
     def reset_fields(self, subresource: str) -> FieldSet | None:
         """A status write leaves the spec alone, and as much of metadata as the kind's rules say."""
+        if (self._key, subresource) in kindfacts.RESET_FIELDS:
+            return kindfacts.RESET_FIELDS[self._key, subresource]
+        if not subresource:
+            return RESET_STATUS if self.has_status_subresource else None
         if subresource == "finalize":
             return super().reset_fields("")
         if subresource != "status" or self._key in kindfacts.STATUS_KEEPS_METADATA:

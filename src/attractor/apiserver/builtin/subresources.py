@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.validation import podupdates
-from attractor.objects.field import FieldError
+from attractor.apiserver.builtin.validation import certificates, podupdates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from attractor.objects.field import FieldError
     from attractor.objects.jsontypes import JsonObject
-
-_DECISIONS = frozenset({"Approved", "Denied", "Failed"})
 
 
 def _only(obj: JsonObject, old: JsonObject, **changed: JsonObject) -> None:
@@ -60,18 +58,6 @@ def prepare_approval(request: JsonObject, old: JsonObject) -> None:
     _only(request, old, status=status)
 
 
-def validate_approval(request: JsonObject, old: JsonObject) -> list[FieldError]:
-    """A request is approved or denied once, and never both."""
-    at = "status.conditions"
-    has = {item["type"] for item in (request.get("status") or {}).get("conditions") or ()}
-    had = {item["type"] for item in (old.get("status") or {}).get("conditions") or ()}
-    errors = []
-    if {"Approved", "Denied"} <= has:
-        errors.append(FieldError.invalid(at, sorted(has), "Approved and Denied conditions are mutually exclusive"))
-    gone = sorted((had & _DECISIONS) - has)
-    return errors + [FieldError.forbidden(at, f"updates may not remove a condition of type {kind!r}") for kind in gone]
-
-
 PREPARE: Mapping[tuple[str, str], Callable[[JsonObject, JsonObject], None]] = {
     ("/Pod", "ephemeralcontainers"): prepare_ephemeral_containers,
     ("/Pod", "resize"): prepare_resize,
@@ -80,5 +66,5 @@ PREPARE: Mapping[tuple[str, str], Callable[[JsonObject, JsonObject], None]] = {
 VALIDATE: Mapping[tuple[str, str], Callable[[JsonObject, JsonObject], list[FieldError]]] = {
     ("/Pod", "ephemeralcontainers"): podupdates.validate_ephemeral_containers,
     ("/Pod", "resize"): podupdates.validate_resize,
-    ("certificates.k8s.io/CertificateSigningRequest", "approval"): validate_approval,
+    ("certificates.k8s.io/CertificateSigningRequest", "approval"): certificates.validate_approval,
 }

@@ -151,9 +151,11 @@ def _stored_errors(obj: JsonObject) -> Iterator[FieldError]:
         yield FieldError.invalid(path, None, "must have at least one stored version")
         return
     versions = obj["spec"].get("versions") or ()
+    unseen = set(stored)  # a version that stands there twice is only found once
     for version in versions:
-        if version.get("storage") and version["name"] not in stored:
+        if version.get("storage") and version["name"] not in unseen:
             yield FieldError.invalid(path, stored, f"must have the storage version {version['name']}")
+        unseen.discard(version["name"])
     known = {version["name"] for version in versions}
     for index, name in enumerate(stored):
         if name not in known:

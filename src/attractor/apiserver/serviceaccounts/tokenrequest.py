@@ -116,7 +116,7 @@ def _bound(call: Call, account: JsonObject, ref: JsonObject | None) -> Bound | N
             f"the UID in the bound object reference ({uid}) does not match the UID in record. "
             "The object might have been deleted and then recreated"
         )
-        raise Conflict.of(GroupResource("", resource), name, why)
+        raise Conflict.of(GroupResource("", kind), name, why)
     if kind == "Pod" and (obj["spec"].get("serviceAccountName") or "default") != owner:
         said = obj["spec"].get("serviceAccountName") or "default"
         raise BadRequest(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from attractor.apiserver.admission import Attributes
 from attractor.objects.errors import NotFound
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from attractor.store.contract import Entry
 
 
-class Call(NamedTuple):
+class Call(msgspec.Struct, frozen=True):
     """One operation being answered."""
 
     op: Operation

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from attractor.objects.schema import Schema
 
 
+_OPERATION_FIELDS = {"op", "path", "from", "value"}
+
+
 def patch(call: Call) -> Response:
     """Change the object (or its status) as the patch in the body says."""
     if call.op.patch_type == APPLY_PATCH:
@@ -95,10 +98,23 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
         decoded.obj["metadata"] = {**kept}
     keep_reset(kind, patched, decoded.obj)
     unknown = sorted(decoded.unknown) if is_strategic else decoded.unknown
-    complaints = strict_errors(op.duplicates, unknown)
+    complaints = strict_errors(op.duplicates, unknown) if op.duplicates or unknown else []
+    if op.patch_type == JSON_PATCH:
+        complaints = [*_operation_complaints(op), *strict_errors((), unknown)]
     if op.write.field_validation == "Strict" and complaints:
         raise _bad_result(kind, patched, op, strict_error(complaints))
     return decoded.obj, complaints if op.write.field_validation == "Warn" else []
+
+
+def _operation_complaints(op: Operation) -> list[str]:
+    """What the operations of a JSON patch say twice, or should not say."""
+    unknown = [
+        f"[{index}].{name}"
+        for index, operation in enumerate(op.body if isinstance(op.body, list) else ())
+        if isinstance(operation, dict)
+        for name in sorted(operation.keys() - _OPERATION_FIELDS)
+    ]
+    return [f"json patch {text}" for text in strict_errors(op.duplicates, unknown)]
 
 
 def _require_identity(kind: Kind, patched: JsonObject, op: Operation) -> None:
@@ -120,7 +136,7 @@ def _undeterminable(op: Operation) -> BadRequest:
 
 def _decode_as_said(kind: Kind, patched: JsonObject) -> Decoded:
     """Decode the document as the kind it says it is, which must be the one that was patched."""
-    if (patched["kind"] == kind.gvk.kind and patched["apiVersion"] == kind.gvk.api_version) or kind.is_custom:
+    if (patched["kind"] == kind.gvk.kind and patched["apiVersion"] == kind.api_version) or kind.is_custom:
         return kind.strategy.decode(patched)
     try:
         said = GroupVersionKind.of(str(patched["apiVersion"]), str(patched["kind"]))
@@ -260,6 +276,4 @@ def _applied_object(op: Operation, kind: Kind) -> JsonObject:
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
     if metadata.get("managedFields"):
         raise BadRequest("metadata.managedFields must be nil")
-    if isinstance(metadata.get("name"), str | None):  # anything else is refused with its type
-        rules.check_place(kind, {**metadata}, op.namespace, op.name)
     return {**body, "metadata": metadata}

@@ -10,6 +10,7 @@ from attractor.apiserver.metadata import check_uid, check_version
 from attractor.apiserver.operation import APPLY_PATCH
 from attractor.apiserver.response import JsonBody, Response
 from attractor.apiserver.routing import method_not_allowed
+from attractor.apiserver.verbs.call import Call
 from attractor.apiserver.verbs.patch import patched_document
 from attractor.apiserver.verbs.subkinds import kind_named, read_body
 from attractor.apiserver.verbs.update import update_object
@@ -21,7 +22,6 @@ from attractor.objects.schema import Schema
 
 if TYPE_CHECKING:
     from attractor.apiserver.kinds import Kind, ScalePaths
-    from attractor.apiserver.verbs.call import Call
     from attractor.objects.jsontypes import JsonObject
 
 SCALE_V1 = GroupVersionKind("autoscaling", "v1", "Scale")
@@ -72,7 +72,7 @@ def scale(call: Call) -> Response:
     changed = put(live, kind.scale.spec_replicas, replicas)
     changed["metadata"] = {**changed["metadata"], "resourceVersion": str(entry.revision)}
     managed = _managers(call, live, changed, replicas)
-    response = update_object(call._replace(chain=NO_PLUGINS), entry, live, changed, [], managed)
+    response = update_object(Call(op, call.kind, call.txn, NO_PLUGINS), entry, live, changed, [], managed)
     version = "" if call.txn.is_dirty else str(entry.revision)
     return Response(200, JsonBody(scale_of(kind, changed, version)), response.warnings)
 
@@ -88,7 +88,7 @@ def _managers(call: Call, live: JsonObject, changed: JsonObject, replicas: int) 
     applied = put({**kind.identity, "metadata": {"name": op.name}}, kind.scale.spec_replicas, replicas)
     try:
         _, managed = kind.fields.on_apply(
-            live,
+            _owned_before(live, kind),
             applied,
             manager=op.write.field_manager,
             force=op.write.force,
@@ -100,6 +100,29 @@ def _managers(call: Call, live: JsonObject, changed: JsonObject, replicas: int) 
         causes = [{**cause, "message": cause["message"].replace(said, shown)} for cause in error.causes]
         raise Conflict(error.message.replace(said, shown), details={"causes": causes}) from None
     return managed
+
+
+def _owned_before(live: JsonObject, kind: Kind) -> JsonObject:
+    """The object, with an owner for a replica count that nobody owns: to Kubernetes its Scale was there before."""
+    assert kind.scale is not None, "routed to scale of a kind without one"
+    managed = live["metadata"].get("managedFields") or []
+    path = [f"f:{name}" for name in kind.scale.spec_replicas]
+    if not at(live, kind.scale.spec_replicas) or any(
+        at(entry.get("fieldsV1"), tuple(path)) is not None for entry in managed
+    ):
+        return live
+    fields: JsonObject = {}
+    for name in reversed(path):
+        fields = {name: fields}
+    first = {
+        "manager": "before-first-apply",
+        "operation": "Update",
+        "apiVersion": kind.gvk.api_version,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+        "subresource": "scale",
+    }
+    return {**live, "metadata": {**live["metadata"], "managedFields": [*managed, first]}}
 
 
 def _applied_scale(call: Call) -> JsonObject:

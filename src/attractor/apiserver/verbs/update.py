@@ -108,7 +108,7 @@ def _annotations(obj: JsonObject) -> JsonObject:
 def _store(call: Call, entry: Entry, live: JsonObject, obj: JsonObject, warnings: tuple[str, ...]) -> Response:
     """Write the object; remove it if this was the last finalizer of a deleted one; do nothing if nothing changed."""
     kind, txn, dry_run = call.kind, call.txn, call.op.write.dry_run
-    if obj == live or _differs_in_times_only(obj, live):
+    if _is_unchanged(obj, live):
         return Response(200, ObjectBody(kind.served(entry.value), entry.revision), warnings)
     value = kind.encode(obj)
     if is_finished(kind, obj):
@@ -127,12 +127,14 @@ def remove(call: Call, entry: Entry, obj: JsonObject) -> None:
     call.txn.delete(entry.key)
 
 
-def _differs_in_times_only(obj: JsonObject, live: JsonObject) -> bool:
-    """Whether all that is new is when someone wrote what was there already, which is not worth a write."""
-    before, now = live["metadata"].get("managedFields") or [], obj["metadata"].get("managedFields") or []
-    if not same_but_for_times(before, now):
+def _is_unchanged(obj: JsonObject, live: JsonObject) -> bool:
+    """Whether nothing is new but when someone wrote what was there already, which is not worth a write."""
+    if {**obj, "metadata": None} != {**live, "metadata": None}:
         return False
-    return {**obj, "metadata": {**obj["metadata"], "managedFields": before}} == live
+    metadata, before = obj["metadata"], live["metadata"]
+    if not same_but_for_times(before.get("managedFields") or [], metadata.get("managedFields") or []):
+        return False
+    return bool({**metadata, "managedFields": None} == {**before, "managedFields": None})
 
 
 def is_finished(kind: Kind, obj: JsonObject) -> bool:

@@ -69,6 +69,28 @@ static bool add_group(const Kernel *kernel, Dispatch *dispatch, uint32_t slot, c
     return true;
 }
 
+/* Whether so many bits are nearly all of a packed state. */
+static bool is_nearly_all(const Kernel *kernel, const uint64_t *bits) {
+    int touched = 0, used = 0;
+    for (uint32_t w = 0; w < kernel->layout.words; w++) touched += __builtin_popcountll(bits[w]);
+    for (uint32_t slot = 0; slot < kernel->layout.slots; slot++) used += kernel->layout.fields[slot].bits;
+    return 4 * touched > 3 * used;
+}
+
+/* Add groups for the candidates that read `slot` first: one for those that touch nearly everything, whose outcomes never
+ * return, and one for the others. */
+static bool add_groups(const Kernel *kernel, Dispatch *dispatch, uint32_t slot, Candidate *members, size_t count) {
+    size_t narrow = 0;
+    for (size_t i = 0; i < count; i++) {
+        Candidate member = members[i];
+        if (kernel->reads && is_nearly_all(kernel, kernel->reads + (size_t)member.instance * kernel->layout.words)) continue;
+        memmove(members + narrow + 1, members + narrow, (i - narrow) * sizeof *members);
+        members[narrow++] = member;
+    }
+    return (narrow == 0 || add_group(kernel, dispatch, slot, members, narrow)) &&
+           (narrow == count || add_group(kernel, dispatch, slot, members + narrow, count - narrow));
+}
+
 /* Sort `all` into groups by first slot, after those without one. */
 static bool dispatch_make(const Kernel *kernel, Dispatch *dispatch, const Candidate *all, size_t count) {
     dispatch_free(dispatch);
@@ -87,7 +109,7 @@ static bool dispatch_make(const Kernel *kernel, Dispatch *dispatch, const Candid
         if (slot >= 0) sorted[starts[slot]++] = all[i];
     }
     for (uint32_t slot = 0, from = 0; done && slot < slots; from = starts[slot++])
-        if (starts[slot] > from) done = add_group(kernel, dispatch, slot, sorted + from, starts[slot] - from);
+        if (starts[slot] > from) done = add_groups(kernel, dispatch, slot, sorted + from, starts[slot] - from);
     free(starts);
     free(sorted);
     return done;
@@ -101,15 +123,52 @@ static bool group_masks(const Kernel *kernel, Group *group) {
     if (group->masks == NULL) return false;
     for (uint32_t value = 0; value <= values; value++) {
         uint64_t *mask = group->masks + (size_t)value * words;
-        int touched = 0, used = 0;
         if (group->slot != NO_SLOT) rely_on_slot(mask, &kernel->layout.fields[group->slot]);
         for (uint32_t at = group->offsets[value]; at < group->offsets[value + 1]; at++)
             for (uint32_t w = 0; w < words; w++) mask[w] |= kernel->reads[group->candidates[at].instance * words + w];
-        for (uint32_t w = 0; w < words; w++) touched += __builtin_popcountll(mask[w]);
-        for (uint32_t slot = 0; slot < kernel->layout.slots; slot++) used += kernel->layout.fields[slot].bits;
-        if (4 * touched > 3 * used) memset(mask, 0, words * sizeof *mask);
+        if (is_nearly_all(kernel, mask)) memset(mask, 0, words * sizeof *mask);
     }
     return true;
+}
+
+/* Whether the members of this rank walk the same trie, bound alike but for the slots of their groups. */
+static bool are_members_alike(const Tries *tries, const Group *one, const Group *other, uint32_t rank) {
+    const Instance *mine = &instances_of(tries)[members_of(one)[rank].instance];
+    const Instance *theirs = &instances_of(tries)[members_of(other)[rank].instance];
+    if (mine->trie != theirs->trie || mine->bound != theirs->bound) return false;
+    for (uint32_t i = 0; i < mine->bound; i++) {
+        bool own = mine->binding[i] == (int32_t)one->slot && theirs->binding[i] == (int32_t)other->slot;
+        if (!own && mine->binding[i] != theirs->binding[i]) return false;
+    }
+    return true;
+}
+
+/* Whether two groups differ in nothing but the slot that they read first: their members are alike, and beside the slot they
+ * touch the same bits. A trie that named one of the two slots itself would touch it in the other group only. */
+static bool are_kin(const Kernel *kernel, const Group *one, const Group *other) {
+    uint32_t words = kernel->layout.words;
+    if (one->slot == NO_SLOT || other->slot == NO_SLOT || one->values != other->values) return false;
+    if (one->masks == NULL || other->masks == NULL) return false;
+    if (memcmp(one->offsets, other->offsets, (one->values + 2) * sizeof *one->offsets) != 0) return false;
+    const Field *mine = &kernel->layout.fields[one->slot], *theirs = &kernel->layout.fields[other->slot];
+    if (mine->bits != theirs->bits) return false;
+    uint32_t count = one->offsets[one->values + 1] - one->offsets[one->values];
+    for (uint32_t i = 0; i < count; i++)
+        if (!are_members_alike(&kernel->tries, one, other, i)) return false;
+    for (size_t i = 0; i < (size_t)(one->values + 1) * words; i++) {
+        uint64_t left = one->masks[i] & ~(i % words == mine->word ? mine->placed : 0);
+        if (left != (other->masks[i] & ~(i % words == theirs->word ? theirs->placed : 0))) return false;
+    }
+    return true;
+}
+
+static void find_kin(const Kernel *kernel) {
+    Group *groups = kernel->dispatch.groups.data;
+    for (uint32_t i = 0; i < kernel->dispatch.groups.length; i++) {
+        groups[i].kin = i;
+        for (uint32_t k = 0; k < i && groups[i].kin == i; k++)
+            if (groups[k].kin == k && are_kin(kernel, &groups[k], &groups[i])) groups[i].kin = k;
+    }
 }
 
 /* Put the quiet groups first, and note what the watches of the others read. */
@@ -147,6 +206,7 @@ bool dispatches_rebuild(Kernel *kernel) {
     bool done = dispatch_make(kernel, &kernel->dispatch, all, actions);
     Group *groups = kernel->dispatch.groups.data;
     for (size_t i = 0; done && i < kernel->dispatch.groups.length; i++) done = group_masks(kernel, &groups[i]);
+    if (done) find_kin(kernel);
     kernel->epoch++;
     for (uint32_t i = 0; i < watches; i++) {
         const Watch *watch = (const Watch *)kernel->watches.data + i;

@@ -167,36 +167,71 @@ static ALWAYS_INLINE void walk_group(Worker *worker, const Group *group, Vector 
     worker->missed_here |= missed_before;
 }
 
-/* What a group does, from the memo if it knows, otherwise found out and put there. */
-static ALWAYS_INLINE void recall_group(Worker *worker, size_t number, const Group *group, Vector *ways, uint64_t *relies,
-                                       uint32_t words) {
+/* The slot of a group, or the one behind the last, which has no bits. */
+static ALWAYS_INLINE uint32_t own_slot(const Worker *worker, const Group *group) {
+    return group->slot == NO_SLOT ? worker->kernel->layout.slots : group->slot;
+}
+
+/* Write the ways of a group as any of its kin would take them: without what is in their own slot. */
+static void keep_ways(const Worker *worker, const Group *group, const Vector *ways, uint64_t *kept, uint32_t words) {
+    uint32_t own = own_slot(worker, group), old = worker->before[own];
+    const Field *field = &worker->kernel->layout.fields[own];
+    const Candidate *members = members_of(group);
+    memset(kept, 0, UNASKED * STEP_BYTES(words));
+    for (size_t n = 0; n < ways->length; n++, kept += STEP_WORDS(words)) {
+        const uint64_t *way = (const uint64_t *)ways->data + n * STEP_WORDS(words);
+        uint64_t rank = 0, flips = way[2 + field->word] >> field->shift & field->mask;
+        while (members[rank].instance != way[0]) rank++;
+        kept[0] = flips << 32 | rank;
+        kept[1] = way[1] - worker->kernel->layout.weights[own] * ((old ^ flips) - old);
+        copy_words(kept + 2, way + 2, words);
+        kept[2 + field->word] &= ~field->placed;
+    }
+}
+
+/* The reverse of keep_ways. */
+static ALWAYS_INLINE void use_ways(const Worker *worker, const Group *group, const uint64_t *kept, uint64_t *way,
+                                   uint32_t words) {
+    uint32_t own = own_slot(worker, group);
+    uint64_t old = worker->before[own], weight = worker->kernel->layout.weights[own];
+    const Field *field = &worker->kernel->layout.fields[own];
+    const Candidate *members = members_of(group);
+    for (size_t n = 0; n < UNASKED; n++, kept += STEP_WORDS(words), way += STEP_WORDS(words)) {
+        uint64_t flips = kept[0] >> 32;
+        way[0] = members[(uint32_t)kept[0]].instance;
+        way[1] = kept[1] + weight * ((old ^ flips) - old);
+        copy_words(way + 2, kept + 2, words);
+        way[2 + (words == 1 ? 0 : field->word)] ^= flips << field->shift;
+    }
+}
+
+/* What a group does, from the memo if it or one of its kin was there, otherwise found out and put there. */
+static ALWAYS_INLINE void recall_group(Worker *worker, const Group *group, Vector *ways, uint64_t *relies, uint32_t words) {
     if (words > MEMO_WIDEST || group->masks == NULL) {
         walk_group(worker, group, ways, relies, words);
         return;
     }
-    const uint64_t *mask = group->masks + (size_t)value_in(worker, group) * words;
-    uint64_t touched[MEMO_WIDEST], hash = number, some = 0;
+    const Field *own = &worker->kernel->layout.fields[own_slot(worker, group)];
+    const uint64_t value = value_in(worker, group), who = value << 24 | group->kin, *mask = group->masks + value * words;
+    uint64_t touched[MEMO_WIDEST], hash = who, some = 0;
     for (uint32_t w = 0; w < words; w++) {
         some |= mask[w];
-        touched[w] = worker->words[w] & mask[w];
+        touched[w] = worker->words[w] & mask[w] & ~(words == 1 || w == own->word ? own->placed : 0);
         hash = (hash ^ touched[w]) * 0x9E3779B97F4A7C15ull;
         hash ^= hash >> 32;
     }
     uint64_t *record = worker->memo + (hash * 0x94D049BB133111EBull >> 40) % MEMO * MEMO_WORDS(words);
-    uint64_t *kept = record + 1 + words;
-    if (some && record[0] >> 8 == number && same_state(record + 1, touched, words)) {
-        uint64_t *way = ways->data;
-        for (uint32_t i = 0; i < UNASKED * STEP_WORDS(words); i++) way[i] = kept[i];
+    if (some && record[0] >> 8 == who && same_state(record + 1, touched, words)) {
+        use_ways(worker, group, record + 1 + words, ways->data, words);
         ways->length = record[0] & 0xFF;
         copy_words(relies, mask, words);
         return;
     }
     walk_group(worker, group, ways, relies, words);
     if (!some || worker->missed_here || ways->length > UNASKED) return;
-    const uint64_t *way = ways->data;
-    for (uint32_t i = 0; i < UNASKED * STEP_WORDS(words); i++) kept[i] = way[i];
+    keep_ways(worker, group, ways, record + 1 + words, words);
     copy_words(record + 1, touched, words);
-    record[0] = number << 8 | ways->length;
+    record[0] = who << 8 | ways->length;
 }
 
 static ALWAYS_INLINE void take_step(const uint64_t *here, uint64_t sum, const uint64_t *way, uint64_t *step, uint32_t words) {
@@ -216,7 +251,7 @@ static ALWAYS_INLINE void all_steps(Worker *worker, uint32_t words) {
     size_t length = 0;
     for (size_t i = 0; i < count; i++, relies += words) {
         Vector *ways = &recalls[i];
-        if (has_changed(changed, relies, words)) recall_group(worker, i, &groups[i], ways, relies, words);
+        if (has_changed(changed, relies, words)) recall_group(worker, &groups[i], ways, relies, words);
         const uint64_t *way = ways->data;
         if (!vector_reserve(&worker->steps, STEP_BYTES(words), length + ways->length + UNASKED)) {
             worker->failed = true;

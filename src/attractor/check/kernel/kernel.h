@@ -36,6 +36,7 @@
 
 #define NO_STATE 0xFFFFFFFFu
 #define NO_TRIE 0xFFFFFFFFu
+#define NO_SLOT 0xFFFFFFFFu
 
 /* A growable array of bytes with a length in elements; memory errors are reported by the caller's return value. */
 typedef struct {
@@ -284,9 +285,14 @@ typedef struct {
     uint32_t *offsets; /* values + 2: the last list is for values never seen: all of the group, with nothing known */
     Candidate *candidates;
     uint64_t *masks; /* for each list, the bits of a packed state that its actions were ever seen to touch; or NULL */
+    uint32_t kin;    /* the first group that does the same with its slot as this one does with its own */
 } Group;
 
-#define NO_SLOT UINT32_MAX
+/* Every instance of a group. */
+static inline const Candidate *members_of(const Group *group) {
+    return group->candidates + group->offsets[group->slot == NO_SLOT ? 0 : group->values];
+}
+
 
 typedef struct {
     Vector groups; /* Group */
@@ -355,7 +361,8 @@ typedef struct {
 
 #define LATELY 8192u
 
-/* A record of the memo: group, number of ways, the bits touched, and up to UNASKED ways. */
+/* A record of the memo: the value of the group's slot, its kin and the number of ways; the other bits touched; and up to
+ * UNASKED ways, with a member's rank and the bits that it flips in the slot (<< 32) in the place of an action's number. */
 #define MEMO 4096u
 #define UNASKED 2
 #define MEMO_WORDS(words) (1 + (size_t)(words) + UNASKED * STEP_WORDS(words))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.check.declarations import Map, Subset
 from attractor.check.values import FrozenMap, Record
+from attractor.objects.annotations import hints_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ class Shape:
         """The shape of a record's field."""
         if self.record is None:
             return ANY
-        return of_annotation(self.record.__annotations__.get(name), names_of(self.record))
+        return of_annotation(hints_of(self.record).get(name), names_of(self.record))
 
 
 ANY, INT, BOOL, TEXT, NULL = Shape("any"), Shape("int"), Shape("bool"), Shape("text"), Shape("null", optional=True)
@@ -120,7 +121,7 @@ def of_value(value: Any) -> Shape:
 
 def of_parameter(function: Callable[..., Any], name: str) -> Shape:
     """The shape that a function's annotation promises for a parameter (or ``return``)."""
-    return of_annotation(function.__annotations__.get(name), getattr(function, "__globals__", {}))
+    return of_annotation(hints_of(function).get(name), getattr(function, "__globals__", {}))
 
 
 def literal(value: Any) -> str | None:

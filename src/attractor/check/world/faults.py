@@ -63,9 +63,11 @@ class Faults:
         return {name: value for name, value in found.items() if isinstance(value, int | Mapping) and value}
 
     def check_hosts(self, hosts: Iterable[str]) -> None:
-        """Raise ``SpecError`` when a budget names a host that is not there, or a fault that no host has."""
+        """Raise ``SpecError`` for a budget below 0, or one that names a host that is not there, or that no host has."""
         known = tuple(hosts)
         for name, budget in self.budgets().items():
+            if min([budget] if isinstance(budget, int) else budget.values(), default=0) < 0:
+                raise SpecError(f"{name}={budget} is no budget; say how often it may happen, 0 for never")
             if isinstance(budget, int):
                 continue
             if name == "conflict":

@@ -3,7 +3,8 @@
 For each frame along the await chain: the code, the instruction, the local variables that can still be read
 (``liveness``), and the value stack. The stack holds what no variable names: the iterator of a running ``for``,
 operands of a half-evaluated expression, the exception that a bare ``raise`` would raise. CPython shows it to the cycle
-collector, after the local variables, in order; so that is where it is read.
+collector, after the local variables, in order; so that is where it is read. What it does not show are numbers that
+are no objects (``stacknumbers``).
 
 Two coroutines of one function with equal frames behave alike from here on, whatever happened to them before.
 """
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.check.world.freezing import Unfreezable, freeze
 from attractor.check.world.liveness import live_names
+from attractor.check.world.stacknumbers import numbers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Mapping
     from types import FrameType
 
 
@@ -35,10 +37,10 @@ def frame_of(awaitable: Any, memo: dict[int, int]) -> Hashable:
     live = live_names(code, frame.f_lasti)
     kept = tuple((name, freeze(value, memo)) for name, value in variables.items() if name in live)
     stack = tuple(freeze(each, memo) for each in _stack(awaitable, frame, variables))
-    return (id(code), frame.f_lasti, kept, stack)
+    return (id(code), frame.f_lasti, kept, stack, numbers_of(awaitable))
 
 
-def _stack(awaitable: Any, frame: FrameType, variables: dict[str, Any]) -> list[Any]:
+def _stack(awaitable: Any, frame: FrameType, variables: Mapping[str, Any]) -> list[Any]:
     """What the frame holds besides its variables: the value stack, then the exception that is being handled."""
     code = frame.f_code
     referents = gc.get_referents(awaitable)

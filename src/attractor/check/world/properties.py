@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from attractor.check.errors import require_plain
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
@@ -33,6 +35,10 @@ class Claim:
     word: Word
     predicates: tuple[Predicate, ...]
 
+    def __post_init__(self) -> None:
+        for predicate in self.predicates:
+            require_plain(predicate, "a claim")
+
 
 @dataclass(frozen=True)
 class StepClaim:
@@ -43,6 +49,9 @@ class StepClaim:
     except_for: frozenset[str] = frozenset()
     tells_actor: bool = False
     """Whether ``holds`` is also told who takes the step."""
+
+    def __post_init__(self) -> None:
+        require_plain(self.holds, "a claim")
 
     def judge(self, before: Look, after: Look, actor: str) -> bool:
         """Whether the claim is true of a step."""

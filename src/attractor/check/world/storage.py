@@ -273,6 +273,10 @@ class WorldSnapshot:
         found = [self._storage.entry(key) for key in (keys[:limit] if limit else keys)]
         return [entry for entry in found if entry is not None]
 
+    def has_any(self, prefix: str) -> bool:
+        """Whether there is any key under a prefix."""
+        return bool(self.range(prefix, limit=1))
+
     def count(self, prefix: str, *, after: str = "") -> int:
         """How many entries there are under a prefix."""
         return sum(1 for key in self._storage.keys(prefix) if key > after)

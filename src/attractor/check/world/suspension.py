@@ -24,6 +24,7 @@ from attractor.check.world import endless
 from attractor.check.world.frames import frame_of
 from attractor.check.world.freezing import Unfreezable, freeze
 from attractor.check.world.telling import described
+from attractor.objects.resource import DecodeError
 from attractor.runtime.context import Context
 from attractor.runtime.fieldlogger import FieldLogger
 from attractor.runtime.steps import ForeignAwait, Steps
@@ -141,8 +142,11 @@ class Suspended:
         self.key = key
         self.make = make
         self.history = tuple(run.history)
-        self.effect: Effect[Any] = copy.deepcopy(run.effect)
         self.line = own_line(run.coroutine)
+        try:
+            self.effect: Effect[Any] = copy.deepcopy(run.effect)
+        except DecodeError as error:
+            raise SpecError(f"{self.line} hands over what does not fit its type: {error}") from None
         self.live: list[Run] = []
 
     def __repr__(self) -> str:

@@ -23,6 +23,7 @@ from attractor.check.world.notes import (
 from attractor.objects.errors import ApiError
 from attractor.objects.resource import Resource
 from attractor.runtime import effects
+from attractor.runtime.outcome import is_panic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -239,6 +240,12 @@ def summary(action: str, arguments: dict[str, Any], notes: Sequence[Note]) -> st
     return "; ".join(parts) or action
 
 
+def _raised(error: BaseException) -> str:
+    """A mistake in the program is told with its text, which says what to mend; an answer of the world by its name."""
+    text = str(error).partition("\n")[0] if is_panic(error) else ""
+    return f"raises {type(error).__name__}" + (f": {text}" if text else "")
+
+
 def _said(note: Note) -> str:
     match note:
         case Performed(effect=effect, answer=answer):
@@ -249,7 +256,7 @@ def _said(note: Note) -> str:
             return f"start {key}"
         case Ended(error=error, follows=follows):
             again = {"done": "", "later": ", again later", "backoff": ", again after a while"}[follows.what]
-            return (f"raises {type(error).__name__}" if error else "ends") + again
+            return (_raised(error) if error else "ends") + again
         case Delivered(watch, told):
             return f"{told.type} {watch.split('/')[1].lower()} {told.key}"
         case Operated(actor, verb, target, code):

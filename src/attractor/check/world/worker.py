@@ -23,7 +23,7 @@ from attractor.check.world.suspension import Answer, Finished, Suspended, Suspen
 from attractor.check.world.working import Background
 from attractor.runtime import effects
 from attractor.runtime.metrics import Metrics
-from attractor.runtime.outcome import after_error, after_result
+from attractor.runtime.outcome import after_error, after_result, wrong_result
 from attractor.runtime.performer import Performer
 from attractor.runtime.running import RunningController
 from attractor.runtime.views import Views
@@ -205,8 +205,8 @@ class Worker:
             went = self.suspensions.suspend(run, key, self._maker(key))
             return went, is_alone and not isinstance(went.effect, MEMORY)
         self.audit.finished(run, key, self._maker(key), self.declared.reconcile)
-        follows = after_error(run.error) if run.error is not None else after_result(run.result)
-        return Finished(run.error, follows), is_alone
+        error = run.error or wrong_result(run.result)
+        return Finished(error, after_error(error) if error is not None else after_result(run.result)), is_alone
 
     def _arrive(self, key: Key, went: Went, priority: int) -> None:
         """The reconcile of a key has got there."""

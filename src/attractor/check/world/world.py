@@ -20,12 +20,13 @@ from attractor.check.world.externals import NoAnswer
 from attractor.check.world.faults import Faults
 from attractor.check.world.hosting import distinct, placement
 from attractor.check.world.parts import Parts
-from attractor.check.world.properties import goes_quiet
+from attractor.check.world.properties import Claim, StepClaim, goes_quiet
 from attractor.check.world.server import EPOCH
 from attractor.check.world.storage import INCARNATIONS
 from attractor.check.world.universe import Universe
 from attractor.check.world.users import Create, Script, all_acts
 from attractor.objects.gvk import Key
+from attractor.runtime.controller import Controller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,10 +34,8 @@ if TYPE_CHECKING:
 
     from attractor.check.errors import Grown
     from attractor.check.model import Model
-    from attractor.check.world.properties import Claim, StepClaim
     from attractor.check.world.users import User
     from attractor.objects.resource import Resource
-    from attractor.runtime.controller import Controller
 
 
 class World:
@@ -99,8 +98,8 @@ class World:
         self.workers, self.lag, self.incarnations = workers, lag, incarnations
         self.closes_lagging_watches = closes_lagging_watches
         self.hosts, self.election = tuple(hosts), election
+        self._check_declared(properties)
         self._check_faults()
-        self._check_scripts()
         self.externals = dict(externals or {})
         self.external_failure = external_failure
         self.clock = checked(clock)
@@ -132,17 +131,26 @@ class World:
             groups.setdefault(tuple(map(id, self.controllers_on(host))), []).append(host)
         return tuple(map(tuple, groups.values()))
 
+    def _check_declared(self, properties: Iterable[object]) -> None:
+        """Raise ``SpecError`` for a bare function where a declaration of it is meant, and for scripts without names."""
+        for one in self.controllers:
+            if not isinstance(one, Controller):
+                raise SpecError(f"{_called(one)} is no controller; declare it with @controller(for_=...)")
+        for claim in properties:
+            if not isinstance(claim, Claim | StepClaim):
+                raise SpecError(
+                    f"{_called(claim)} is no property; say what it claims, as in eventually_stable({_called(claim)})"
+                )
+        names = [user.name for user in self.users if isinstance(user, Script)]
+        if len(set(names)) < len(names):
+            raise SpecError('several scripts need names to tell them apart, as in Script(..., name="admin")')
+
     def _check_faults(self) -> None:
         self.faults.check_hosts(self.hosts)
         if self.faults.leader_change and not (self.election and any(len(group) > 1 for group in self.electing)):
             raise SpecError(
                 "a change of leader needs two hosts that elect one: hosts=('host1', 'host2'), election=True"
             )
-
-    def _check_scripts(self) -> None:
-        names = [user.name for user in self.users if isinstance(user, Script)]
-        if len(set(names)) < len(names):
-            raise SpecError('several scripts need names to tell them apart, as in Script(..., name="admin")')
 
     def _check_externals(self) -> None:
         for one in self.controllers:
@@ -192,3 +200,7 @@ class World:
     def compile(self) -> Model:
         """The model to explore."""
         return self.compose().model
+
+
+def _called(given: object) -> str:
+    return getattr(given, "__name__", repr(given))

@@ -45,9 +45,8 @@ class Clause(NamedTuple):
     weight: float
 
     def covers(self, media_type: str) -> bool:
-        """Whether the clause names the media type, or stands for it."""
-        kind, _, sub = media_type.partition("/")
-        return self.type in {kind, "*"} and self.subtype in {sub, "*"} and not (self.type == "*" != self.subtype)
+        """Whether the clause names the media type, or stands for all; ``application/*`` is nothing to Kubernetes."""
+        return (self.type, self.subtype) == ("*", "*") or f"{self.type}/{self.subtype}" == media_type
 
 
 class Transform(NamedTuple):

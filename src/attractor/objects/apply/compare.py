@@ -7,7 +7,9 @@ change of nothing but that, which only untyped data allows, is not seen.)
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from attractor.objects.apply.atoms import DEDUCED, LIST, MAP, Atom
 from attractor.objects.apply.fieldset import LEAF, FieldSet, recursive_difference
@@ -40,7 +42,7 @@ _MISSING: Any = object()
 _NOTHING: JsonObject = {}
 
 
-class Comparison(NamedTuple):
+class Comparison(msgspec.Struct, frozen=True):
     """Three disjoint sets of fields; all empty when nothing that is tracked changed."""
 
     added: FieldSet
@@ -49,7 +51,11 @@ class Comparison(NamedTuple):
 
     def without(self, fields: FieldSet) -> Comparison:
         """The comparison, blind to these fields and all below them."""
-        return Comparison(*(recursive_difference(part, fields) for part in self))
+        return Comparison(
+            recursive_difference(self.added, fields),
+            recursive_difference(self.modified, fields),
+            recursive_difference(self.removed, fields),
+        )
 
     def __bool__(self) -> bool:
         return bool(self.added or self.modified or self.removed)
@@ -83,7 +89,11 @@ def _compare_metadata(atom: Atom, old: Any, new: Any, into: Comparison) -> None:
     if before != after:
         below = Comparison({}, {}, {})
         _compare_maps(atom, before, after, below)
-        for part, found in zip(into, below, strict=True):
+        for part, found in (
+            (into.added, below.added),
+            (into.modified, below.modified),
+            (into.removed, below.removed),
+        ):
             if found:
                 part["f:metadata"] = found
 

@@ -5,8 +5,10 @@ Appliers are told apart by name and subresource only, so that an applier that mo
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+import msgspec
 import orjson
 
 from attractor.objects.apply import fieldset
@@ -45,7 +47,7 @@ def _quoted(text: str) -> str:
     return orjson.dumps(text).decode()
 
 
-class Owned(NamedTuple):
+class Owned(msgspec.Struct, frozen=True):
     """What one manager owns."""
 
     fields: FieldSet
@@ -64,6 +66,7 @@ def applier(manager: str, subresource: str) -> ManagerId:
     return ManagerId(manager, APPLY, "", subresource)
 
 
+@lru_cache(maxsize=1024)
 def updater(manager: str, api_version: str, subresource: str) -> ManagerId:
     """The identity of who writes in any other way."""
     return ManagerId(manager, UPDATE, api_version, subresource)
@@ -74,8 +77,11 @@ def read(entries: Iterable[JsonObject]) -> Managed:
     managed: Managed = {}
     for entry in entries:
         operation, version = entry["operation"], entry["apiVersion"]
-        name = ManagerId(
-            entry.get("manager", ""), operation, "" if operation == APPLY else version, entry.get("subresource", "")
+        manager, subresource = entry.get("manager", ""), entry.get("subresource", "")
+        name = (
+            updater(manager, version, subresource)
+            if operation == UPDATE
+            else ManagerId(manager, operation, "" if operation == APPLY else version, subresource)
         )
         managed[name] = Owned(entry.get("fieldsV1") or {}, version, entry.get("time") or "", entry)
     return managed

@@ -145,7 +145,7 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def _union_below(left: FieldSet, right: FieldSet) -> FieldSet:
-    if left is right:
+    if left is right or not (left or right):
         return left
     if not left:
         return right if is_member(right) else {".": LEAF, **right}

@@ -38,7 +38,7 @@ def fields(atom: Atom, live: JsonObject) -> FieldSet:
         named = fields_of(atom, last)
     except Untypable:
         return {}
-    for part in changed:
+    for part in (changed.added, changed.modified, changed.removed):
         named = difference(named, part)
     return named
 

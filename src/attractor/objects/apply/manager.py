@@ -189,7 +189,10 @@ class FieldManager:
         taken = union(comparison.added, comparison.modified)
         if not managed:  # a new object: whoever makes it owns what it has
             return {name: Owned(taken, self._api_version, now)} if taken else {}
-        rest, _ = self._others(old, new, comparison, managed, name, reset)
+        if len(managed) == 1 and name in managed:  # nobody else has anything that could be taken
+            rest = managed.copy()
+        else:
+            rest, _ = self._others(old, new, comparison, managed, name, reset)
         previous = rest.pop(name, None)
         if previous is None:
             if taken:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, dataclass_
 
 import msgspec
 
+from attractor.objects.annotations import annotate_more
 from attractor.objects.builtin.resourceinfo import ResourceInfo, SubresourceInfo
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.resource import codec
@@ -105,7 +106,7 @@ class ResourceMeta(StructMeta):
             return super().__new__(mcls, name, bases, namespace, **settings)
         gvk = GroupVersionKind(group or "", version, kind or name)
         _check_names(name, gvk, scope)
-        namespace["__annotations__"] = {**namespace.get("__annotations__", {}), "api_version": str, "kind": str}
+        annotate_more(namespace, {"api_version": str, "kind": str})
         namespace |= {
             "api_version": field(default_factory=written(gvk.api_version)),
             "kind": field(default_factory=written(gvk.kind)),

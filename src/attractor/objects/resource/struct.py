@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from attractor.objects.annotations import hints_in
 from attractor.objects.resource.markers import Rule  # noqa: TC001 - msgspec reads annotations at run time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from attractor.objects.jsontypes import JsonObject
 
@@ -92,9 +93,9 @@ def _always_written(value: Any) -> Any:
 _CLASS_VAR = re.compile(r"(\w+\.)*ClassVar\b")
 
 
-def _field_names(namespace: Mapping[str, Any]) -> list[str]:
+def _field_names(namespace: dict[str, Any]) -> list[str]:
     """The attributes that a class body declares as fields: annotated, and not for the class alone."""
-    declared = namespace.get("__annotations__", {}).items()
+    declared = hints_in(namespace).items()
     return [name for name, hint in declared if not _CLASS_VAR.match(hint if isinstance(hint, str) else repr(hint))]
 
 

@@ -1,7 +1,7 @@
 """Which old value belongs to which new value on an update, so that unchanged errors can be forgiven (ratcheting).
 
-Fields correlate by name, items of map lists by key, items of lists without a list type by index. Items of sets and of
-atomic lists do not correlate: such a list is only the same as a whole.
+Fields correlate by name, items of map lists by key. Items of other lists do not correlate: such a list is only the
+same as a whole.
 """
 
 from __future__ import annotations
@@ -103,13 +103,9 @@ class Correlation:
         items = self.schema.items
         if type(self.new) is not list or type(self.old) is not list or items is None:
             return None
-        said = self.schema.doc.get("x-kubernetes-list-type")
-        if said == "map":
-            old = self.old_items_by_key.get(list_map_key(self.schema, self.new[position]))
-        elif said is None and position < len(self.old):
-            old = self.old[position]
-        else:
+        if self.schema.list_type != "map":
             return None
+        old = self.old_items_by_key.get(list_map_key(self.schema, self.new[position]))
         return Correlation(self.new[position], old, items) if old is not None else None
 
     @cached_property

@@ -13,6 +13,11 @@ from typing import NamedTuple, Protocol
 
 _ALPHABET = string.ascii_letters + string.digits
 VALID_DAYS = 3650
+_USED = ("digital_signature", "key_cert_sign")
+_USES = (
+    *("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "crl_sign"),
+    *("encipher_only", "decipher_only"),
+)
 
 
 class Certificate(NamedTuple):
@@ -42,7 +47,7 @@ class SystemEntropy:
         return "".join(secrets.choice(_ALPHABET) for _ in range(length))
 
     async def certificate(self, name: str, alternatives: tuple[str, ...]) -> Certificate:
-        """A new certificate on a P-256 key, valid for ten years."""
+        """A new certificate on a P-256 key, valid for ten years, that strict clients take for an authority's, too."""
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes, serialization
         from cryptography.hazmat.primitives.asymmetric import ec
@@ -60,6 +65,8 @@ class SystemEntropy:
             .not_valid_after(now + timedelta(days=VALID_DAYS))
             .add_extension(x509.SubjectAlternativeName([x509.DNSName(one) for one in (name, *alternatives)]), False)
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+            .add_extension(x509.KeyUsage(**dict.fromkeys(_USES, False) | dict.fromkeys(_USED, True)), True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
             .sign(key, hashes.SHA256())
         )
         return Certificate(

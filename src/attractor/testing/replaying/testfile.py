@@ -14,6 +14,7 @@ from attractor.check.story.table import lines
 from attractor.check.tracefiles import file_name
 from attractor.check.world.account import accounts
 from attractor.check.world.world import World
+from attractor.testing.pythonfiles import import_file
 from attractor.testing.replaying.turns import turn_of
 
 if TYPE_CHECKING:
@@ -93,15 +94,9 @@ def _is_maker(module: str, attribute: str) -> bool:
 
 def load_world(path: Path, name: str) -> World:
     """A world in a Python file, or what a function in it makes; raises ``ImportError``."""
-    import importlib.util
-    import sys
-
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.is_file():
+    if not path.is_file():
         raise ImportError(f"there is no Python file {path}; the world was in it when this test was written")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
+    module = import_file(path)
     found = getattr(module, name, None)
     made = found() if inspect.isfunction(found) else found
     if not isinstance(made, World):

@@ -159,6 +159,25 @@ def default_priority_level(level: JsonObject) -> None:
                 queuing[name] = queuing.get(name) or value
 
 
+def default_claim(claim: JsonObject) -> None:
+    """One device of each request."""
+    _default_devices(claim["spec"].get("devices"))
+
+
+def default_claim_template(template: JsonObject) -> None:
+    """One device of each request, in each claim."""
+    _default_devices((template["spec"].get("spec") or {}).get("devices"))
+
+
+def _default_devices(devices: JsonObject | None) -> None:
+    for request in items(devices, "requests"):
+        exactly = request.get("exactly")
+        for wanted in (*([exactly] if exactly is not None else ()), *items(request, "firstAvailable")):
+            fill(wanted, allocationMode="ExactCount")
+            if wanted["allocationMode"] == "ExactCount" and not wanted.get("count"):
+                wanted["count"] = 1
+
+
 CLUSTER: Mapping[tuple[str, str], Defaulter] = {
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): default_admission_policy,
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): default_admission_policy_binding,
@@ -174,6 +193,8 @@ CLUSTER: Mapping[tuple[str, str], Defaulter] = {
     ("networking.k8s.io", "IngressClass"): default_ingress_class,
     ("networking.k8s.io", "NetworkPolicy"): default_network_policy,
     (RBAC_GROUP, "ClusterRoleBinding"): default_binding,
+    ("resource.k8s.io", "ResourceClaim"): default_claim,
+    ("resource.k8s.io", "ResourceClaimTemplate"): default_claim_template,
     (RBAC_GROUP, "RoleBinding"): default_binding,
     ("scheduling.k8s.io", "PriorityClass"): default_priority_class,
     ("storage.k8s.io", "CSIDriver"): default_csi_driver,

@@ -84,8 +84,12 @@ def default_endpoints(endpoints: JsonObject) -> None:
 
 
 def default_node(node: JsonObject) -> None:
-    """Allocatable resources are the capacity when nothing else is said."""
-    status = node["status"]
+    """Addresses of pods are said in both fields; allocatable resources are the capacity when nothing else is said."""
+    spec, status = node["spec"], node["status"]
+    if spec.get("podCIDR") and spec["podCIDR"] not in (spec.get("podCIDRs") or ())[:1]:
+        spec["podCIDRs"] = [spec["podCIDR"]]
+    elif spec.get("podCIDRs") and not spec.get("podCIDR"):
+        spec["podCIDR"] = spec["podCIDRs"][0]
     round_up_resources(status.get("capacity"))
     if not status.get("allocatable") and status.get("capacity"):
         status["allocatable"] = dict(status["capacity"])

@@ -9,21 +9,24 @@ module                                         kinds
                                                ReplicationController, PodDisruptionBudget, Scale
 ``autoscaling``                                HorizontalPodAutoscaler
 ``events``                                     Event (both)
-``nodes``                                      Node, the state of Namespaces, RuntimeClass, Lease,
-                                               CertificateSigningRequest, VolumeAttachment
+``nodes``                                      Node, the state of Namespaces, RuntimeClass, Lease
+``certificates``, ``apiservices``              CertificateSigningRequest, APIService
+``attachments``, ``devices``                   CSINode, VolumeAttachment; DeviceClass, ResourceClaim, ResourceSlice
+``quotas``                                     ResourceQuota
+``flowcontrol``                                FlowSchema, PriorityLevelConfiguration
 ``services``                                   Service, Endpoints, EndpointSlice
 ``jobs``, ``cronschedule``                     Job, CronJob
 ``claims``                                     PersistentVolumeClaim, PersistentVolume
-``core``                                       ConfigMap, Secret, Namespace, ResourceQuota, LimitRange,
+``core``                                       ConfigMap, Secret, Namespace, LimitRange,
                                                Event (both), Lease, PodTemplate
 ``cluster``                                    RBAC, Ingress, IngressClass, NetworkPolicy, StorageClass,
                                                PriorityClass, webhook configurations
-``policies``                                   ValidatingAdmissionPolicy and its binding
+``policies``                                   ValidatingAdmissionPolicy, MutatingAdmissionPolicy and their bindings
 =============================================  ============================================================
 
 Every other kind is checked only for the shape of its Go type, which decoding does, and for the rules of all objects'
 metadata, which are the core's. Left out on purpose: rules of volume plug-ins, affinity terms, autoscaler metrics,
-flow control, CSI, dynamic resource allocation.
+what devices select by expressions.
 """
 
 from __future__ import annotations
@@ -31,15 +34,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.builtin.validation import (
+    apiservices,
+    attachments,
     autoscaling,
+    certificates,
     claims,
     cluster,
     core,
+    devices,
     events,
+    flowcontrol,
     jobs,
     nodes,
     podupdates,
     policies,
+    quotas,
     services,
     workloads,
 )
@@ -62,8 +71,8 @@ def _create_cron_job(cron_job: JsonObject) -> list[FieldError]:
 
 _CREATE: dict[tuple[str, str], Validator] = {
     **autoscaling.CREATE,
+    **certificates.CREATE,
     **events.CREATE,
-    **nodes.CREATE,
     ("apps", "ControllerRevision"): workloads.create_controller_revision,
     ("apps", "StatefulSet"): workloads.create_stateful_set,
     ("batch", "CronJob"): _create_cron_job,
@@ -72,12 +81,13 @@ _CREATE: dict[tuple[str, str], Validator] = {
     ("scheduling.k8s.io", "PriorityClass"): cluster.create_priority_class,
 }
 _VALIDATE = {
-    **autoscaling.VALIDATE, **claims.VALIDATE, **cluster.VALIDATE, **core.VALIDATE, **events.VALIDATE,
-    **jobs.VALIDATE, **nodes.VALIDATE, **policies.VALIDATE, **services.VALIDATE, **workloads.VALIDATE,
+    **apiservices.VALIDATE, **attachments.VALIDATE, **autoscaling.VALIDATE, **claims.VALIDATE, **cluster.VALIDATE,
+    **core.VALIDATE, **devices.VALIDATE, **events.VALIDATE, **flowcontrol.VALIDATE, **jobs.VALIDATE, **nodes.VALIDATE,
+    **policies.VALIDATE, **quotas.VALIDATE, **services.VALIDATE, **workloads.VALIDATE,
 }  # fmt: skip
 _UPDATE = {
-    **autoscaling.UPDATE, **claims.UPDATE, **cluster.UPDATE, **core.UPDATE, **events.UPDATE, **nodes.UPDATE,
-    **services.UPDATE, **workloads.UPDATE,
+    **attachments.UPDATE, **autoscaling.UPDATE, **claims.UPDATE, **cluster.UPDATE, **core.UPDATE, **devices.UPDATE,
+    **events.UPDATE, **nodes.UPDATE, **quotas.UPDATE, **services.UPDATE, **workloads.UPDATE,
 }  # fmt: skip
 _UPDATE_ONLY: dict[tuple[str, str], UpdateValidator] = {
     ("", "Pod"): podupdates.validate_pod_update,
@@ -87,7 +97,11 @@ _UPDATE_ONLY: dict[tuple[str, str], UpdateValidator] = {
 """Kinds whose updates have rules instead of those of new objects, not in addition."""
 _STATUS: dict[tuple[str, str], UpdateValidator] = {
     **autoscaling.STATUS,
+    **certificates.STATUS,
+    **devices.STATUS,
+    **flowcontrol.STATUS,
     **nodes.STATUS,
+    **quotas.STATUS,
     ("", "Pod"): podupdates.validate_pod_status,
     ("", "Service"): services.validate_service_status,
     ("apps", "DaemonSet"): workloads.validate_daemon_set_status,

@@ -149,7 +149,14 @@ def _validate_source(spec: JsonObject) -> list[FieldError]:
         for name, fields in _SOURCE_FIELDS.items()
         if spec.get(name) is not None
         for error in required(spec[name], f"spec.{name}", *fields)
-    ]
+    ] + _climbing_path(spec.get("hostPath"))
+
+
+def _climbing_path(source: JsonObject | None) -> list[FieldError]:
+    path = (source or {}).get("path", "")
+    if ".." not in path.split("/"):
+        return []
+    return [FieldError.invalid("spec.hostPath.path", path, "must not contain '..'")]
 
 
 def update_volume(volume: JsonObject, old: JsonObject) -> list[FieldError]:

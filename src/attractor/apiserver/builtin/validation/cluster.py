@@ -16,6 +16,7 @@ from attractor.apiserver.builtin.validation.rules import (
     port_number,
     port_number_or_name,
     required,
+    required_name,
     unchanged,
 )
 from attractor.apiserver.builtin.validation.webhookclient import validate_client
@@ -299,13 +300,33 @@ def _validate_peer(peer: JsonObject, path: str) -> list[FieldError]:
 def validate_ingress_class(ingress_class: JsonObject) -> list[FieldError]:
     """The controller is a path with a domain."""
     controller = ingress_class["spec"].get("controller", "")
-    if not controller:
-        return [FieldError.required("spec.controller")]
     domain, slash, path = controller.partition("/")
-    if not slash or not path:
+    if not controller:
+        errors = [FieldError.required("spec.controller")]
+    elif not slash or not path:
         detail = 'must be a domain-prefixed path (such as "acme.io/foo")'
-        return [FieldError.invalid("spec.controller", controller, detail)]
-    return named(names.dns1123_subdomain, domain, "spec.controller")
+        errors = [FieldError.invalid("spec.controller", controller, detail)]
+    else:
+        errors = named(names.dns1123_subdomain, domain, "spec.controller")
+    parameters = ingress_class["spec"].get("parameters")
+    return errors if parameters is None else errors + _parameter_errors(parameters, "spec.parameters")
+
+
+def _parameter_errors(parameters: JsonObject, path: str) -> list[FieldError]:
+    """Where a class has its parameters: in the cluster, or in a namespace."""
+    errors: list[FieldError] = []
+    if parameters.get("apiGroup") is not None:
+        errors += named(names.dns1123_subdomain, parameters["apiGroup"], f"{path}.apiGroup")
+    for field in ("kind", "name"):
+        errors += required_name(names.path_segment, parameters.get(field), f"{path}.{field}")
+    scope, namespace, at = parameters.get("scope"), parameters.get("namespace"), f"{path}.namespace"
+    errors += one_of(scope, f"{path}.scope", ("Cluster", "Namespace"))
+    if scope == "Namespace":
+        missing = FieldError.required(at, "`parameters.scope` is set to 'Namespace'")
+        errors += [missing] if namespace is None else named(names.dns1123_label, namespace, at)
+    elif scope == "Cluster" and namespace is not None:
+        errors.append(FieldError.forbidden(at, "`parameters.scope` is set to 'Cluster'"))
+    return errors
 
 
 def update_ingress_class(ingress_class: JsonObject, old: JsonObject) -> list[FieldError]:

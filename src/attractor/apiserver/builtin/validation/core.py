@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from attractor.apiserver.builtin.validation.pods import validate_pod, validate_template
 from attractor.apiserver.builtin.validation.resources import (
     CONTAINER_RESOURCES,
-    INTEGER_RESOURCES,
-    STANDARD_RESOURCES,
     is_huge_pages,
     validate_resource_name,
 )
@@ -18,7 +16,6 @@ from attractor.apiserver.builtin.validation.rules import (
     amount,
     each,
     named,
-    quantity_at_least_zero,
     unchanged,
 )
 from attractor.objects import names
@@ -129,42 +126,6 @@ def validate_namespace(namespace: JsonObject) -> list[FieldError]:
     return errors
 
 
-_SCOPES = frozenset(
-    ("Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity",
-     "VolumeAttributesClass")
-)  # fmt: skip
-
-
-def validate_resource_quota(quota: JsonObject) -> list[FieldError]:
-    """Names and amounts."""
-    errors = []
-    scopes = quota["spec"].get("scopes") or []
-    if any(scope not in _SCOPES for scope in scopes):
-        errors.append(FieldError.invalid("spec.scopes", scopes, "unsupported scope"))
-    for name, value in (quota["spec"].get("hard") or {}).items():
-        at = f"spec.hard[{name}]"
-        errors += [] if name.startswith("count/") else _validate_quota_name(name, at)
-        errors += quantity_at_least_zero(value, at)
-        if (name in INTEGER_RESOURCES or name.startswith("count/")) and amount(value).nanos % 10**9:
-            errors.append(FieldError.invalid(at, value, "must be an integer"))
-    return errors
-
-
-def _validate_quota_name(name: str, path: str) -> list[FieldError]:
-    errors = validate_resource_name(name, path)
-    if "/" not in name and name not in STANDARD_RESOURCES and not is_huge_pages(name):
-        errors.append(FieldError.invalid(path, name, "must be a standard resource for quota"))
-    return errors
-
-
-def update_resource_quota(quota: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Scopes never change."""
-    before = old["spec"].get("scopes") or []
-    if sorted(quota["spec"].get("scopes") or []) == sorted(before):
-        return []
-    return [FieldError.invalid("spec.scopes", quota["spec"].get("scopes"), "field is immutable")]
-
-
 def validate_limit_range(limit_range: JsonObject) -> list[FieldError]:
     """Each item: bounds in order."""
     errors: list[FieldError] = []
@@ -240,11 +201,9 @@ VALIDATE: Mapping[tuple[str, str], Validator] = {
     ("", "Namespace"): validate_namespace,
     ("", "Pod"): validate_pod,
     ("", "PodTemplate"): validate_pod_template,
-    ("", "ResourceQuota"): validate_resource_quota,
     ("", "Secret"): validate_secret,
 }
 UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
     ("", "ConfigMap"): update_immutable,
-    ("", "ResourceQuota"): update_resource_quota,
     ("", "Secret"): update_secret,
 }

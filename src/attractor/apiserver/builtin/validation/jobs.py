@@ -150,6 +150,16 @@ def validate_job(job: JsonObject) -> list[FieldError]:
     return _validate_job_spec(spec, "spec", in_cron_job=False) + errors
 
 
+def _completions_errors(spec: JsonObject) -> list[FieldError]:
+    """How often a job runs never changes, except where each run has its number."""
+    completions = spec.get("completions")
+    if spec.get("completionMode") != "Indexed":
+        return [FieldError.invalid("spec.completions", completions, IMMUTABLE)]
+    if completions is None or completions == spec.get("parallelism"):
+        return []
+    return [FieldError.invalid("spec.completions", completions, "can only be modified in tandem with spec.parallelism")]
+
+
 def update_job(job: JsonObject, old: JsonObject) -> list[FieldError]:
     """What a job is never changes; how fast it runs may. Kubernetes judges the spec twice here."""
     spec, before = job["spec"], old["spec"]
@@ -159,9 +169,7 @@ def update_job(job: JsonObject, old: JsonObject) -> list[FieldError]:
         "managedBy", "successPolicy", "podReplacementPolicy",
     )  # fmt: skip
     if spec.get("completions") != before.get("completions"):
-        indexed = spec.get("completionMode") == "Indexed" and before.get("completions") is not None
-        if not indexed or spec.get("completions") != spec.get("parallelism"):
-            errors.append(FieldError.invalid("spec.completions", spec.get("completions"), IMMUTABLE))
+        errors += _completions_errors(spec)
     if spec["template"] != before["template"] and not _only_suspended_scheduling(job, old):
         said = shown(spec["template"], "core.PodTemplateSpec")
         errors.append(FieldError.invalid("spec.template", said, IMMUTABLE))

@@ -1,8 +1,7 @@
-"""Rules of what a cluster is made of: nodes, namespaces' states, runtime classes, leases, certificate requests."""
+"""Rules of what a cluster is made of: nodes, namespaces' states, runtime classes, leases."""
 
 from __future__ import annotations
 
-from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.builtin.validation.rules import (
@@ -12,7 +11,6 @@ from attractor.apiserver.builtin.validation.rules import (
     each,
     named,
     one_of,
-    required,
     required_name,
     unchanged,
 )
@@ -26,12 +24,6 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 _TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_USAGES = (
-    "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment",
-    "decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel",
-    "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime",
-    "server auth", "signing", "timestamping",
-)  # fmt: skip
 
 
 def validate_lease(lease: JsonObject) -> list[FieldError]:
@@ -119,51 +111,11 @@ def update_runtime_class(runtime_class: JsonObject, old: JsonObject) -> list[Fie
     return unchanged(runtime_class, old, "", "handler")
 
 
-def validate_csr(csr: JsonObject) -> list[FieldError]:
-    """A request in PEM, a signer with a domain, usages that are known."""
-    spec = csr["spec"]
-    errors: list[FieldError] = []
-    request = spec.get("request") or ""
-    if b"-----BEGIN CERTIFICATE REQUEST-----" not in b64decode(request):
-        errors.append(FieldError.invalid("spec.request", request, "PEM block type must be CERTIFICATE REQUEST"))
-    if not spec.get("usages"):
-        errors.append(FieldError.required("spec.usages"))
-    for usage, at in each(spec, "usages", "spec"):
-        if usage not in _USAGES:
-            errors.append(FieldError.unsupported(at, usage, _USAGES))
-    signer = spec.get("signerName", "")
-    domain, slash, path = signer.partition("/")
-    if not signer:
-        errors.append(FieldError.required("spec.signerName"))
-    elif not slash or not path:
-        detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
-        errors.append(FieldError.invalid("spec.signerName", signer, detail))
-    else:
-        errors += named(names.dns1123_subdomain, domain, "spec.signerName")
-    return errors
-
-
-def validate_volume_attachment(attachment: JsonObject) -> list[FieldError]:
-    """Who attaches what to which node."""
-    spec = attachment["spec"]
-    source = spec.get("source") or {}
-    errors = required(spec, "spec", "attacher")
-    errors += named(names.dns1123_subdomain, spec.get("nodeName", ""), "spec.nodeName")
-    said = [field for field in ("inlineVolumeSpec", "persistentVolumeName") if source.get(field) is not None]
-    if len(said) != 1:
-        detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
-        wrong = FieldError.forbidden("spec.source", detail) if said else FieldError.required("spec.source", detail)
-        errors.append(wrong)
-    return errors
-
-
 VALIDATE: Mapping[tuple[str, str], Validator] = {
     ("", "Node"): validate_node,
     ("coordination.k8s.io", "Lease"): validate_lease,
     ("node.k8s.io", "RuntimeClass"): validate_runtime_class,
-    ("storage.k8s.io", "VolumeAttachment"): validate_volume_attachment,
 }
-CREATE: Mapping[tuple[str, str], Validator] = {("certificates.k8s.io", "CertificateSigningRequest"): validate_csr}
 UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
     ("", "Node"): update_node,
     ("node.k8s.io", "RuntimeClass"): update_runtime_class,

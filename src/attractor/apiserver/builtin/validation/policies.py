@@ -1,10 +1,12 @@
-"""Rules of ValidatingAdmissionPolicy and its binding; expressions are compiled, so that a broken one is refused."""
+"""Rules of admission policies and their bindings; broken expressions of validating ones are refused."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.validation.rules import each, one_of
+from attractor.apiserver.builtin.validation.rules import each, named, one_of, required_name
+from attractor.objects import names
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupVersion
 from attractor.objects.labels import validate_label_selector
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
     from attractor.objects.schema.cel.types import Type
 
 _ADMISSION = "admissionregistration.k8s.io"
-_REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
+_REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _REQUEST = ("object", "oldObject", "request")
+_PATCHES = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+_IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 
 
 def expression_errors(
@@ -37,8 +41,10 @@ def expression_errors(
         program = CelProgram.compile(text, types)
     except CelCheckError as error:
         return [FieldError.invalid(path, text, f"compilation failed: {error}")]
-    if result is not None and program.result not in {result, DYN}:
-        return [FieldError.invalid(path, text, f"must evaluate to {result}")]
+    # What a variable is, its own expression says; it is not looked up here.
+    wanted = {result, DYN} if "variables" in variables and "variables." in text else {result}
+    if result is not None and program.result not in wanted:
+        return [FieldError.invalid(path, text, f"must evaluate to {result} but got {program.result}")]
     return []
 
 
@@ -69,9 +75,36 @@ def rule_errors(rule: JsonObject, path: str) -> list[FieldError]:
                 "apiVersions": "API versions",
             }.get(field, field)
             errors.append(FieldError.invalid(f"{path}.{field}", rule[field], detail))
+    errors += _resource_errors(rule.get("resources") or [], f"{path}.resources")
     for operation, at in each(rule, "operations", path):
         errors += one_of(operation, at, _OPERATIONS)
     return errors + one_of(rule.get("scope"), f"{path}.scope", ("*", "Cluster", "Namespaced"), optional=True)
+
+
+def _resource_errors(resources: list[str], path: str) -> list[FieldError]:
+    """Wildcards that leave nothing for others to say."""
+    errors: list[FieldError] = []
+    all_of: set[str] = set()
+    everywhere: set[str] = set()
+    for index, text in enumerate(resources):
+        at, (resource, slash, subresource) = f"{path}[{index}]", text.partition("/")
+        if not text:
+            errors.append(FieldError.required(at))
+        if not slash:
+            continue
+        if resource in all_of:
+            errors.append(FieldError.invalid(at, text, f"if '{resource}/*' is present, must not specify {text}"))
+        if subresource in everywhere:
+            errors.append(FieldError.invalid(at, text, f"if '*/{subresource}' is present, must not specify {text}"))
+        all_of |= {resource} if subresource == "*" else set()
+        everywhere |= {subresource} if resource == "*" else set()
+    if "*/*" in resources and len(resources) > 1:
+        errors.append(FieldError.invalid(path, resources, "if '*/*' is present, must not specify other resources"))
+    plain = [text for text in resources if text and "/" not in text]
+    if "*" in resources and plain and plain[-1] != "*":
+        why = "if '*' is present, must not specify other resources without subresources"
+        errors.append(FieldError.invalid(path, resources, why))
+    return errors
 
 
 def _match_errors(match: JsonObject, path: str) -> list[FieldError]:
@@ -95,12 +128,14 @@ def _param_kind_errors(param: JsonObject) -> list[FieldError]:
     return errors
 
 
-def validate_policy(policy: JsonObject) -> list[FieldError]:
-    """What it matches, what it needs, and that its expressions make sense."""
-    spec = policy.get("spec") or {}
-    errors: list[FieldError] = []
-    known = (*_REQUEST, "namespaceObject", *(("params",) if spec.get("paramKind") else ()))
-    errors += one_of(spec.get("failurePolicy"), "spec.failurePolicy", ("Fail", "Ignore"), optional=True)
+def _known(spec: JsonObject) -> tuple[str, ...]:
+    """What an expression of a policy may speak of."""
+    return (*_REQUEST, "namespaceObject", *(("params",) if spec.get("paramKind") is not None else ()))
+
+
+def _matching_errors(spec: JsonObject) -> list[FieldError]:
+    """What both kinds of policies say of the requests that they are for."""
+    errors = one_of(spec.get("failurePolicy"), "spec.failurePolicy", ("Fail", "Ignore"), optional=True)
     param = spec.get("paramKind")
     if param is not None:
         errors += _param_kind_errors(param)
@@ -111,40 +146,115 @@ def validate_policy(policy: JsonObject) -> list[FieldError]:
         errors.append(FieldError.required("spec.matchConstraints.resourceRules"))
     else:
         errors += _match_errors(constraints, "spec.matchConstraints")
-    errors += match_condition_errors(spec, "spec", known)
+    errors += match_condition_errors(spec, "spec", _known(spec))
     for variable, at in each(spec, "variables", "spec"):
-        if not variable.get("name"):
+        name = variable.get("name", "")
+        if not name.strip():
             errors.append(FieldError.required(f"{at}.name", "name is not specified"))
-        errors += expression_errors(variable.get("expression"), f"{at}.expression", (*known, "variables"), None)
+        elif not _IDENTIFIER.fullmatch(name):
+            errors.append(FieldError.invalid(f"{at}.name", name, "must be a valid CEL identifier"))
+        errors += expression_errors(variable.get("expression"), f"{at}.expression", (*_known(spec), "variables"), None)
+    return errors
+
+
+def validate_policy(policy: JsonObject) -> list[FieldError]:
+    """What it matches, what it needs, and that its expressions make sense."""
+    spec = policy.get("spec") or {}
+    errors = _matching_errors(spec)
+    known = (*_known(spec), "variables")
     if not spec.get("validations") and not spec.get("auditAnnotations"):
         why = "validations or auditAnnotations must contain at least one item"
         errors += [FieldError.required(f"spec.{field}", why) for field in ("validations", "auditAnnotations")]
     for validation, at in each(spec, "validations", "spec"):
-        errors += expression_errors(validation.get("expression"), f"{at}.expression", (*known, "variables"))
-        if validation.get("messageExpression"):
-            text, where = validation["messageExpression"], f"{at}.messageExpression"
-            errors += expression_errors(text, where, (*known, "variables"), STRING)
+        errors += expression_errors(validation.get("expression"), f"{at}.expression", known)
+        errors += _message_errors(validation, at, known)
         errors += one_of(validation.get("reason"), f"{at}.reason", _REASONS, optional=True)
+    name = policy["metadata"].get("name", "")
+    for annotation, at in each(spec, "auditAnnotations", "spec"):
+        errors += named(names.qualified_name, f"{name}/{annotation.get('key', '')}", f"{at}.key")
+        text, where = annotation.get("valueExpression", ""), f"{at}.valueExpression"
+        if not text.strip():
+            errors.append(FieldError.required(where, "valueExpression is not specified"))
+        else:
+            errors += expression_errors(text, where, known, None)
     return errors
+
+
+def _message_errors(validation: JsonObject, path: str, known: tuple[str, ...]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    text, message = validation.get("messageExpression") or "", validation.get("message") or ""
+    empty = "must be non-empty if specified"
+    if text.strip():
+        errors += expression_errors(text, f"{path}.messageExpression", known, STRING)
+    elif text:
+        errors.append(FieldError.invalid(f"{path}.messageExpression", text, empty))
+    if message and not message.strip():
+        errors.append(FieldError.invalid(f"{path}.message", message, empty))
+    elif "\n" in message.strip() or "\r" in message.strip():
+        errors.append(FieldError.invalid(f"{path}.message", message, "must not contain line breaks"))
+    return errors
+
+
+def validate_mutating_policy(policy: JsonObject) -> list[FieldError]:
+    """What it matches, and that every change is of one of the two kinds."""
+    spec = policy.get("spec") or {}
+    errors = _matching_errors(spec) + _mutable_errors(spec.get("matchConstraints"), "spec.matchConstraints")
+    if not spec.get("mutations"):
+        errors.append(FieldError.required("spec.mutations", "mutations must contain at least one item"))
+    for mutation, at in each(spec, "mutations", "spec"):
+        kind = mutation.get("patchType")
+        errors += one_of(kind, f"{at}.patchType", tuple(_PATCHES))
+        for patch_type, field in _PATCHES.items() if kind in _PATCHES else ():
+            said, where = mutation.get(field) is not None, f"{at}.{field}"
+            if kind == patch_type and not said:
+                errors.append(FieldError.required(where, f"must be specified when patchType is {kind}"))
+            elif kind != patch_type and said:
+                why = f"must not be specified when patchType is {kind}"
+                errors.append(FieldError.invalid(where, f"{{{field}}}", why))
+    return errors + one_of(spec.get("reinvocationPolicy"), "spec.reinvocationPolicy", ("IfNeeded", "Never"))
+
+
+def _mutable_errors(match: JsonObject | None, path: str) -> list[FieldError]:
+    """Only what is written can be changed on the way."""
+    return [
+        FieldError.unsupported(f"{path}.resourceRules.operations", operation, ("CREATE", "UPDATE"))
+        for rule in (match or {}).get("resourceRules") or ()
+        for operation in rule.get("operations") or ()
+        if operation not in {"CREATE", "UPDATE"}
+    ]
+
+
+def _param_ref_errors(ref: JsonObject) -> list[FieldError]:
+    """Parameters by name or by selector, and what to do without."""
+    at, name, selector = "spec.paramRef", ref.get("name") or "", ref.get("selector")
+    errors = named(names.path_segment, name, f"{at}.name") if name else []
+    if name and selector is not None:
+        why = "name and selector are mutually exclusive"
+        errors += [FieldError.forbidden(f"{at}.{field}", why) for field in ("name", "selector")]
+    errors += validate_label_selector(selector, f"{at}.selector")
+    if not name and selector is None:
+        errors.append(FieldError.required(at, "one of name or selector must be specified"))
+    return errors + one_of(ref.get("parameterNotFoundAction"), f"{at}.parameterNotFoundAction", ("Deny", "Allow"))
+
+
+def _bound_errors(spec: JsonObject) -> list[FieldError]:
+    policy = spec.get("policyName") or ""
+    errors = required_name(names.dns1123_subdomain, policy, "spec.policyName")
+    if spec.get("paramRef") is not None:
+        errors += _param_ref_errors(spec["paramRef"])
+    return errors + _match_errors(spec.get("matchResources") or {}, "spec.matchResources")
+
+
+def validate_mutating_binding(binding: JsonObject) -> list[FieldError]:
+    """Which policy, with which parameters."""
+    spec = binding.get("spec") or {}
+    return _bound_errors(spec) + _mutable_errors(spec.get("matchResources"), "spec.matchResources")
 
 
 def validate_binding(binding: JsonObject) -> list[FieldError]:
     """Which policy, with which parameters, and what to do about violations."""
     spec = binding.get("spec") or {}
-    errors: list[FieldError] = []
-    if not spec.get("policyName"):
-        errors.append(FieldError.required("spec.policyName"))
-    ref = spec.get("paramRef")
-    if ref is not None:
-        if bool(ref.get("name")) == (ref.get("selector") is not None):
-            why = "one of name or selector must be specified"
-            errors.append(FieldError.required("spec.paramRef.name", why))
-        action = ref.get("parameterNotFoundAction")
-        if not action:
-            errors.append(FieldError.required("spec.paramRef.parameterNotFoundAction"))
-        errors += validate_label_selector(ref.get("selector"), "spec.paramRef.selector")
-        errors += one_of(action, "spec.paramRef.parameterNotFoundAction", ("Allow", "Deny"), optional=True)
-    errors += _match_errors(spec.get("matchResources") or {}, "spec.matchResources")
+    errors = _bound_errors(spec)
     actions = spec.get("validationActions") or ()
     if not actions:
         errors.append(FieldError.required("spec.validationActions", "at least one validation action is required"))
@@ -160,6 +270,8 @@ def validate_binding(binding: JsonObject) -> list[FieldError]:
 
 
 VALIDATE: Mapping[tuple[str, str], Validator] = {
+    (_ADMISSION, "MutatingAdmissionPolicy"): validate_mutating_policy,
+    (_ADMISSION, "MutatingAdmissionPolicyBinding"): validate_mutating_binding,
     (_ADMISSION, "ValidatingAdmissionPolicy"): validate_policy,
     (_ADMISSION, "ValidatingAdmissionPolicyBinding"): validate_binding,
 }

@@ -247,10 +247,12 @@ def _validate_slice_address(address: str, kind: str | None, path: str, endpoint:
     if kind == "FQDN":
         return named(names.dns1123_subdomain, address, path)
     errors = ip_address(address, path)
-    if not errors and (":" in address) != (kind == "IPv6"):
+    if errors:
+        return errors
+    if (":" in address) != (kind == "IPv6"):
         article = "an" if kind in _FAMILIES else "a"
         errors.append(FieldError.invalid(f"{endpoint}.addresses", address, f"must be {article} {kind} address"))
-    return errors
+    return errors + _validate_ordinary_address(address, path)
 
 
 def update_endpoint_slice(endpoint_slice: JsonObject, old: JsonObject) -> list[FieldError]:

@@ -2,7 +2,8 @@
 
 The nodes of a cluster are Node objects in it; an app is registered in its cluster as a ConfigMap with its address. The
 truth is what runs: an instance is there when its record is and its process is alive. Processes go on when the agent
-ends, and the next agent finds them by their records.
+ends, and the next agent finds them by their records. A process is marked before it is started, and the mark goes when
+the process is recorded, or when neither it nor its entry in a register is there any more.
 """
 
 from __future__ import annotations
@@ -78,11 +79,12 @@ class ProcessDriver:
                 made = await self._cluster(ref, record, generation, settings)
             else:
                 made = await self._app(ref, record, generation, settings)
-            self._records.save(made)
-            await self._clear_up(ref)
             found = made.found
             if found is None:
+                await self._clear_up(ref)
                 raise DriverError(f"{ref} ended as soon as it was up; see {self._records.home(ref) / 'log'}")
+            self._records.save(made)
+            await self._clear_up(ref)
             return found
 
     async def remove(self, ref: Ref) -> None:
@@ -101,10 +103,14 @@ class ProcessDriver:
     async def _clear_up(self, ref: Ref) -> None:
         """End what was started and never recorded, and what was replaced and not yet ended."""
         record = self._records.load(ref)
-        for mark in self._records.marks(ref):
-            for process in processes.marked(mark):
+        for mark, cluster in self._records.marks(ref).items():
+            marked = processes.marked(mark)
+            is_recorded = record is not None and record.process in marked
+            for process in marked:
                 if record is None or process != record.process:
                     await processes.end(process)
+            if cluster and not is_recorded:
+                await self._set_entry(ref, cluster, record)
             self._records.settle(ref, mark)
         if record is not None and record.replaces is not None:
             await processes.end(processes.Process(*record.replaces))
@@ -191,13 +197,14 @@ class ProcessDriver:
         command = [sys.executable, "-m", "attractor.operators.edge.app", "--address-file", str(ready)]
         command += ["--name", ref.name, "--revision", said["revision"], "--cluster", cluster.name]
         self._tell(ref, Step(1, 2, f"starts revision {said['revision']}"))
-        process = await self._start(ref, command, ready)
+        process = await self._start(ref, command, ready, cluster.name)
         endpoint = ready.read_text()
         self._tell(ref, Step(2, 2, "registers it in its cluster"))
         try:
             await self._register(ref, cluster, said["revision"], endpoint)
         except ApiError as error:
-            await processes.end(process)
+            with suppress(DriverError):  # the mark stays, and whatever is done next clears up first
+                await self._clear_up(ref)
             raise DriverError(f"{cluster} does not take {ref}: {error.message}") from error
         replaces = tuple(record.process) if record is not None else None
         return Record(ref, *process, generation, settings, endpoint, replaces)  # type: ignore[arg-type]  # of two
@@ -210,6 +217,17 @@ class ProcessDriver:
         async with self._client(cluster) as client:
             await client.apply(entry, field_manager="edge-agent", force=True)
 
+    async def _set_entry(self, ref: Ref, cluster: str, record: Record | None) -> None:
+        """Make a cluster's register say what is recorded, whatever a process that is gone has left there."""
+        if record is None or record.found is None:
+            await self._deregister(ref, cluster)
+            return
+        at = Ref(CLUSTER, ref.namespace, cluster)
+        try:
+            await self._register(ref, at, dict(record.settings)["revision"], record.endpoint)
+        except ApiError as error:
+            raise DriverError(f"{at} does not take back {ref} as it was: {error.message}") from error
+
     async def _deregister(self, ref: Ref, cluster: str) -> None:
         at = Ref(CLUSTER, ref.namespace, cluster)
         if await self.find(at) is None:
@@ -221,11 +239,11 @@ class ProcessDriver:
                 if error.code != 404:
                     raise DriverError(f"{at} does not let go of {ref}: {error.message}") from error
 
-    async def _start(self, ref: Ref, command: list[str], ready: Path) -> Process:
-        """Start a process and wait until its file says that it is ready."""
+    async def _start(self, ref: Ref, command: list[str], ready: Path, cluster: str = "") -> Process:
+        """Start a process, which ``cluster`` will register, and wait until its file says that it is ready."""
         home = self._records.home(ref)
         home.mkdir(exist_ok=True)
-        mark = self._records.new_mark(ref)
+        mark = self._records.new_mark(ref, cluster)
         process = processes.start(command, mark, home / "log")
         deadline = asyncio.get_running_loop().time() + READY_S
         while not is_there(ready):

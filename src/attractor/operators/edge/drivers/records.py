@@ -69,17 +69,20 @@ class Records:
         found = (path.parent.name.split(".", 2) for path in self._directory.glob("*/record.json"))
         return [record for name in found if (record := self.load(Ref(*name))) is not None]
 
-    def new_mark(self, ref: Ref) -> str:
-        """A mark for a process that is about to be started; it stays written down until ``settle``."""
+    def new_mark(self, ref: Ref, cluster: str = "") -> str:
+        """A mark for a process that is about to be started; it stays written down until ``settle``.
+
+        ``cluster`` is the one in whose register the process will be.
+        """
         home = self.home(ref)
         home.mkdir(exist_ok=True)
         mark = f"{ref.kind}.{ref.name}.{secrets.token_hex(8)}"
-        (home / f"{mark}.mark").touch()
+        (home / f"{mark}.mark").write_text(cluster)
         return mark
 
-    def marks(self, ref: Ref) -> list[str]:
-        """The marks of processes that may have been started, and were not recorded."""
-        return [path.name.removesuffix(".mark") for path in self.home(ref).glob("*.mark")]
+    def marks(self, ref: Ref) -> dict[str, str]:
+        """The marks of processes that may have been started, and were not recorded; with the cluster of each."""
+        return {path.name.removesuffix(".mark"): path.read_text() for path in self.home(ref).glob("*.mark")}
 
     def settle(self, ref: Ref, mark: str) -> None:
         """The process of a mark is recorded, or certainly does not run."""

@@ -1,0 +1,93 @@
+"""Rules of drivers for storage on nodes: CSINode and VolumeAttachment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.apiserver.builtin.internalform import shown
+from attractor.apiserver.builtin.validation.rules import IMMUTABLE, at_least_zero, each, named, required
+from attractor.objects import names
+from attractor.objects.field import FieldError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.jsontypes import JsonObject
+
+_GROUP = "storage.k8s.io"
+_MAX_NODE_ID = 192
+
+
+def validate_csi_node(node: JsonObject) -> list[FieldError]:
+    """Each driver once, with the node's name for it."""
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for driver, at in each(node["spec"], "drivers", "spec"):
+        name, node_id = driver.get("name", ""), driver.get("nodeID", "")
+        errors += named(names.dns1123_subdomain, name.lower(), f"{at}.name") if name else []
+        errors += required(driver, at, *(field for field in ("name", "nodeID") if not driver.get(field)))
+        if len(node_id) > _MAX_NODE_ID:
+            errors.append(FieldError.invalid(f"{at}.nodeID", node_id, f"must be {_MAX_NODE_ID} characters or less"))
+        errors += at_least_zero(driver.get("allocatable"), f"{at}.allocatable", "count")
+        if name in seen:
+            errors.append(FieldError.duplicate(f"{at}.name", name))
+        seen.add(name)
+        errors += _topology_errors(driver.get("topologyKeys") or [], at)
+    return errors
+
+
+def _topology_errors(keys: list[str], path: str) -> list[FieldError]:
+    """Kubernetes blames the driver for its keys."""
+    errors: list[FieldError] = []
+    for index, key in enumerate(keys):
+        if not key:
+            errors.append(FieldError.required(path))
+        if key in keys[:index]:
+            errors.append(FieldError.duplicate(path, key))
+        errors += named(names.qualified_name, key, path)
+    return errors
+
+
+def update_csi_node(node: JsonObject, old: JsonObject) -> list[FieldError]:
+    """A driver that is there stays as it is; it may learn how many volumes it has room for."""
+    before = {driver.get("name"): driver for driver in old["spec"].get("drivers") or ()}
+    errors: list[FieldError] = []
+    for driver in node["spec"].get("drivers") or ():
+        had = before.get(driver.get("name"))
+        kept = {name: value for name, value in driver.items() if name != "allocatable"}
+        if had is None or kept == {name: value for name, value in had.items() if name != "allocatable"}:
+            continue
+        errors.append(FieldError.invalid("spec.drivers", shown(kept, "storage.CSINodeDriver"), IMMUTABLE))
+    return errors
+
+
+def validate_volume_attachment(attachment: JsonObject) -> list[FieldError]:
+    """Who attaches what to which node."""
+    spec = attachment["spec"]
+    source = spec.get("source") or {}
+    errors = required(spec, "spec", "attacher")
+    errors += named(names.dns1123_subdomain, spec.get("nodeName", ""), "spec.nodeName")
+    said = [field for field in ("inlineVolumeSpec", "persistentVolumeName") if source.get(field) is not None]
+    if len(said) != 1:
+        detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+        wrong = FieldError.forbidden("spec.source", detail) if said else FieldError.required("spec.source", detail)
+        errors.append(wrong)
+    return errors
+
+
+def update_volume_attachment(attachment: JsonObject, old: JsonObject) -> list[FieldError]:
+    """What is attached where never changes."""
+    if attachment["spec"] == old["spec"]:
+        return []
+    return [FieldError.invalid("spec", shown(attachment["spec"], "storage.VolumeAttachmentSpec"), IMMUTABLE)]
+
+
+VALIDATE: Mapping[tuple[str, str], Validator] = {
+    (_GROUP, "CSINode"): validate_csi_node,
+    (_GROUP, "VolumeAttachment"): validate_volume_attachment,
+}
+UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
+    (_GROUP, "CSINode"): update_csi_node,
+    (_GROUP, "VolumeAttachment"): update_volume_attachment,
+}
