@@ -91,6 +91,10 @@ class Looks:
         entries: tuple[Entry, ...] = self.look(("range", prefix, after, limit))
         return entries
 
+    def has_any(self, prefix: str) -> bool:
+        """Whether there is any key under a prefix."""
+        return bool(self.range(prefix, limit=1))
+
     def count(self, prefix: str, *, after: str = "") -> int:
         """How many entries there are under a prefix."""
         found: int = self.look(("count", prefix, after))
