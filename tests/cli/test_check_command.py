@@ -174,7 +174,7 @@ def test_several_specifications_must_be_told_apart(run: Run, tmp_path: Path) -> 
     found = run("check", "two.py")
     assert found.code == 2
     assert "module `two` has several specifications: Lift, Other" in found.err
-    assert "`attractor check two:Lift`" in found.err
+    assert "`attractor check two.py:Lift`" in found.err
 
 
 def test_constants_take_the_kind_of_their_default(run: Run) -> None:
@@ -288,3 +288,17 @@ def test_a_verdict_is_said_although_its_traces_cannot_be_written(run: Run, tmp_p
     assert found.code == 1
     assert "error: property `closes` is violated" in found.out
     assert "error: traces cannot be written to found: " in found.err
+
+
+def test_a_file_that_is_no_saved_search_or_half_of_one_is_refused(run: Run, tmp_path: Path) -> None:
+    assert "error: lift.py is not a saved search" in run("check", IRSA, "--resume", "lift.py").err
+    run("check", IRSA, "--max-states", "500", "--save", "half")
+    (tmp_path / "half").write_bytes((tmp_path / "half").read_bytes()[:1000])
+    found = run("check", IRSA, "--resume", "half")
+    assert found.code == 2
+    assert "error: half is damaged" in found.err
+
+
+def test_a_search_that_cannot_be_saved_is_said(run: Run) -> None:
+    found = run("check", IRSA, "--max-states", "500", "--save", "lift.py/below")
+    assert (found.code, "error: the search cannot be saved to lift.py/below: " in found.err) == (2, True)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from attractor.cli.main import ROOMS, build_parser
+from attractor.cli.main import ROOMS, build_parser, main
 
 
 def test_a_server_does_not_wait_for_the_checker_or_the_runtime() -> None:
@@ -31,3 +31,14 @@ def test_checking_a_specification_does_not_wait_for_worlds_and_their_server() ->
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_room_can_be_entered_alone(room: str) -> None:
     assert build_parser([room]).prog == "attractor"
+
+
+def test_an_interrupt_ends_a_command_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("attractor.cli.manifests.print_crds", interrupted)
+    assert main(["crd", "x.py"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"

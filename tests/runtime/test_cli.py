@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -268,3 +269,15 @@ async def test_reloading_runs_a_file_that_is_named_as_one_of_pythons_own_modules
         await child.stdout.readuntil(b"running:     r\n")
     child.send_signal(signal.SIGTERM)
     assert await child.wait() == 0
+
+
+def test_an_address_for_health_that_is_taken_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = "{}:{}".format(*taken.getsockname())
+        assert main(["run", OPERATOR, "--health", address]) == 2
+    assert f"error: health cannot be served on {address}: " in capsys.readouterr().err

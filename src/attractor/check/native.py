@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MISSES, TIME, LEVEL, DONE = range(4)
 SLICE_SECONDS = 0.2
 SAVE_FORMAT = 2
+SAVE_MARK = b"attractor search\n"
+"""How a file with a saved search begins, so that no other file is taken for one."""
 FORGET_AFTER = 200_000
 
 
@@ -119,13 +121,24 @@ class NativeSearch:
         except (pickle.PicklingError, AttributeError, TypeError) as problem:
             reason = f"{self.model.name} cannot be saved: {problem}; define the classes of its values at module level"
             raise SpecError(reason) from None
-        path.write_bytes(data)
+        try:
+            with path.open("wb") as file:
+                file.write(SAVE_MARK)
+                file.write(data)
+        except OSError as problem:
+            raise SpecError(f"the search cannot be saved to {path}: {problem.strerror}") from problem
 
     def resume(self, path: Path) -> None:
         """Take up a search that was saved; a pickle can run code, so take up only files that you wrote."""
         import pickle
 
-        saved = pickle.loads(path.read_bytes())  # noqa: S301 - the caller's own file, said above
+        data = path.read_bytes()
+        if not data.startswith(SAVE_MARK):
+            raise SpecError(f"{path} is not a saved search; `--save FILE` writes one when a bound stops a search")
+        try:
+            saved = pickle.loads(memoryview(data)[len(SAVE_MARK) :])  # noqa: S301 - the caller's own file, said above
+        except (pickle.UnpicklingError, EOFError) as problem:
+            raise SpecError(f"{path} is damaged ({problem}); start anew, without it") from problem
         if saved["format"] != SAVE_FORMAT or saved["model"] != self._identity():
             raise SpecError(f"{path} was saved from another specification, or with other constants or settings")
         for slot, values in zip(self.model.slots, saved["domains"], strict=True):

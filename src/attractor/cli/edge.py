@@ -265,6 +265,7 @@ def _run_repair(args: argparse.Namespace) -> int:
 def _run_status(args: argparse.Namespace) -> int:
     from attractor.cli import edgestatus
     from attractor.client import ConfigError
+    from attractor.client.errors import ServerUnreachable
     from attractor.objects.errors import ApiError
 
     async def run() -> None:
@@ -277,7 +278,9 @@ def _run_status(args: argparse.Namespace) -> int:
     try:
         asyncio.run(run())
     except (ConfigError, ApiError) as error:
-        return _refuse(error, "start `attractor edge coordinator` first: it installs the kinds")
+        answers = isinstance(error, ApiError) and not isinstance(error, ServerUnreachable)
+        first = "start `attractor edge coordinator` first: it installs the kinds"
+        return _refuse(error, first if answers else "give the kubeconfig of an API server that answers")
     return 0
 
 

@@ -76,7 +76,7 @@ def _read(planner: ModuleType, path: Path) -> Resource:
 
     try:
         obj: Resource = planner.kind.from_yaml(path.read_text())
-    except (OSError, DecodeError) as error:
+    except (OSError, UnicodeDecodeError, DecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}", f"it should hold one {planner.kind.gvk}") from error
     obj.metadata.namespace = obj.metadata.namespace or "default"
     return obj

@@ -137,12 +137,23 @@ def run(args: argparse.Namespace) -> int:
     except (BuilderError, ConfigError) as error:
         return _refuse(str(error), "see `attractor run --help`")
     except BaseExceptionGroup as errors:
+        if (refused := _first(errors, BuilderError)) is not None:
+            return _refuse(str(refused), "see `attractor run --help`")
         lost, others = errors.split(LeadershipLost)
         if others is not None or lost is None:
             raise
         print("error: leadership was lost, so nothing may be written any more", file=sys.stderr)
         return 1
     return 0
+
+
+def _first(errors: BaseExceptionGroup[BaseException], kind: type[Exception]) -> BaseException | None:
+    """An error of a kind, however deep in the group."""
+    for error in errors.exceptions:
+        found = _first(error, kind) if isinstance(error, BaseExceptionGroup) else error
+        if isinstance(found, kind):
+            return found
+    return None
 
 
 def _refuse(message: str, hint: str) -> int:

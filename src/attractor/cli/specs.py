@@ -33,7 +33,7 @@ def load(target: str, constants: Iterable[str] = ()) -> Checkable:
     """The specification that ``target`` names, with its constants set."""
     name, _, attribute = target.partition(":")
     module = imported(name)
-    found = _named(module, attribute) if attribute else prominent(module)
+    found = _named(module, attribute) if attribute else prominent(module, name)
     return _made(found, attribute or getattr(found, "__name__", name), [_pair(each) for each in constants])
 
 
@@ -76,7 +76,7 @@ def worlds_of(module: ModuleType) -> dict[str, Any]:
     return {name: each for name, each in vars(module).items() if isinstance(each, World) or makes_one(each)}
 
 
-def _prominent_world(module: ModuleType) -> Any:
+def _prominent_world(module: ModuleType, spelled: str) -> Any:
     """The one world that a module is about: its only one, or the one named ``world``."""
     found = worlds_of(module)
     if not found:
@@ -88,22 +88,22 @@ def _prominent_world(module: ModuleType) -> Any:
     if len(found) > 1 and "world" not in found:
         raise UsageError(
             f"module `{module.__name__}` has several worlds: {', '.join(found)}",
-            f"name one: `attractor check {module.__name__}:{next(iter(found))}`",
+            f"name one: `attractor check {spelled}:{next(iter(found))}`",
         )
     return found.get("world") or next(iter(found.values()))
 
 
-def prominent(module: ModuleType) -> Any:
-    """The one specification or world that a module is about."""
+def prominent(module: ModuleType, spelled: str) -> Any:
+    """The one specification or world that a module is about; ``spelled`` is how the module was named."""
     found = specs_of(module)
     if not found:
-        return _prominent_world(module)
+        return _prominent_world(module, spelled)
     stem = module.__name__.rpartition(".")[2].replace("_", "")
     named = [each for name, each in found.items() if name.lower() == stem.lower()]
     if len(found) > 1 and not named:
         raise UsageError(
             f"module `{module.__name__}` has several specifications: {', '.join(found)}",
-            f"name one: `attractor check {module.__name__}:{next(iter(found))}`",
+            f"name one: `attractor check {spelled}:{next(iter(found))}`",
         )
     return named[0] if named else next(iter(found.values()))
 

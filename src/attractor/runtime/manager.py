@@ -200,10 +200,18 @@ class Manager:
             finally:
                 self.stop()
 
+    async def _listen(self, host: str, port: int) -> None:
+        try:
+            await self._health.start(host, port)
+        except OSError as error:
+            raise BuilderError(
+                f"health cannot be served on {host}:{port}: {error.strerror}; choose another address, or port 0"
+            ) from error
+
     async def _live(self) -> None:
         async with AsyncExitStack() as stack:
             if self._health_address is not None:
-                await self._health.start(*self._health_address)
+                await self._listen(*self._health_address)
                 stack.push_async_callback(self._health.aclose)
             recording = await stack.enter_async_context(_alongside(self._recorder.run()))
             stack.push_async_callback(self._finish_events, recording)

@@ -48,3 +48,8 @@ def test_a_value_that_json_cannot_say_is_refused() -> None:
 def test_an_empty_yaml_document_is_refused() -> None:
     with pytest.raises(DecodeError, match="expected `object`, got `null`"):
         Widget.from_yaml("")
+
+
+def test_text_that_is_no_yaml_is_refused_with_the_place() -> None:
+    with pytest.raises(DecodeError, match=r"Widget: no YAML: (?s:.)*line 2, column 1"):
+        Widget.from_yaml("spec: [\n")

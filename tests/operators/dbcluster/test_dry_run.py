@@ -4,6 +4,9 @@ import asyncio
 import sys
 from pathlib import Path
 
+import pytest
+
+from attractor.cli.main import main
 from attractor.embedded import EmbeddedCluster
 from attractor.embedded.kubeconfig import kubeconfig
 from attractor.httpd.authentication import ADMIN, Authenticator
@@ -64,3 +67,16 @@ async def test_the_plan_of_a_stored_cluster_keeps_its_identity(cluster: ClusterU
     stored = await cluster.client.create(cluster_of())
     plan = await plan_for(cluster.client, cluster_of())
     assert plan.graph.root_object.metadata.uid == stored.metadata.uid
+
+
+@pytest.mark.parametrize(
+    ("content", "text"), [(b"a: [\n", "no YAML"), (b"\xff\xfe\xff", "can't decode"), (b"", "got `null`")]
+)
+def test_a_file_that_cannot_be_read_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, text: str
+) -> None:
+    (tmp_path / "cluster.yaml").write_bytes(content)
+    assert main(["plan", str(tmp_path / "cluster.yaml"), "--kubeconfig", "nowhere"]) == 2
+    said = capsys.readouterr().err
+    assert "cluster.yaml cannot be read: " in said
+    assert text in said

@@ -201,10 +201,14 @@ class Resource(Struct, metaclass=ResourceMeta):
 
     @classmethod
     def from_yaml(cls, text: str | bytes) -> Self:
-        """Read one YAML document; DecodeError when it is of another kind or does not fit."""
+        """Read one YAML document; DecodeError when it is no YAML, of another kind or does not fit."""
         from attractor.objects.resource import yamltext
 
-        return cls.from_dict(yamltext.load(text))
+        try:
+            value = yamltext.load(text)
+        except yamltext.YAMLError as error:
+            raise DecodeError(cls.__name__, f"no YAML: {error}", "") from error
+        return cls.from_dict(value)
 
     @classmethod
     def _of_own_kind(cls, made: Self) -> Self:

@@ -12,6 +12,7 @@ import yaml
 
 _BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+YAMLError = yaml.YAMLError
 
 
 class _Loader(_BaseLoader):  # type: ignore[misc]
