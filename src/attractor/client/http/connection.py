@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from attractor.objects.errors import ApiError
 
 MAX_HEADERS = 500
+RECEIVE_BYTES = 256 * 1024
+"""Received at once at most; pages of it that no answer ever filled take no memory."""
 PAUSE_BYTES = 1 << 20
 """A stream whose reader lags by this much stops reading from the socket, so that the server feels it."""
 
@@ -51,11 +53,12 @@ class _Parser:
         self._connection.message_completed()
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """One connection. ``send`` one request after the other; ``open`` turns it into a stream for good."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
+        self._received = memoryview(bytearray(RECEIVE_BYTES))
         self._parser = httptools.HttpResponseParser(_Parser(self))
         self._whole: asyncio.Future[ClientResponse] | None = None
         """Waits for the answer in one piece."""
@@ -149,16 +152,21 @@ class Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next bytes go."""
+        return self._received
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Bytes of an answer; bytes that nobody asked for end the connection."""
         self._got_bytes = True
+        data = self._received[:nbytes]
         if self._whole is None and self._opened is None and self._stream is None:
             self.close()
             return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self._fail(GarbledAnswer(f"the server's answer is not HTTP: {error}: {data[:60]!r}"))
+            self._fail(GarbledAnswer(f"the server's answer is not HTTP: {error}: {bytes(data[:60])!r}"))
             self.close()
 
     def eof_received(self) -> bool:
