@@ -47,7 +47,6 @@ NEEDS_THE_WIRE = {
     "verbs-routes": "pages, other users and formats are the HTTP layer's",
     "verbs-watch": "the old paths for watches are the HTTP layer's",
     "apiservices": "the system's API services are made when a cluster starts",
-    "errors-all": "formats and pages are the HTTP layer's",
     "flowcontrol": "the system's flow control is made when a cluster starts",
     "custom-versions-scale": "discovery and formats are the HTTP layer's",
     "discovery-groups": "discovery is the HTTP layer's",
