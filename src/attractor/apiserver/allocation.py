@@ -24,7 +24,7 @@ ADDRESSES = IPv4Network("10.0.0.0/16")
 PORTS = range(30000, 32768)
 MAX_PROBES = 1000
 
-_ADDRESS, _PORT = "allocations/clusterips/", "allocations/nodeports/"
+CLUSTER_IPS, _PORT = "allocations/clusterips/", "allocations/nodeports/"
 
 
 def allocate_service(txn: Transaction, obj: JsonObject | None, old: JsonObject | None, *, claim: bool) -> None:
@@ -67,7 +67,7 @@ def _check_families(obj: JsonObject, *, is_new: bool) -> None:
 
 def _claims(service: JsonObject) -> Iterator[str]:
     spec = service["spec"]
-    yield from (f"{_ADDRESS}{ip}" for ip in spec.get("clusterIPs") or () if ip != HEADLESS)
+    yield from (f"{CLUSTER_IPS}{ip}" for ip in spec.get("clusterIPs") or () if ip != HEADLESS)
     yield from (f"{_PORT}{port['nodePort']}" for port in spec.get("ports") or () if port.get("nodePort"))
     if spec.get("healthCheckNodePort"):
         yield f"{_PORT}{spec['healthCheckNodePort']}"
@@ -92,8 +92,8 @@ class _Draws(NamedTuple):
 
     def address(self) -> str:
         usable = ADDRESSES.num_addresses - 2
-        key = _probe(self.txn, _ADDRESS, usable, lambda number: str(ADDRESSES[number + 1]))
-        return key.removeprefix(_ADDRESS)
+        key = _probe(self.txn, CLUSTER_IPS, usable, lambda number: str(ADDRESSES[number + 1]))
+        return key.removeprefix(CLUSTER_IPS)
 
     def port(self, taken: set[int]) -> int:
         def name(number: int) -> str:
@@ -131,7 +131,7 @@ def _check_given(txn: Transaction, obj: JsonObject, held: set[str]) -> None:
     """Refuse addresses and ports that the caller chose and cannot have."""
     spec = obj["spec"]
     for ip in spec.get("clusterIPs") or ():
-        why = "" if ip == HEADLESS or f"{_ADDRESS}{ip}" in held else _why_not_address(txn, ip)
+        why = "" if ip == HEADLESS or f"{CLUSTER_IPS}{ip}" in held else _why_not_address(txn, ip)
         if why:
             ips = spec["clusterIPs"]
             raise _refused(obj, FieldError.invalid("spec.clusterIPs", ips, f"failed to allocate IP {ip}: {why}"))
@@ -148,7 +148,7 @@ def _why_not_address(txn: Transaction, ip: str) -> str:
         inside = False
     if not inside:
         return "the provided network does not match the current range"
-    return "provided IP is already allocated" if txn.get(f"{_ADDRESS}{ip}") else ""
+    return "provided IP is already allocated" if txn.get(f"{CLUSTER_IPS}{ip}") else ""
 
 
 def _check_port(txn: Transaction, obj: JsonObject, path: str, number: Any) -> None:

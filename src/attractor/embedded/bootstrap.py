@@ -1,20 +1,24 @@
-"""The roles and bindings that every cluster starts with, as Kubernetes names them.
+"""What every cluster starts with, as Kubernetes names it.
 
-``cluster-admin``, ``admin``, ``edit`` and ``view`` are for people to bind; discovery, health and self-reviews are bound
-already. What is there is left as it is, so that an administrator's change survives a restart. The roles of Kubernetes'
-own controllers, schedulers and nodes are left out: none of them runs here.
+A cluster with admission of built-in kinds has everything that a fresh kube-apiserver has, another one only the roles
+that are for people to bind, and those for discovery, health and reviews, which are bound already. What is there is
+left as it is, so that an administrator's change survives a restart.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from attractor.apiserver.allocation import CLUSTER_IPS
 from attractor.apiserver.operation import Operation, WriteOptions
 from attractor.apiserver.rbac import GROUP
 from attractor.objects.errors import AlreadyExists
+from attractor.store.contract import Stale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,6 +67,35 @@ async def create_priority_classes(server: Server) -> None:
             await server.perform(op)
         except AlreadyExists:
             continue
+
+
+KUBERNETES_SERVICE = "core/services/default/kubernetes"
+
+
+async def create_fresh_objects(server: Server) -> None:
+    """Create what a fresh kube-apiserver has, where it is missing: roles, flow control, API services, ``kubernetes``.
+
+    The objects are ready-made (``fresh.jsonl``): nothing is decoded or validated, only uids and times are filled in.
+    Each has a version of its own; a store makes durable together what is written at once.
+    """
+    snapshot = await server.store.snapshot()
+    now = server.source.now().encode()
+    async with asyncio.TaskGroup() as group:
+        for line in files("attractor.embedded").joinpath("fresh.jsonl").read_bytes().splitlines():
+            name, _, text = line.partition(b" ")
+            key = name.decode()
+            if snapshot.get(key) is not None:
+                continue
+            uid = server.source.uid().encode()
+            puts = {key: text.replace(b"{uid}", uid).replace(b"{now}", now)}
+            if key == KUBERNETES_SERVICE:
+                puts[f"{CLUSTER_IPS}10.0.0.1"] = uid
+            group.create_task(_put_new(server, puts))
+
+
+async def _put_new(server: Server, puts: dict[str, bytes]) -> None:
+    with suppress(Stale):  # another server on the same store was faster
+        await server.store.commit(dict.fromkeys(puts, 0), puts=puts)
 
 
 async def create_default_roles(server: Server) -> None:

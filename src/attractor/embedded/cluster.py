@@ -25,7 +25,7 @@ from attractor.apiserver.reviews import Reviewer, Verified
 from attractor.apiserver.server import Server
 from attractor.apiserver.serviceaccounts.claims import API_AUDIENCES
 from attractor.client.client import Client
-from attractor.embedded.bootstrap import create_default_roles, create_priority_classes
+from attractor.embedded.bootstrap import create_default_roles, create_fresh_objects, create_priority_classes
 from attractor.embedded.controllers import CONTROLLERS, Controllers
 from attractor.embedded.inprocess import InProcessTransport
 from attractor.embedded.serviceaddresses import ServiceAddresses
@@ -102,6 +102,7 @@ class EmbeddedCluster:
         self._admission = tuple(admission)
         self._chain = chain_with(plugins_named(admission_plugins))
         self._has_priorities = "Priority" in admission_plugins
+        self._is_whole = bool(admission_plugins)
         self._controllers = controllers
         self._source = source or SystemSource()
         self.authenticator = authenticator or Authenticator()
@@ -180,7 +181,7 @@ class EmbeddedCluster:
                 server.pause = lambda: asyncio.sleep(PAUSE_S)
             is_fresh = not (await store.snapshot()).count("")
             await server.start()
-            await create_default_roles(server)
+            await (create_fresh_objects(server) if self._is_whole else create_default_roles(server))
             if self._has_priorities:
                 await create_priority_classes(server)
             await ensure_token_key(store)
