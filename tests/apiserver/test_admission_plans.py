@@ -60,9 +60,10 @@ async def test_a_plug_in_hears_only_of_what_it_concerns() -> None:
     assert await heard(server, f"{place}/configmaps", b'{"metadata":{"name":"c"}}') == []
 
 
-def test_of_the_plug_ins_of_a_server_a_config_map_passes_one() -> None:
+def test_of_the_plug_ins_of_a_server_a_config_map_passes_two() -> None:
     passed = Chain(chain_with(plugins_named(PLUGIN_NAMES))).of(GroupResource("", "configmaps"), is_registered=False)
-    assert [admit.__qualname__ for admit in (*passed.changing, *passed.checking)] == ["NamespaceLifecycle.admit"]
+    names = [each.__qualname__ for each in (*passed.changing, *passed.checking)]
+    assert names == ["NamespaceLifecycle.admit", "ResourceQuota.validate"]
 
 
 async def test_plans_of_many_resources_are_forgotten_and_made_again() -> None:

@@ -11,8 +11,11 @@ from attractor.apiserver.custom.definition import DefinitionStrategy
 from attractor.apiserver.strategy import DecodeError
 from attractor.objects.builtin import ResourceInfo, find
 
-NOT_THE_KINDS_OWN = ("limits", "nodes", "owners", "pod-", "pods-", "priority-runtime", "quota", "storage", "tables")
-"""How conversations begin that are also about what admission makes of objects."""
+NOT_THE_KINDS_OWN = (
+    *("csrs", "dry-runs", "evictions-bindings", "foreground", "limits", "nodes", "owners", "pod-", "pods-"),
+    *("priority-runtime", "quota", "storage", "strategic-kinds", "tables"),
+)
+"""How conversations begin that are also about what admission or the requester's name make of objects."""
 RECORDINGS = Path(__file__).parents[2] / "golden" / "kube-apiserver-1.36"
 
 
