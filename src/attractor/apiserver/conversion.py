@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from attractor.apiserver import autoscalers
 from attractor.objects.gvk import GroupVersionKind
 
 if TYPE_CHECKING:
@@ -55,44 +56,7 @@ CONVERSIONS: dict[tuple[str, str, str], Conversion] = {
         _renaming(_EVENT_NAMES),
         lambda obj: _without_empty(_SERVED_EVENT(obj), "reportingController", "reportingInstance"),
     ),
+    ("autoscaling", "v1", "HorizontalPodAutoscaler"): Conversion(
+        GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"), autoscalers.to_hub, autoscalers.from_hub
+    ),
 }
-
-
-def _scaler_to_hub(obj: JsonObject) -> JsonObject:
-    """autoscaling/v1 keeps one CPU target in a field of its own; v2 keeps a list of metrics."""
-    spec = dict(obj.get("spec") or {})
-    target = spec.pop("targetCPUUtilizationPercentage", None)
-    if target is not None:
-        resource = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": target}}
-        spec["metrics"] = [{"type": "Resource", "resource": resource}]
-    status = dict(obj.get("status") or {})
-    current = status.pop("currentCPUUtilizationPercentage", None)
-    if current is not None:
-        value = {"averageUtilization": current, "averageValue": "0"}
-        status["currentMetrics"] = [{"type": "Resource", "resource": {"name": "cpu", "current": value}}]
-    else:
-        status.setdefault("currentMetrics", None)
-    if not status.get("currentReplicas"):
-        status.pop("currentReplicas", None)
-    return {**obj, "spec": spec, "status": status}
-
-
-def _scaler_from_hub(obj: JsonObject) -> JsonObject:
-    spec = dict(obj.get("spec") or {})
-    for metric in spec.pop("metrics", None) or ():
-        resource = metric.get("resource") or {}
-        if resource.get("name") == "cpu" and "averageUtilization" in resource.get("target", {}):
-            spec["targetCPUUtilizationPercentage"] = resource["target"]["averageUtilization"]
-    spec.pop("behavior", None)
-    status = dict(obj.get("status") or {})
-    for metric in status.pop("currentMetrics", None) or ():
-        resource = metric.get("resource") or {}
-        if resource.get("name") == "cpu" and resource.get("current", {}).get("averageUtilization") is not None:
-            status["currentCPUUtilizationPercentage"] = resource["current"]["averageUtilization"]
-    status.pop("conditions", None)
-    return {**obj, "spec": spec, "status": {"currentReplicas": 0, **status}}
-
-
-CONVERSIONS["autoscaling", "v1", "HorizontalPodAutoscaler"] = Conversion(
-    GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"), _scaler_to_hub, _scaler_from_hub
-)

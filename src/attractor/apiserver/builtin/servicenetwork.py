@@ -50,7 +50,7 @@ def settle_families(service: JsonObject) -> None:
     spec = service["spec"]
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
-    elif spec.get("clusterIPs") and not spec.get("clusterIP"):
+    elif spec.get("clusterIPs") and spec["clusterIPs"][0] and not spec.get("clusterIP"):
         spec["clusterIP"] = spec["clusterIPs"][0]
     if spec.get("type") == "ExternalName":
         return
