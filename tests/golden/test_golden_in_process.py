@@ -46,6 +46,7 @@ NEEDS_THE_WIRE = {
     "verbs-rbac": "other users, and reviews, ask the HTTP layer's authenticator and authorizer",
     "verbs-routes": "pages, other users and formats are the HTTP layer's",
     "verbs-watch": "the old paths for watches are the HTTP layer's",
+    "errors-all": "formats, discovery, health and plain-text 404s are the HTTP layer's",
     "apiservices": "the system's API services are made when a cluster starts",
     "flowcontrol": "the system's flow control is made when a cluster starts",
     "custom-versions-scale": "discovery and formats are the HTTP layer's",
