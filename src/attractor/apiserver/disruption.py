@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from attractor.apiserver.operation import Operation, WriteOptions
+from attractor.apiserver.operation import status_update
+from attractor.objects.gvk import GroupVersionResource
 from attractor.objects.intorstring import scaled_value
 from attractor.objects.labels import LabelSelector
 from attractor.objects.timestamps import parse_time
@@ -19,10 +20,12 @@ from attractor.objects.timestamps import parse_time
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from attractor.apiserver.operation import Operation
     from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Snapshot
 
 BUDGETS = "policy/poddisruptionbudgets/"
+RESOURCE = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
 MANAGER = "disruption-controller"
 EVICTION_S = 120
 """How long an eviction that was granted counts as one although its pod is still there."""
@@ -42,18 +45,7 @@ def plan_budgets(snapshot: Snapshot, now: str) -> Iterator[Operation]:
         status = _status(budget, snapshot, now)
         if status == (budget.get("status") or {}):
             continue
-        metadata = budget["metadata"]
-        yield Operation(
-            verb="update",
-            group="policy",
-            version="v1",
-            resource="poddisruptionbudgets",
-            namespace=metadata["namespace"],
-            name=metadata["name"],
-            subresource="status",
-            body={**budget, "metadata": {**metadata, "resourceVersion": str(entry.revision)}, "status": status},
-            write=WriteOptions(field_manager=MANAGER),
-        )
+        yield status_update(RESOURCE, budget, entry.revision, status, MANAGER)
 
 
 def _status(budget: JsonObject, snapshot: Snapshot, now: str) -> JsonObject:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import Json
+    from attractor.objects.gvk import GroupVersionResource
+    from attractor.objects.jsontypes import Json, JsonObject
 
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 
@@ -107,3 +108,19 @@ class Operation(msgspec.Struct, frozen=True):
 def _manager_of(user_agent: str) -> str:
     agent = user_agent.split("/", 1)[0]
     return "".join(c for c in agent if c.isprintable())[:128] or "unknown"
+
+
+def status_update(
+    where: GroupVersionResource, obj: JsonObject, revision: int, status: JsonObject, manager: str
+) -> Operation:
+    """The operation that makes this a stored object's status, unless somebody else was faster."""
+    metadata = obj["metadata"]
+    return Operation(
+        "update",
+        *where,
+        namespace=metadata.get("namespace", ""),
+        name=metadata["name"],
+        subresource="status",
+        body={**obj, "metadata": {**metadata, "resourceVersion": str(revision)}, "status": status},
+        write=WriteOptions(field_manager=manager),
+    )

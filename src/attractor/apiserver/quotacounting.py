@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import orjson
 
 from attractor.apiserver.admissionplugins.quota import MANAGER as CHARGER
-from attractor.apiserver.admissionplugins.quota import QUOTAS, quotas, status_write
+from attractor.apiserver.admissionplugins.quota import QUOTAS, RESOURCE, quotas
+from attractor.apiserver.operation import status_update
 from attractor.apiserver.quotausage import CLAIMS, PODS, SERVICES, counts, is_in_scope, usage_of
 from attractor.objects.gvk import GroupResource
 from attractor.objects.quantity import Quantity
@@ -52,7 +53,7 @@ def plan_quotas(snapshot: Snapshot, now: str) -> Iterator[Operation]:
         used = _not_lowered(counted, before.get("used") or {}) if _is_being_charged(quota, now) else counted
         status: JsonObject = {"hard": hard, "used": used} if hard else {}
         if status != before or used != counted:
-            yield status_write(quota, revision, status, MANAGER)
+            yield status_update(RESOURCE, quota, revision, status, MANAGER)
 
 
 def _is_being_charged(quota: JsonObject, now: str) -> bool:

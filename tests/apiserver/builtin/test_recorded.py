@@ -33,7 +33,7 @@ def creations() -> list[Any]:
     """Every recorded creation of a built-in object that the kind itself decides."""
     found = []
     for path in sorted(RECORDINGS.glob("*.json")):
-        if path.stem.startswith(("verbs-", "updates-and-preconditions")):
+        if path.stem.startswith(("errors-", "verbs-", "updates-and-preconditions")):
             continue  # about what all kinds share: options, bodies and metadata
         text = path.read_text().replace("{ns}", "ns")
         steps = [] if path.stem.startswith(NOT_THE_KINDS_OWN) else json.loads(text)["steps"]

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from attractor.apiserver.admission import Plugin
 from attractor.apiserver.admissionplugins.lookup import forbidden
-from attractor.apiserver.operation import Operation, WriteOptions
+from attractor.apiserver.operation import status_update
 from attractor.apiserver.quotausage import CHARGED_ON_UPDATE, PODS, is_in_scope, limited_by, unsaid, usage_of
 from attractor.apiserver.registry import builtin_kind
 from attractor.apiserver.transaction import Beforehand
+from attractor.objects.gvk import GroupVersionResource
 from attractor.objects.quantity import Quantity
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Entry
 
-QUOTAS = "core/resourcequotas/"
+QUOTAS, RESOURCE = "core/resourcequotas/", GroupVersionResource("", "v1", "resourcequotas")
 MANAGER = "kube-apiserver"
 
 
@@ -48,7 +49,9 @@ class ResourceQuota(Plugin):
             quota = _decoded(entry)
             used = _used_then(attributes, quota) if entry.key not in txn.done else None
             if used is not None:
-                charges[entry.key] = status_write(quota, entry.revision, {**quota["status"], "used": used}, MANAGER)
+                charges[entry.key] = status_update(
+                    RESOURCE, quota, entry.revision, {**quota["status"], "used": used}, MANAGER
+                )
         if charges and not attributes.is_dry_run:
             raise Beforehand(charges)
 
@@ -97,22 +100,6 @@ def _exceeded(
     requested, used, limited = (",".join(f"{name}={one.get(name)}" for name in names) for one in amounts)
     why = f"exceeded quota: {quota}, requested: {requested}, used: {used}, limited: {limited}"
     return forbidden(attributes, why)
-
-
-def status_write(quota: JsonObject, revision: int, status: JsonObject, manager: str) -> Operation:
-    """The operation that makes this a quota's status, unless somebody else was faster."""
-    metadata = quota["metadata"]
-    return Operation(
-        verb="update",
-        group="",
-        version="v1",
-        resource="resourcequotas",
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        subresource="status",
-        body={**quota, "metadata": {**metadata, "resourceVersion": str(revision)}, "status": status},
-        write=WriteOptions(field_manager=manager),
-    )
 
 
 def quotas(entries: Iterable[Entry]) -> Iterator[tuple[JsonObject, int]]:
