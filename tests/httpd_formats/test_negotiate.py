@@ -15,7 +15,6 @@ PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
     [
         ("", Negotiated("application/json")),
         ("*/*", Negotiated("application/json")),
-        ("application/*", Negotiated("application/json")),
         ("application/json", Negotiated("application/json")),
         ("application/json, */*", Negotiated("application/json")),
         ("application/yaml", Negotiated("application/yaml")),
@@ -46,6 +45,7 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
     [
         ("text/html", f"{WRITTEN}, {PROTOBUF}"),
         ("json", f"{WRITTEN}, {PROTOBUF}"),
+        ("application/*", f"{WRITTEN}, {PROTOBUF}"),
         (";;,", f"{WRITTEN}, {PROTOBUF}"),
         ("application/json;q=0", f"{WRITTEN}, {PROTOBUF}"),
         (PROTOBUF, WRITTEN),
