@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
