@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from attractor.check.exploration import Graph, Settings
+from attractor.check.exploration import OUTSIDE, Graph, Settings
 from attractor.check.native import NativeSearch
 from attractor.check.search import Search
 from attractor.check.specs.irsa import Irsa
@@ -52,6 +53,51 @@ def test_noted_edges_of_a_world_are_those_of_a_second_walk() -> None:
 
     noted, walked = noted_and_walked(composed)
     assert parts(noted) == parts(walked)
+
+
+def steps(search: NativeSearch) -> Counter[tuple[Any, int, Any]]:
+    """Every step as values, for threads number states and values in the order in which they happen to find them."""
+    graph, slots = search.graph(), search.model.slots
+    state = [
+        tuple(slot.domain.values[value] for slot, value in zip(slots, search.state(index), strict=True))
+        for index in range(search.counts.distinct)
+    ]
+    return Counter(
+        (state[index], graph.actions[edge], None if graph.targets[edge] == OUTSIDE else state[graph.targets[edge]])
+        for index in range(search.counts.distinct)
+        for edge in range(graph.offsets[index], graph.offsets[index + 1])
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "threads"),
+    [(lambda: TwoPhaseCommit(managers=5), 2), (lambda: TwoPhaseCommit(managers=5), 3), (lambda: Irsa(workers=3), 2)],
+)
+def test_several_threads_note_the_steps_that_one_does(make: Any, threads: int) -> None:
+    """Large enough for rounds that are shared, so that one thread inserts what another has noted."""
+    alone = steps(NativeSearch(make().compile(), Settings(edges=False)).run())
+    assert steps(NativeSearch(make().compile(), Settings(edges=True, threads=threads)).run()) == alone
+
+
+@given(program=programs)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+def test_two_threads_note_the_steps_of_random_specifications(program: Any) -> None:
+    model = make_spec(program).compile
+    alone = steps(NativeSearch(model(), Settings(edges=False)).run())
+    assert steps(NativeSearch(model(), Settings(edges=True, threads=2)).run()) == alone
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_edges_are_given_up_when_the_search_needs_their_memory(threads: int) -> None:
+    model = TwoPhaseCommit(managers=5).compile
+    whole = NativeSearch(model(), Settings(edges=True, threads=threads)).run()
+    counts = whole._kernel.counts()
+    enough = counts["table_bytes"] + counts["trie_bytes"] + 1
+    limited = NativeSearch(model(), Settings(edges=True, threads=threads, memory_bytes=enough)).run()
+    assert counts["edge_bytes"] > 0
+    assert limited._kernel.counts()["edge_bytes"] == 0
+    assert limited.bound is None
+    assert steps(limited) == steps(whole)
 
 
 def test_a_last_level_that_is_not_expanded_is_walked_afterwards() -> None:

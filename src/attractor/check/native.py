@@ -219,8 +219,10 @@ class NativeSearch:
             settings.on_progress(
                 Progress(self.counts.distinct, self.counts.generated, self.counts.depth, frontier, seconds)
             )
+        used = counts["table_bytes"] + counts["trie_bytes"]
+        if settings.memory_bytes is not None and used + counts["edge_bytes"] > settings.memory_bytes:
+            self._kernel.forget_edges()  # the search needs the memory; a second walk finds them afterwards
         if frontier:
-            used = counts["table_bytes"] + counts["trie_bytes"]
             self.bound = settings.limit_reached(self.counts.distinct, seconds, used, violated=self._violated())
 
     def _violated(self) -> bool:
@@ -252,7 +254,7 @@ class NativeSearch:
             ],
             deadlock=self.settings.deadlock,
             findings=len(self._finding_names),
-            edges=self.settings.edges and not self.settings.symmetry and self.settings.memory_bytes is None,
+            edges=self.settings.edges and not self.settings.symmetry,
         )
 
     def _watches(self) -> tuple[list[tuple[int, int, bool]], list[tuple[int, int, int]]]:

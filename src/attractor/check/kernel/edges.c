@@ -1,9 +1,8 @@
 /* Edges that are noted while the search goes on, so that no state is expanded a second time for them.
  *
- * One thread only: states then have one number from the start, and a successor's number is known as soon as it is
- * inserted. The edges of a state lie together, in the order of its steps; states that had to wait for an answer come
- * later than their number says. A step to a successor that was committed lately has no record to be inserted by; until
- * the end of the round its target is how many edges ago the same successor was named.
+ * Each thread notes those of the states that it expands, in that order; whoever inserts a successor writes its number to
+ * the edge, on whichever thread that is. A step to a successor that was committed lately has no record to be inserted by;
+ * until all is inserted its target is how many edges ago the same successor was named.
  */
 #include "kernel.h"
 
@@ -14,8 +13,7 @@
 
 void edges_forget(Edges *edges) {
     free(edges->lately);
-    vector_free(&edges->offsets);
-    vector_free(&edges->degrees);
+    vector_free(&edges->sources);
     vector_free(&edges->targets);
     vector_free(&edges->actions);
     vector_free(&edges->repeats);
@@ -28,18 +26,21 @@ bool edges_begin(Edges *edges) {
     return edges->are_noted;
 }
 
+size_t edges_bytes(const Edges *edges) {
+    size_t halves = edges->sources.capacity + edges->targets.capacity + edges->actions.capacity;
+    return halves * sizeof(uint32_t) + edges->repeats.capacity * sizeof(uint64_t);
+}
+
 bool edges_reserve(Edges *edges, uint32_t state, size_t degree) {
-    size_t length = edges->targets.length + degree;
+    size_t length = edges->targets.length + degree, known = edges->sources.length;
     if (edges->targets.length - edges->round > UINT32_MAX - degree) return false;
-    size_t known = edges->degrees.length, wanted = (size_t)state + 1;
     if (!vector_reserve(&edges->targets, sizeof(uint32_t), length) || !vector_reserve(&edges->actions, sizeof(uint32_t), length) ||
         !vector_reserve(&edges->repeats, sizeof(uint64_t), edges->repeats.length + degree) ||
-        !vector_reserve(&edges->offsets, sizeof(uint64_t), wanted) || !vector_reserve(&edges->degrees, sizeof(uint32_t), wanted))
+        !vector_reserve(&edges->sources, sizeof(uint32_t), known + 2))
         return false;
-    if (known < wanted) edges->offsets.length = edges->degrees.length = wanted;
-    ((uint64_t *)edges->offsets.data)[state] = edges->targets.length;
-    ((uint32_t *)edges->degrees.data)[state] = (uint32_t)degree;
-    edges->states++;
+    ((uint32_t *)edges->sources.data)[known] = state;
+    ((uint32_t *)edges->sources.data)[known + 1] = (uint32_t)degree;
+    edges->sources.length = known + 2;
     return true;
 }
 
@@ -57,5 +58,68 @@ void edges_settle(Edges *edges) {
     const uint64_t *repeats = edges->repeats.data;
     for (size_t i = 0; i < edges->repeats.length; i++) targets[repeats[i]] = targets[repeats[i] - targets[repeats[i]]];
     edges->repeats.length = 0;
-    edges->round = edges->targets.length;
+    edges->round = edges->actions.length = edges->targets.length;
+}
+
+void edges_give_up(Kernel *kernel) {
+    for (uint32_t t = 0; kernel->workers && t < kernel->threads; t++) edges_forget(&kernel->workers[t].edges);
+    kernel->notes_edges = false;
+}
+
+void edges_agree(Kernel *kernel) {
+    for (uint32_t t = 0; kernel->notes_edges && t < kernel->threads; t++)
+        if (!kernel->workers[t].edges.are_noted) edges_give_up(kernel);
+}
+
+/* Where the edges of each state will lie once those of all threads are put together. */
+static void place_sources(Kernel *kernel) {
+    uint64_t at = 0;
+    for (uint32_t t = 0; t < kernel->threads; t++) {
+        const Edges *edges = &kernel->workers[t].edges;
+        const uint32_t *source = edges->sources.data;
+        for (size_t i = 0; i < edges->sources.length; i += 2) {
+            size_t state = dense_of(kernel, source[i]);
+            kernel->edge_offsets[state] = at;
+            kernel->edge_degrees[state] = source[i + 1];
+            at += source[i + 1];
+        }
+    }
+    kernel->edge_count = at;
+}
+
+static bool append(Vector *all, const Vector *part, size_t total) {
+    if (!vector_reserve(all, sizeof(uint32_t), total)) return false;
+    if (part->length) memcpy((uint32_t *)all->data + all->length, part->data, part->length * sizeof(uint32_t));
+    all->length += part->length;
+    return true;
+}
+
+static void make_dense(const Kernel *kernel, uint32_t *targets) {
+    for (size_t e = 0; e < kernel->edge_count; e++)
+        if (targets[e] != NO_STATE) targets[e] = (uint32_t)dense_of(kernel, targets[e]);
+}
+
+bool edges_take(Kernel *kernel) {
+    size_t states = kernel_count(kernel), known = 0;
+    if (!kernel->notes_edges || states == 0) return false;
+    for (uint32_t t = 0; t < kernel->threads; t++) known += kernel->workers[t].edges.sources.length / 2;
+    if (known != states) return false;
+    kernel_free_graph(kernel);
+    kernel->edge_offsets = malloc(states * sizeof *kernel->edge_offsets);
+    kernel->edge_degrees = malloc(states * sizeof *kernel->edge_degrees);
+    if (!kernel->edge_offsets || !kernel->edge_degrees) return false;
+    for (uint32_t t = 0; t < kernel->threads; t++) edges_settle(&kernel->workers[t].edges);
+    place_sources(kernel);
+    Edges *first = &kernel->workers[0].edges;
+    for (uint32_t t = 1; t < kernel->threads; t++) {
+        const Edges *edges = &kernel->workers[t].edges;
+        if (!append(&first->targets, &edges->targets, kernel->edge_count)) return false;
+        if (!append(&first->actions, &edges->actions, kernel->edge_count)) return false;
+    }
+    if (kernel->threads > 1) make_dense(kernel, first->targets.data);
+    kernel->edge_targets = first->targets.data;
+    kernel->edge_actions = first->actions.data;
+    first->targets = first->actions = (Vector){0};
+    edges_give_up(kernel);
+    return true;
 }

@@ -90,21 +90,6 @@ void kernel_free_graph(Kernel *kernel) {
     kernel->has_graph = false;
 }
 
-/* Hand the edges that were noted during the search over, if all are there. */
-static bool take_noted(Kernel *kernel) {
-    Edges *edges = &kernel->edges;
-    if (!edges->are_noted || edges->states != kernel_count(kernel) || edges->states == 0) return false;
-    kernel_free_graph(kernel);
-    kernel->edge_offsets = edges->offsets.data;
-    kernel->edge_degrees = edges->degrees.data;
-    kernel->edge_targets = edges->targets.data;
-    kernel->edge_actions = edges->actions.data;
-    kernel->edge_count = edges->targets.length;
-    edges->offsets = edges->degrees = edges->targets = edges->actions = (Vector){0};
-    edges_forget(edges);
-    return true;
-}
-
 /* Hand the first worker's arrays over to the kernel and append the others'. */
 static bool join_edges(Kernel *kernel) {
     Worker *first = &kernel->workers[0];
@@ -134,9 +119,9 @@ Advanced kernel_build_graph(Kernel *kernel) {
     size_t states = kernel_count(kernel);
     if (kernel->has_graph) return ADVANCED_DONE;
     dense_bases(kernel);
-    kernel->has_graph = take_noted(kernel);
+    kernel->has_graph = edges_take(kernel);
     if (kernel->has_graph) return ADVANCED_DONE;
-    edges_forget(&kernel->edges);
+    edges_give_up(kernel);
     kernel_free_graph(kernel);
     kernel->edge_offsets = calloc(states + 1, sizeof(uint64_t));
     kernel->edge_degrees = calloc(states + 1, sizeof(uint32_t));

@@ -321,6 +321,17 @@ typedef struct {
 
 struct Kernel;
 
+/* Edges noted during the search, see edges.c. */
+typedef struct {
+    bool are_noted;
+    size_t round;     /* the first edge of the round */
+    uint64_t *lately; /* for each place of Worker.lately: the edge that named it */
+    Vector sources;   /* uint32_t pairs: a state, interleaved, and how many edges it has */
+    Vector targets;   /* uint32_t, interleaved */
+    Vector actions;   /* uint32_t */
+    Vector repeats;   /* uint64_t: edges of this round whose target is that of an earlier one */
+} Edges;
+
 /* What one thread works with; nothing here is shared while a round runs. */
 typedef struct {
     _Alignas(APART) struct Kernel *kernel;
@@ -349,6 +360,7 @@ typedef struct {
     Vector steps;     /* STEP_BYTES records: the steps out of the state at hand */
     uint64_t *lately; /* LATELY successors that were committed lately, by hash: they need no second insert */
     uint8_t *is_lately;
+    Edges edges;
     Vector *out;      /* for each shard, uint64_t records: hash, parent, words */
     Vector missed;    /* uint32_t records: instance, has_after, slots values (twice with after) */
     Vector redo;      /* uint32_t states whose steps are not all known */
@@ -374,19 +386,6 @@ typedef struct {
 #define STEP_WORDS(words) (2 + (size_t)(words))
 #define STEP_BYTES(words) (STEP_WORDS(words) * sizeof(uint64_t))
 #define OUTSIDE (1ull << 63)
-
-/* Edges noted during the search, see edges.c. */
-typedef struct {
-    bool are_noted;
-    size_t states;    /* how many states have theirs */
-    size_t round;     /* the first edge of the round */
-    uint64_t *lately; /* for each place of Worker.lately: the edge that named it */
-    Vector offsets;   /* uint64_t: the first edge of each state */
-    Vector degrees;   /* uint32_t: how many it has */
-    Vector targets;   /* uint32_t */
-    Vector actions;   /* uint32_t */
-    Vector repeats;   /* uint64_t: edges of this round whose target is that of an earlier one */
-} Edges;
 
 /* The threads beside the first, and where they meet. */
 typedef struct {
@@ -440,7 +439,7 @@ typedef struct Kernel {
     size_t round_end;
     atomic_bool enough; /* too many states wait for an answer: do not begin others */
     Crew crew;
-    Edges edges;
+    bool notes_edges; /* every worker notes those of the states that it expands */
     /* the graph */
     bool has_graph;
     uint64_t *edge_offsets; /* the first edge of each state */
@@ -480,12 +479,19 @@ void crew_stop(Kernel *kernel);
 /* edges.c */
 bool edges_begin(Edges *edges);
 void edges_forget(Edges *edges);
+size_t edges_bytes(const Edges *edges);
 /* Room for the edges of a state, of which none was noted yet. */
 bool edges_reserve(Edges *edges, uint32_t state, size_t degree);
 /* Give the next edge the target of an earlier one; false where that is too far back. */
 bool edges_repeat(Edges *edges, size_t place);
-/* At the end of a round: every edge has its target. */
+/* Once all that a round handed over is inserted: every edge has its target. */
 void edges_settle(Edges *edges);
+/* Forget those of all workers, and note no more. */
+void edges_give_up(Kernel *kernel);
+/* Between rounds: where one worker gave up, all do. */
+void edges_agree(Kernel *kernel);
+/* Make the graph of them; false if some are missing, or there is no memory to put them together. */
+bool edges_take(Kernel *kernel);
 
 /* rounds.c */
 /* One thread's part of a round. */

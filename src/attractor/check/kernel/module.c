@@ -27,7 +27,6 @@ static void kernel_dealloc(PyObject *self) {
     Kernel *kernel = KERNEL(self);
     crew_stop(kernel);
     kernel_free_graph(kernel);
-    edges_forget(&kernel->edges);
     workers_free(kernel);
     dispatch_free(&kernel->dispatch);
     dispatch_free(&kernel->lookout);
@@ -73,6 +72,7 @@ static PyMethodDef kernel_methods[] = {
     {"successors", kernel_successors, METH_O, "The steps out of a state, or None if some are not known yet."},
     {"dump", kernel_dump, METH_NOARGS, "Everything found so far, to be restored later."},
     {"restore", (PyCFunction)(void (*)(void))kernel_restore, METH_VARARGS | METH_KEYWORDS, "Take up what was dumped."},
+    {"forget_edges", kernel_forget_edges, METH_NOARGS, "Free those that were noted on the way, and note no more."},
     {"build_graph", kernel_build_graph_, METH_NOARGS, "Collect the edges between all states."},
     {"graph", kernel_graph, METH_NOARGS, "The edges as three arrays of bytes."},
     {"lasso", kernel_lasso, METH_VARARGS, "A fair run that answers a query."},

@@ -47,6 +47,7 @@ PyObject *kernel_successors(PyObject *self, PyObject *arg);
 PyObject *kernel_dump(PyObject *self, PyObject *unused);
 PyObject *kernel_restore(PyObject *self, PyObject *args, PyObject *kwargs);
 /* module_graph.c */
+PyObject *kernel_forget_edges(PyObject *self, PyObject *unused);
 PyObject *kernel_build_graph_(PyObject *self, PyObject *unused);
 PyObject *kernel_graph(PyObject *self, PyObject *unused);
 PyObject *kernel_lasso(PyObject *self, PyObject *args);

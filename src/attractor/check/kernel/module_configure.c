@@ -90,7 +90,7 @@ PyObject *kernel_configure(PyObject *self, PyObject *args, PyObject *kwargs) {
         return NULL;
     kernel->inspects = kernel->constraints.length || kernel->symmetry.length || PyObject_IsTrue(judges) > 0;
     kernel->tries.roots_changed = true;
-    if (edges && kernel->threads == 1 && !edges_begin(&kernel->edges)) return PyErr_NoMemory();
+    kernel->notes_edges = edges;
     Py_RETURN_NONE;
 }
 

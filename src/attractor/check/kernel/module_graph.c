@@ -4,6 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+PyObject *kernel_forget_edges(PyObject *self, PyObject *unused) {
+    (void)unused;
+    edges_give_up(KERNEL(self));
+    Py_RETURN_NONE;
+}
+
 PyObject *kernel_build_graph_(PyObject *self, PyObject *unused) {
     (void)unused;
     Advanced advanced;

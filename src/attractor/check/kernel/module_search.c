@@ -22,17 +22,18 @@ PyObject *kernel_counts(PyObject *self, PyObject *unused) {
     (void)unused;
     Kernel *kernel = KERNEL(self);
     uint64_t generated = 0;
-    size_t tables = 0;
+    size_t tables = 0, edges = 0;
     bool could_go_on = false;
     for (uint32_t t = 0; t < kernel->threads; t++) {
         generated += kernel->workers[t].generated;
         could_go_on |= kernel->workers[t].could_go_on;
         tables += shard_bytes(&kernel->shards[t], kernel->layout.words);
+        edges += edges_bytes(&kernel->workers[t].edges);
     }
-    return Py_BuildValue("{s:n,s:K,s:I,s:n,s:n,s:n,s:n,s:I,s:O}", "distinct", (Py_ssize_t)kernel_count(kernel), "generated",
+    return Py_BuildValue("{s:n,s:K,s:I,s:n,s:n,s:n,s:n,s:n,s:I,s:O}", "distinct", (Py_ssize_t)kernel_count(kernel), "generated",
                          (unsigned long long)generated, "depth", kernel->depth, "level", (Py_ssize_t)kernel->level_size,
                          "level_done", (Py_ssize_t)kernel->level_done, "table_bytes", (Py_ssize_t)tables, "trie_bytes",
-                         (Py_ssize_t)kernel->tries.bytes, "words", kernel->layout.words, "could_go_on",
+                         (Py_ssize_t)kernel->tries.bytes, "edge_bytes", (Py_ssize_t)edges, "words", kernel->layout.words, "could_go_on",
                          could_go_on ? Py_True : Py_False);
 }
 

@@ -56,9 +56,8 @@ static inline __attribute__((always_inline)) bool commit_words(Worker *worker, u
 }
 
 static bool commit_steps(Worker *worker) {
-    Kernel *kernel = worker->kernel;
-    uint32_t words = kernel->layout.words;
-    Edges *edges = &kernel->edges;
+    uint32_t words = worker->kernel->layout.words;
+    Edges *edges = &worker->edges;
     if (edges->are_noted && !edges_reserve(edges, worker->state, worker->steps.length)) edges_forget(edges);
     if (edges->are_noted) return commit_words(worker, words, edges);
     return words == 1 ? commit_words(worker, 1, NULL) : commit_words(worker, words, NULL);
@@ -76,6 +75,7 @@ static uint32_t item_state(const Kernel *kernel, size_t item) {
 static void round_expand(Worker *worker) {
     Kernel *kernel = worker->kernel;
     expand_afresh(worker);
+    if (worker->edges.are_noted) edges_settle(&worker->edges);
     for (;;) {
         if (worker->failed || atomic_load_explicit(&kernel->enough, memory_order_relaxed)) return;
         size_t from = atomic_fetch_add(&kernel->cursor, BLOCK);
@@ -108,11 +108,12 @@ static inline void shard_prefetch(const Shard *shard, uint32_t words, const uint
 static void round_insert(Kernel *kernel, uint32_t owner) {
     uint32_t words = kernel->layout.words;
     Shard *shard = &kernel->shards[owner];
-    uint32_t *targets = kernel->edges.are_noted ? (uint32_t *)kernel->edges.targets.data + kernel->edges.round : NULL;
     for (uint32_t t = 0; t < kernel->threads; t++) {
         Vector *out = &kernel->workers[t].out[owner];
         const uint64_t *record = out->data;
         size_t stride = words + 2, count = out->length / stride;
+        const Edges *edges = &kernel->workers[t].edges;
+        uint32_t *targets = edges->are_noted ? (uint32_t *)edges->targets.data + edges->round : NULL;
         for (size_t i = 0; i < count; i++, record += stride) {
             if (shard->buckets) shard_prefetch(shard, words, record, stride, count - i);
             uint32_t local;
@@ -120,11 +121,10 @@ static void round_insert(Kernel *kernel, uint32_t owner) {
                 kernel->workers[owner].failed = true;
                 return;
             }
-            if (targets) targets[record[1] >> 32] = local;
+            if (targets) targets[record[1] >> 32] = local * kernel->threads + owner;
         }
         out->length = 0;
     }
-    if (targets) edges_settle(&kernel->edges);
 }
 
 /* How far the round came: what was begun was finished, or put aside. */
@@ -232,6 +232,7 @@ static Advanced rounds(Kernel *kernel, double deadline) {
         kernel->round_end = from + count;
         round_run(kernel, count);
         if (!kernel->round_redoes) kernel->level_done = round_reached(kernel);
+        edges_agree(kernel);
         bool missing = gather_redo(kernel);
         gather_found(kernel);
         if (failed(kernel)) return ADVANCED_MEMORY;

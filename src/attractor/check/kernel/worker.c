@@ -47,6 +47,7 @@ bool workers_make(Kernel *kernel) {
         worker->lately = renew_apart(worker->lately, (size_t)LATELY * words * sizeof(uint64_t));
         worker->is_lately = renew_apart(worker->is_lately, LATELY);
         worker->stamp = 0;
+        if (kernel->notes_edges && !worker->edges.are_noted && !edges_begin(&worker->edges)) return false;
         if (worker->out == NULL) worker->out = renew_apart(NULL, kernel->threads * sizeof(Vector));
         if (worker->taken == NULL) worker->taken = renew_apart(NULL, (kernel->tries.actions + 1) * sizeof(uint64_t));
         if (worker->found == NULL) {
@@ -77,6 +78,7 @@ void workers_free(Kernel *kernel) {
         free(worker->out);
         free(worker->taken);
         free(worker->found);
+        edges_forget(&worker->edges);
         vector_free(&worker->missed);
         vector_free(&worker->redo);
         vector_free(&worker->targets);
