@@ -150,13 +150,13 @@ class Chain:
 
     def admit(self, attributes: Attributes) -> None:
         """Run the changing half of the chain."""
-        is_registered = attributes.txn.has_any(REGISTRATIONS)
+        is_registered = attributes.txn.snapshot.has_any(REGISTRATIONS)
         for admit in self.of(attributes.kind.group_resource, is_registered=is_registered).changing:
             admit(attributes)
 
     def validate(self, attributes: Attributes) -> None:
         """Run the checking half of the chain."""
-        is_registered = attributes.txn.has_any(REGISTRATIONS)
+        is_registered = attributes.txn.snapshot.has_any(REGISTRATIONS)
         for validate in self.of(attributes.kind.group_resource, is_registered=is_registered).checking:
             validate(attributes)
 

@@ -229,12 +229,17 @@ def _count_keys(value: Any, depth: int) -> int:
         items, total = value.values(), len(value)
     elif type(value) is list:
         items, total = value, 0
+        if _CONTAINERS.isdisjoint(map(type, items)):
+            return 0
     else:
         return 0
-    if _CONTAINERS.isdisjoint(map(type, items)):  # the leaves are most of an object
-        return total
     for item in items:
-        if type(item) in _CONTAINERS:
+        kind = type(item)
+        if kind is str:
+            continue
+        if kind is dict and depth < MAX_DEPTH and _CONTAINERS.isdisjoint(map(type, item.values())):
+            total += len(item)  # most objects are such leaves
+        elif kind in _CONTAINERS:
             total += _count_keys(item, depth + 1)
     return total
 

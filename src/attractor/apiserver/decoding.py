@@ -46,8 +46,8 @@ def decode_object(
 
 def keep_reset(kind: Kind, given: JsonObject, decoded: JsonObject) -> None:
     """Keep a built-in kind's empty list of managers, which decoding takes for none: it says to forget them all."""
-    metadata = given.get("metadata")
-    if not kind.is_custom and isinstance(metadata, dict) and metadata.get("managedFields") == []:
+    metadata = given.get("metadata") if not kind.is_custom else None
+    if metadata and metadata.get("managedFields") == []:
         decoded["metadata"]["managedFields"] = []
 
 

@@ -79,7 +79,8 @@ def in_order(metadata: JsonObject) -> JsonObject:
     """Metadata with its fields in the order that Kubernetes writes them."""
     if len(metadata) > len(_METADATA_ORDER):
         return {name: metadata[name] for name in _METADATA_ORDER if name in metadata}
-    return {name: metadata[name] for name in _ordered(tuple(metadata))}
+    names = _ordered(tuple(metadata))
+    return dict(zip(names, map(metadata.__getitem__, names), strict=True))
 
 
 @lru_cache(maxsize=1024)

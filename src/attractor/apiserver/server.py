@@ -105,8 +105,7 @@ class Server:
         draft = store.draft_nowait()
         if draft is None:
             return None
-        txn = self.transaction(draft)
-        txn.may_wait = self.pause is not None
+        txn = Transaction(draft, self.source, store.snapshot_at, may_wait=self.pause is not None)
         try:
             response = self.core.handle(request, txn)
         except (NeedsAnswers, NotYet, Beforehand):

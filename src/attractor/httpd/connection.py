@@ -175,13 +175,26 @@ class Connection(asyncio.BufferedProtocol):
         if self._is_lingering:
             return
         parser = self._parser
-        parser.feed(data)
+        request = parser.take(data)
+        if request is not None:
+            if self._is_idle():  # nothing was before it and nothing follows
+                self._is_advancing = True
+                try:
+                    self._serve(request)
+                finally:
+                    self._is_advancing = False
+                return
+            parser.requests.append(request)
         if self._current is None:
             self._advance()
         if parser.requests and self._is_far_ahead() and self._transport is not None:
             self._reads_paused = True
             self._transport.pause_reading()
         self._note_phase()
+
+    def _is_idle(self) -> bool:
+        """Whether a request that came whole is answered now."""
+        return self._current is None and not (self._is_paused or self._is_advancing or self._parser.requests)
 
     def _is_far_ahead(self) -> bool:
         """Whether the requests that wait are as many, or as large, as may be read ahead."""

@@ -46,7 +46,7 @@ class MemoryStore(LocalStore):
         """Write on top of what ``draft_nowait`` has just answered."""
         self._check_open()
         assert draft is self._mvcc.head, "somebody has written since the draft was taken"
-        commit = self._mvcc.head.planned(compares, puts, deletes)
+        commit = self._mvcc.head.planned(puts, deletes)
         if commit.events:
             self._publish((commit,))
         return commit.revision

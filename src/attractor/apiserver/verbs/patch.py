@@ -54,10 +54,11 @@ def patch(call: Call) -> Response:
     current = {**live, "metadata": {**live["metadata"], "resourceVersion": str(entry.revision)}}
     patched = patched_document(op, current, kind)
     obj, complaints = decode_patched(kind, current, patched, op)
-    call.txn.warn(*complaints)
+    if complaints:
+        call.txn.warn(*complaints)
     check_name(obj, op)
     kind.strategy.default(obj)
-    return update_object(call, entry, live, obj, [])
+    return update_object(call, entry, live, obj)
 
 
 def patched_document(op: Operation, current: JsonObject, kind: Kind) -> Any:
@@ -248,8 +249,8 @@ def apply(call: Call) -> Response:
     rules.check_place(kind, obj["metadata"], op.namespace, op.name)
     kind.strategy.default(obj)
     if entry is None or live is None:
-        return create_object(call, obj, [], managed)
-    return update_object(call, entry, live, obj, [], managed)
+        return create_object(call, obj, managed)
+    return update_object(call, entry, live, obj, managed)
 
 
 def _repeated_keys(op: Operation) -> list[str]:
