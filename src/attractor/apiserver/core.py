@@ -263,8 +263,10 @@ class _Reader(msgspec.Struct, frozen=True):
                 asked = {name: values[0] for name, values in query.items() if values}
                 return self._with(bodies.Parsed(asked, ()))
             case "create" | "update":
-                name = "CreateOptions" if self.verb == "create" else "UpdateOptions"
                 parsed = self._object()
+                if not query:
+                    return self._with(parsed)
+                name = "CreateOptions" if self.verb == "create" else "UpdateOptions"
                 return self._with(parsed, write=options.write_options(query, name))
             case "patch":
                 return self._patch()

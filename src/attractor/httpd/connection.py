@@ -385,8 +385,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _send(self, request: HttpRequest, reply: Reply) -> None:
         shared, transport = self._shared, self._transport
-        self._since = self._loop.time()
-        shared.observer.answered(request.method, reply.code, self._since - self._started)
+        self._since = since = self._loop.time()
+        shared.observer.answered(request.method, reply.code, since - self._started)
         if transport is None:
             if reply.stream is not None:
                 reply.stream.lost()

@@ -211,11 +211,11 @@ class Mvcc:
         """Take in the next commit, planned on the head; forgets the oldest ones beyond the limit."""
         assert commit.view.revision > self.head.revision, "commits out of order"
         self.head = commit.view
-        self._tail = (*self._tail, commit)
+        self._tail = tail = (*self._tail, commit)
         for event in commit.events:
             if event.previous is not None:
                 self._tail_bytes += len(event.previous.value)
-        if len(self._tail) >= CHUNK or self._tail_bytes * CHUNKS > self._bytes_limit:
+        if len(tail) >= CHUNK or self._tail_bytes * CHUNKS > self._bytes_limit:
             self._seal()
 
     def view_at(self, revision: int) -> View:

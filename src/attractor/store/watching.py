@@ -78,6 +78,12 @@ class Subscriptions:
 
     def publish(self, commits: Sequence[Commit]) -> None:
         """Tell each subscriber once, with the first revision that has an event for it."""
+        if len(commits) == 1 and len(commits[0].events) == 1:  # nearly always, where nothing is written in groups
+            (event,) = commits[0].events
+            for callbacks in self._watched(event.key):
+                for heard in tuple(callbacks.values()):
+                    heard(event.revision)
+            return
         told: dict[int, tuple[dict[object, Callable[[int], None]], int]] = {}
         for commit in commits:
             for event in commit.events:

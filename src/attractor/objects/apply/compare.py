@@ -19,6 +19,7 @@ from attractor.objects.apply.typing import item_element
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from attractor.objects.jsontypes import JsonObject
 
@@ -44,6 +45,7 @@ _CONTAINERS = (dict, list)
 _SCALARS = frozenset((str, int, bool, float, type(None)))
 _MISSING: Any = object()
 _NOTHING: JsonObject = {}
+_NO_FACES: frozenset[int] = frozenset()
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -135,7 +137,12 @@ def _compare_values(element: str, atom: Atom, old: Any, new: Any, into: Comparis
         return
     below = Comparison({}, {}, {})
     is_modified = False
-    for face in {atom.face(old), atom.face(new)}:
+    if type(old) is dict and type(new) is dict and atom.is_map and not atom.is_atomic_map:
+        _compare_maps(atom, old, new, below)
+        faces: AbstractSet[int] = _NO_FACES
+    else:
+        faces = {atom.face(old), atom.face(new)}
+    for face in faces:
         if face == MAP:
             before = old if isinstance(old, dict) else _NOTHING
             after = new if isinstance(new, dict) else _NOTHING
