@@ -110,7 +110,7 @@ class Server:
             response = self.core.handle(request, txn)
         except (NeedsAnswers, NotYet, Beforehand):
             return None
-        if not txn.is_dirty:
+        if not (txn.puts or txn.deletes):
             return response if draft.revision == store.revision else None
         if _touches_definitions(txn.puts):
             return None

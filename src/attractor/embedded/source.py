@@ -28,7 +28,8 @@ class SystemSource:
 
     def now(self) -> str:
         """The time, to the second; formatted once for each second."""
-        return self._second_text(int(time.time()))
+        second = int(time.time())
+        return self._text if second == self._second else self._second_text(second)
 
     def now_micro(self) -> str:
         """The time, to the microsecond."""

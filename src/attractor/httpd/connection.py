@@ -177,7 +177,7 @@ class Connection(asyncio.BufferedProtocol):
         parser = self._parser
         request = parser.take(data)
         if request is not None:
-            if self._is_idle():  # nothing was before it and nothing follows
+            if self._current is None and not (self._is_paused or parser.requests):  # it came whole, and alone
                 self._is_advancing = True
                 try:
                     self._serve(request)
@@ -191,10 +191,6 @@ class Connection(asyncio.BufferedProtocol):
             self._reads_paused = True
             self._transport.pause_reading()
         self._note_phase()
-
-    def _is_idle(self) -> bool:
-        """Whether a request that came whole is answered now."""
-        return self._current is None and not (self._is_paused or self._is_advancing or self._parser.requests)
 
     def _is_far_ahead(self) -> bool:
         """Whether the requests that wait are as many, or as large, as may be read ahead."""

@@ -96,7 +96,7 @@ class View(msgspec.Struct, eq=False, gc=False):
             if absent and key.startswith(absent):
                 absent = ()
             place = entries.place(key)
-            before = entries.at(place)
+            before = place[3]
             entry = Entry(key, value, revision, before.created if before is not None else revision)
             entries = entries.set_at(place, key, entry)
             events.append(Event(revision, key, value, before))

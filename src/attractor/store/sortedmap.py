@@ -29,8 +29,8 @@ V = TypeVar("V")
 # separators[i-1] <= k < separators[i]. Plain tuples are made four times as fast as objects with slots, and a write
 # makes three of them. A node does not say which of the two it is: the tree's height does.
 _Node: TypeAlias = tuple[Any, ...]
-Place: TypeAlias = tuple[list[tuple[_Node, int]], _Node, int, bool]
-"""The branches above a key's leaf with the child taken at each, the leaf, the index in it, and whether it is there."""
+Place: TypeAlias = tuple[list[tuple[_Node, int]], _Node, int, V | None]
+"""The branches above a key's leaf with the child taken at each, the leaf, the index in it, and what is there."""
 
 FANOUT = 24
 """Most keys of a leaf, most children of a branch; docs/adr/0010 has the measurement."""
@@ -41,7 +41,7 @@ _EMPTY: _Node = ((), ())
 
 
 class SortedMap(msgspec.Struct, Generic[V], eq=False, gc=False):
-    """An immutable sorted map from text to values."""
+    """An immutable sorted map from text to values, none of which is None."""
 
     _root: _Node = _EMPTY
     _height: int = 0
@@ -87,27 +87,22 @@ class SortedMap(msgspec.Struct, Generic[V], eq=False, gc=False):
         """A map in which the key has this value."""
         return self.set_at(self.place(key), key, value)
 
-    def place(self, key: str) -> Place:
-        """Where a key is, or would be: for ``at`` and ``set_at`` of this very map."""
+    def place(self, key: str) -> Place[V]:
+        """Where a key is, or would be, in this very map; ``set_at`` takes it."""
         node = self._root
         path = []
         for _ in range(self._height):
             i = bisect_right(node[0], key)
             path.append((node, i))
             node = node[1][i]
-        keys = node[0]
+        keys, values = node
         i = bisect_left(keys, key)
-        return path, node, i, i < len(keys) and keys[i] == key
+        return path, node, i, values[i] if i < len(keys) and keys[i] == key else None
 
-    def at(self, place: Place) -> V | None:
-        """The value at a place."""
-        _, node, i, is_there = place
-        return node[1][i] if is_there else None
-
-    def set_at(self, place: Place, key: str, value: V) -> SortedMap[V]:
+    def set_at(self, place: Place[V], key: str, value: V) -> SortedMap[V]:
         """A map in which the key that the place is of has this value."""
-        path, (keys, values), i, is_there = place
-        if is_there:
+        path, (keys, values), i, before = place
+        if before is not None:
             return self._replaced(path, (keys, _with(values, i, value)), 0)
         keys, values = _inserted(keys, i, key), _inserted(values, i, value)
         if len(keys) <= FANOUT:
@@ -118,8 +113,8 @@ class SortedMap(msgspec.Struct, Generic[V], eq=False, gc=False):
 
     def delete(self, key: str) -> SortedMap[V]:
         """A map without the key; this very map if it has none."""
-        path, (keys, values), i, is_there = self.place(key)
-        if not is_there:
+        path, (keys, values), i, before = self.place(key)
+        if before is None:
             return self
         leaf = (keys[:i] + keys[i + 1 :], values[:i] + values[i + 1 :])
         if not path or len(keys) > SPARSE:

@@ -53,7 +53,8 @@ def update_object(
     metadata = obj["metadata"]
     if op.verb == "update":
         rules.check_uid(kind, metadata, op.name, live["metadata"].get("uid"))
-    _require_version(kind, metadata, op.name)
+    if not kind.strategy.allow_unconditional_update:
+        _require_version(kind, metadata, op.name)
     rules.check_version(kind, metadata, op.name, entry.revision)
     repeated: list[str] = []
     if op.verb == "update" and "ownerReferences" in metadata:
@@ -90,7 +91,7 @@ def update_object(
 
 
 def _require_version(kind: Kind, metadata: JsonObject, name: str) -> None:
-    if metadata.get("resourceVersion", "") in {"", "0"} and not kind.strategy.allow_unconditional_update:
+    if metadata.get("resourceVersion", "") in {"", "0"}:
         error = FieldError.invalid("metadata.resourceVersion", 0, "must be specified for an update")
         raise Invalid.of(GroupKind(kind.gvk.group, kind.resource), name, [error])
 
