@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attractor.apiserver.kinds import in_order
+from attractor.embedded.controllers import ALL_CONTROLLERS, is_of_note
 from attractor.embedded.lookout import Lookout
+from attractor.store.contract import Event
 from attractor.store.memory import MemoryStore
 
 
@@ -57,3 +64,38 @@ async def test_a_bell_that_was_cleared_rings_again() -> None:
         await store.commit({}, puts={"k": b"last"})
         await bell.wait()
     lookout.close()
+
+
+KEYS = st.sampled_from(
+    [
+        "apiextensions.k8s.io/customresourcedefinitions/a.b", "apps/deployments/a/b", "core/configmaps/a/b",
+        "core/configmaps/a/kube-root-ca.crt", "core/namespaces/a", "core/persistentvolumeclaims/a/b",
+        "core/persistentvolumes/a", "core/pods/a/b", "core/replicationcontrollers/a/b", "core/resourcequotas/a/b",
+        "core/serviceaccounts/a/b", "example.org/doors/a/b", "policy/poddisruptionbudgets/a/b",
+        "rbac.authorization.k8s.io/clusterroles/a",
+    ]
+)  # fmt: skip
+METADATA = st.fixed_dictionaries(
+    {},
+    optional={
+        "deletionTimestamp": st.just("2026-01-01T00:00:00Z"),
+        "labels": st.just({"managedFields": "[]"}),
+        "annotations": st.just({"a": '"managedFields":['}),
+        "ownerReferences": st.just([{"kind": "Door", "uid": "u"}]),
+        "managedFields": st.just([{"manager": "m"}]),
+    },
+)
+PARTS: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
+    {"spec": st.just({"template": {"metadata": {"managedFields": []}}})},
+    optional={"status": st.just({"phase": "Succeeded"})},
+)
+
+
+@given(KEYS, METADATA, PARTS, st.booleans())
+def test_what_is_not_of_note_concerns_no_controller(
+    key: str, metadata: dict[str, object], parts: dict[str, object], is_deleted: bool
+) -> None:
+    obj = {"kind": "K", "apiVersion": "v1", "metadata": in_order({"name": "a", **metadata}), **parts}
+    event = Event(2, key, None if is_deleted else orjson.dumps(obj), None)
+    if not is_of_note(event):
+        assert [one.name for one in ALL_CONTROLLERS if one.concerns(event)] == []

@@ -150,26 +150,29 @@ class Chain:
 
     def admit(self, attributes: Attributes) -> None:
         """Run the changing half of the chain."""
-        is_registered = attributes.txn.has_any(REGISTRATIONS)
-        for admit in self.of(attributes.kind.group_resource, is_registered=is_registered).changing:
+        resource = attributes.kind.group_resource
+        plans = self._plans.get(resource) or self._plans_of(resource)
+        for admit in plans[attributes.txn.snapshot.has_any(REGISTRATIONS)].changing:
             admit(attributes)
 
     def validate(self, attributes: Attributes) -> None:
         """Run the checking half of the chain."""
-        is_registered = attributes.txn.has_any(REGISTRATIONS)
-        for validate in self.of(attributes.kind.group_resource, is_registered=is_registered).checking:
+        resource = attributes.kind.group_resource
+        plans = self._plans.get(resource) or self._plans_of(resource)
+        for validate in plans[attributes.txn.snapshot.has_any(REGISTRATIONS)].checking:
             validate(attributes)
 
     def of(self, resource: GroupResource, *, is_registered: bool) -> Plan:
         """What a write of a resource passes; ``is_registered`` when users registered anything."""
-        plans = self._plans.get(resource)
-        if plans is None:
-            if len(self._plans) >= MAX_PLANS:
-                self._plans.clear()
-            concerned = [one for one in self.plugins if one.concerns is None or resource in one.concerns]
-            resting = [one for one in concerned if not one.obeys_registrations]
-            plans = self._plans[resource] = (Plan.of(resting), Plan.of(concerned))
-        return plans[is_registered]
+        return (self._plans.get(resource) or self._plans_of(resource))[is_registered]
+
+    def _plans_of(self, resource: GroupResource) -> tuple[Plan, Plan]:
+        if len(self._plans) >= MAX_PLANS:
+            self._plans.clear()
+        concerned = [one for one in self.plugins if one.concerns is None or resource in one.concerns]
+        resting = [one for one in concerned if not one.obeys_registrations]
+        plans = self._plans[resource] = (Plan.of(resting), Plan.of(concerned))
+        return plans
 
 
 NO_PLUGINS = Chain(())

@@ -64,7 +64,7 @@ class RepeatedLine(str):
 
 def parse_object(data: bytes, content_type: str, kind: str, *, must_say_kind: bool = False) -> Parsed:
     """The object in a create or update body; ``kind`` is what the resource expects, for the message."""
-    parsed = _parse_object(data, content_type, kind)
+    parsed = _parsed_json(data, kind) if content_type == JSON else _parsed(data, content_type, kind)
     if must_say_kind and not (isinstance(parsed.value, dict) and parsed.value.get("kind")):
         text = data.decode("utf-8", "replace")
         raise BadRequest(f"{_not_of_type(kind)}: {missing_kind(text)} ({_excerpt(data)})")
@@ -76,15 +76,18 @@ def missing_kind(text: str) -> str:
     return f"Object 'Kind' is missing in '{text}'"
 
 
-def _parse_object(data: bytes, content_type: str, kind: str) -> Parsed:
+def _parsed(data: bytes, content_type: str, kind: str) -> Parsed:
     match media_type(content_type):
         case "application/json":
-            pass
+            return _parsed_json(data, kind)
         case "application/yaml":
             value = _object(_yaml_object(data, kind), data, kind)
             return Parsed(value, tuple(map(RepeatedLine, repeated_keys(data))))
         case _:
             raise unsupported((JSON, YAML, PROTOBUF))
+
+
+def _parsed_json(data: bytes, kind: str) -> Parsed:
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -229,12 +232,17 @@ def _count_keys(value: Any, depth: int) -> int:
         items, total = value.values(), len(value)
     elif type(value) is list:
         items, total = value, 0
+        if _CONTAINERS.isdisjoint(map(type, items)):
+            return 0
     else:
         return 0
-    if _CONTAINERS.isdisjoint(map(type, items)):  # the leaves are most of an object
-        return total
     for item in items:
-        if type(item) in _CONTAINERS:
+        kind = type(item)
+        if kind is str:
+            continue
+        if kind is dict and depth < MAX_DEPTH and _CONTAINERS.isdisjoint(map(type, item.values())):
+            total += len(item)  # most objects are such leaves
+        elif kind in _CONTAINERS:
             total += _count_keys(item, depth + 1)
     return total
 

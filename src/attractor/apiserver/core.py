@@ -135,7 +135,8 @@ class Core:
         verb = _SUBRESOURCES.get(op.subresource) or _VERBS.get(op.verb)
         if verb is None:
             raise routing.method_not_allowed()
-        return _warned(verb(call), txn)
+        response = verb(call)
+        return _warned(response, txn) if txn.warnings else response
 
     def understand(self, request: Request, txn: Transaction) -> tuple[Operation, Kind]:
         """What a request asks for; raises ``ApiError`` when it cannot be told."""
@@ -157,7 +158,8 @@ class Core:
                 raise routing.no_such_resource()
             is_there, is_named = bool(target.namespace), bool(target.name)
             verb = _builtin_verb(kind, request.method, is_there, is_named, target.subresource, is_watch)
-            _check_runs(kind, target, txn)
+            if target.subresource:
+                _check_runs(kind, target, txn)
         if target.name and (target.name[0] == "." or "%" in target.name):
             _check_name(target.name)
         op = _Reader(request, target, kind, verb).operation()
@@ -173,8 +175,6 @@ def _check_name(name: str) -> None:
 
 def _warned(response: Response, txn: Transaction) -> Response:
     """The response with what was said on the way to it, in the order in which it was."""
-    if not txn.warnings:
-        return response
     return Response(response.code, response.body, (*txn.warnings, *response.warnings))
 
 
@@ -263,8 +263,10 @@ class _Reader(msgspec.Struct, frozen=True):
                 asked = {name: values[0] for name, values in query.items() if values}
                 return self._with(bodies.Parsed(asked, ()))
             case "create" | "update":
-                name = "CreateOptions" if self.verb == "create" else "UpdateOptions"
                 parsed = self._object()
+                if not query:
+                    return self._with(parsed)
+                name = "CreateOptions" if self.verb == "create" else "UpdateOptions"
                 return self._with(parsed, write=options.write_options(query, name))
             case "patch":
                 return self._patch()

@@ -26,7 +26,7 @@ def decode_object(
 ) -> tuple[JsonObject, list[str]]:
     """The object in its kind's shape, and the warnings for what was dropped from it."""
     obj: JsonObject = {**kind.identity, **body}
-    if not kind.is_custom:
+    if (obj["kind"] != kind.gvk.kind or obj["apiVersion"] != kind.api_version) and not kind.is_custom:
         _name_in_place(kind, obj)
     try:
         decoded = kind.strategy.decode(obj)
@@ -46,17 +46,16 @@ def decode_object(
 
 def keep_reset(kind: Kind, given: JsonObject, decoded: JsonObject) -> None:
     """Keep a built-in kind's empty list of managers, which decoding takes for none: it says to forget them all."""
-    metadata = given.get("metadata")
-    if not kind.is_custom and isinstance(metadata, dict) and metadata.get("managedFields") == []:
+    metadata = given.get("metadata") if not kind.is_custom else None
+    if metadata and metadata.get("managedFields") == []:
         decoded["metadata"]["managedFields"] = []
 
 
 def _name_in_place(kind: Kind, obj: JsonObject) -> None:
     """Have an object that does not say what it is be what the path says; refuse one that says otherwise."""
-    if obj["kind"] != kind.gvk.kind or obj["apiVersion"] != kind.api_version:
-        obj["kind"] = obj["kind"] or kind.gvk.kind
-        obj["apiVersion"] = obj["apiVersion"] or kind.gvk.api_version
-        refuse_other_kind(kind, obj)
+    obj["kind"] = obj["kind"] or kind.gvk.kind
+    obj["apiVersion"] = obj["apiVersion"] or kind.gvk.api_version
+    refuse_other_kind(kind, obj)
 
 
 def strict_errors(duplicates: Sequence[str], unknown: Sequence[str], places: dict[str, int] | None = None) -> list[str]:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 ALL_VERBS = frozenset({"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"})
 
+REMEMBERED_PREFIXES = 1024
+"""Of so many namespaces each kind remembers where its objects are."""
+
 _METADATA = b'"metadata":{'
 _METADATA_ORDER = (
     "name",
@@ -79,7 +82,8 @@ def in_order(metadata: JsonObject) -> JsonObject:
     """Metadata with its fields in the order that Kubernetes writes them."""
     if len(metadata) > len(_METADATA_ORDER):
         return {name: metadata[name] for name in _METADATA_ORDER if name in metadata}
-    return {name: metadata[name] for name in _ordered(tuple(metadata))}
+    names = _ordered(tuple(metadata))
+    return dict(zip(names, map(metadata.__getitem__, names), strict=True))
 
 
 @lru_cache(maxsize=1024)
@@ -178,6 +182,11 @@ class Kind:
         return {"kind": self.gvk.kind, "apiVersion": self.stored_as.api_version, "metadata": None}
 
     @cached_property
+    def _prefixes(self) -> dict[str, str]:
+        """The prefixes of namespaces that were asked for."""
+        return {}
+
+    @cached_property
     def _root(self) -> str:
         return f"{self.stored_as.group or 'core'}/{self.resource}/"
 
@@ -191,7 +200,12 @@ class Kind:
 
     def key(self, namespace: str, name: str) -> str:
         """The key of one object."""
-        return f"{self.prefix(namespace)}{name}"
+        prefix = self._prefixes.get(namespace)
+        if prefix is None:
+            prefix = self.prefix(namespace)
+            if len(self._prefixes) < REMEMBERED_PREFIXES:
+                self._prefixes[namespace] = prefix
+        return prefix + name
 
     def encode(self, obj: JsonObject) -> bytes:
         """An object as it is stored: head first, metadata in order and without resourceVersion, then the rest."""

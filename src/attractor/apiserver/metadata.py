@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import compress
+from operator import ne
 from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.metadatapasses import passes_of
@@ -65,9 +67,10 @@ def carry_over(metadata: JsonObject, old: JsonObject) -> None:
     """Put back what an update never changes; a mark of deletion that it would add is left for validation to refuse."""
     metadata.setdefault("uid", old.get("uid"))
     for field in ("creationTimestamp", "generation"):
-        metadata.pop(field, None)
         if field in old:
             metadata[field] = old[field]
+        else:
+            metadata.pop(field, None)
     if "deletionTimestamp" in old:
         metadata["deletionTimestamp"] = old["deletionTimestamp"]
     if "deletionGracePeriodSeconds" in old:
@@ -119,11 +122,12 @@ def validate_new(kind: Kind, metadata: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     generate, name = metadata.get("generateName"), metadata.get("name")
     if generate:
-        errors += _name_errors(kind, "metadata.generateName", generate, prefix=True)
+        complaints = kind.strategy.validate_name(generate, prefix=True)
+        errors += [FieldError.invalid("metadata.generateName", generate, why) for why in complaints]
     if not name:
         errors.append(FieldError.required("metadata.name", "name or generateName is required"))
-    else:
-        errors += _name_errors(kind, "metadata.name", name, prefix=False)
+    elif complaints := kind.strategy.validate_name(name):
+        errors += [FieldError.invalid("metadata.name", name, why) for why in complaints]
     if metadata.get("generation", 0) < 0:
         why = "must be greater than or equal to 0"
         errors.append(FieldError.invalid("metadata.generation", metadata["generation"], why))
@@ -134,19 +138,12 @@ def validate_new(kind: Kind, metadata: JsonObject) -> list[FieldError]:
     return errors + (_unqualified_finalizers(metadata) if passes_of(kind, "").qualified_finalizers else [])
 
 
-def _name_errors(kind: Kind, path: str, value: str, *, prefix: bool) -> list[FieldError]:
-    complaints = kind.strategy.validate_name(value, prefix=prefix)
-    if not complaints:
-        return []
-    return [FieldError.invalid(path, value, why) for why in complaints]
-
-
 _IMMUTABLE = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def validate_change(kind: Kind, metadata: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
     """Every rule of metadata that an update breaks, each as often as Kubernetes looks at it."""
-    changed = [name for name in _IMMUTABLE if metadata.get(name) != old.get(name)]
+    changed = list(compress(_IMMUTABLE, map(ne, map(metadata.get, _IMMUTABLE), map(old.get, _IMMUTABLE))))
     if not changed and _CHECKED.isdisjoint(metadata):
         return []
     passes = passes_of(kind, subresource)

@@ -105,13 +105,12 @@ class Server:
         draft = store.draft_nowait()
         if draft is None:
             return None
-        txn = self.transaction(draft)
-        txn.may_wait = self.pause is not None
+        txn = Transaction(draft, self.source, store.snapshot_at, may_wait=self.pause is not None)
         try:
             response = self.core.handle(request, txn)
         except (NeedsAnswers, NotYet, Beforehand):
             return None
-        if not txn.is_dirty:
+        if not (txn.puts or txn.deletes):
             return response if draft.revision == store.revision else None
         if _touches_definitions(txn.puts):
             return None

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from attractor.apiserver.outside import Answers
 from attractor.store.contract import Compacted, Entry
 
@@ -67,44 +69,23 @@ class Beforehand(Exception):
         super().__init__(f"{', '.join(operations)} must be written first")
 
 
-class Transaction:
+class Transaction(msgspec.Struct, eq=False):
     """One attempt to answer one request."""
 
-    __slots__ = (
-        "_answers",
-        "_history",
-        "_now",
-        "compares",
-        "deletes",
-        "done",
-        "may_wait",
-        "puts",
-        "snapshot",
-        "source",
-        "warnings",
-    )
-
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        source: Source,
-        history: Callable[[int], Snapshot] | None = None,
-        answers: Answers | None = None,
-    ) -> None:
-        self.snapshot = snapshot
-        self.source = source
-        self._history = history
-        self._answers = answers
-        self.warnings: list[str] = []
-        """What admission wants the caller to know, whether or not the request succeeds."""
-        self.may_wait = False
-        """Whether the driver runs the request again when the core raises ``NotYet``."""
-        self.done: AbstractSet[str] = _NOTHING
-        """Which writes of a ``Beforehand`` were performed for this request."""
-        self.compares: dict[str, int] = {}
-        self.puts: dict[str, bytes] = {}
-        self.deletes: set[str] = set()
-        self._now: str | None = None
+    snapshot: Snapshot
+    source: Source
+    history: Callable[[int], Snapshot] | None = None
+    answers: Answers | None = None
+    warnings: list[str] = []
+    """What admission wants the caller to know, whether or not the request succeeds."""
+    may_wait: bool = False
+    """Whether the driver runs the request again when the core raises ``NotYet``."""
+    done: AbstractSet[str] = _NOTHING
+    """Which writes of a ``Beforehand`` were performed for this request."""
+    compares: dict[str, int] = {}
+    puts: dict[str, bytes] = {}
+    deletes: set[str] = set()
+    _now: str | None = None
 
     @property
     def now(self) -> str:
@@ -122,9 +103,9 @@ class Transaction:
         """The store at an earlier revision; raises the store's ``Compacted`` when it is no longer kept."""
         if revision == self.snapshot.revision:
             return self.snapshot
-        if self._history is None:
+        if self.history is None:
             raise Compacted(revision, self.snapshot.revision)
-        return self._history(revision)
+        return self.history(revision)
 
     def get(self, key: str) -> Entry | None:
         """The entry of a key; it will be compared at commit."""
@@ -139,7 +120,7 @@ class Transaction:
 
     def ask(self, questions: Sequence[Question]) -> list[Answer]:
         """The outside's answers; raises ``NeedsAnswers`` for those that nobody has given yet."""
-        return (self._answers or Answers()).get(questions)
+        return (self.answers or Answers()).get(questions)
 
     def warn(self, *texts: str) -> None:
         """Tell the caller something, each thing once."""

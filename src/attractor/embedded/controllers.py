@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from attractor.apiserver.admissionplugins.quota import QUOTAS
 from attractor.apiserver.aggregation import PREFIX as ROLES
 from attractor.apiserver.aggregation import plan_aggregation
 from attractor.apiserver.authorization import AUTHENTICATED, MASTERS
@@ -50,7 +51,7 @@ RETRY_S = 1.0
 """When nothing could be done although something should be, look again after this time."""
 
 _LAST = "\U0010ffff"
-_OWNED, _DELETED = b'"ownerReferences"', b'"deletionTimestamp"'
+_OWNED, _DELETED, _MANAGERS = b'"ownerReferences"', b'"deletionTimestamp"', b'"managedFields":['
 
 EXPIRY_PERIOD_S = 60.0
 """How often what has expired is looked for."""
@@ -139,11 +140,39 @@ def _is_about_root_ca(event: Event) -> bool:
     return event.key.startswith("core/namespaces/") or event.key.endswith(f"/{ROOT_CA}")
 
 
+_OF_NOTE = (
+    "core/namespaces/",
+    "core/serviceaccounts/",
+    "core/pods/",
+    "core/persistentvolumeclaims/",
+    "core/persistentvolumes/",
+    "core/replicationcontrollers/",
+    "apps/",
+    BUDGETS,
+    QUOTAS,
+    ROLES,
+)
+"""Where every change may concern a controller."""
+
+
+def is_of_note(event: Event) -> bool:
+    """Whether a change may concern any controller at all; most are told by this one test to concern none.
+
+    Stored metadata is in order, so what marks an object as owned or deleted stands before its managers.
+    """
+    key, value = event.key, event.value
+    if value is None or key.startswith(_OF_NOTE) or key.endswith(ROOT_CA):
+        return True
+    end = value.find(_MANAGERS)
+    end = len(value) if end < 0 else end
+    return value.find(_DELETED, 0, end) >= 0 or value.find(_OWNED, 0, end) >= 0
+
+
 def _never(_event: Event) -> bool:
     return False
 
 
-_ALL = (
+ALL_CONTROLLERS = (
     Controller("garbage-collector", _is_about_ownership, _plan_garbage),
     Controller("namespaces", _is_deletion, _plan_namespaces),
     Controller("crds", _ends_definitions, lambda snapshot, facts: plan_definitions(snapshot, facts.now)),
@@ -174,7 +203,7 @@ _ALL = (
 )
 ALWAYS = frozenset({"crds"})
 """Controllers that run whatever is chosen: kube-apiserver ends definitions itself, without a controller manager."""
-CONTROLLERS: tuple[str, ...] = tuple(controller.name for controller in _ALL)
+CONTROLLERS: tuple[str, ...] = tuple(controller.name for controller in ALL_CONTROLLERS)
 
 
 def chosen(text: str) -> tuple[str, ...]:
@@ -200,12 +229,12 @@ class Controllers:
             raise UnknownController(f"there is no controller {sorted(unknown)}; there are {', '.join(CONTROLLERS)}")
         self._server = server
         self._root_ca = root_ca
-        self._controllers = tuple(one for one in _ALL if one.name in names or one.name in ALWAYS)
+        self._controllers = tuple(one for one in ALL_CONTROLLERS if one.name in names or one.name in ALWAYS)
         self._lookout: Lookout | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
-        self._lookout = Lookout(self._server.store)
+        self._lookout = Lookout(self._server.store, is_of_note)
         for controller in self._controllers:
             if controller.concerns is _never:
                 work = self._run_at_intervals(controller)

@@ -24,8 +24,10 @@ BATCH_EVENTS = 1000
 class Lookout:
     """Rings the bell of whoever a change concerns; whatever the history no longer tells concerns everybody."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, is_of_note: Callable[[Event], bool] | None = None) -> None:
         self._store = store
+        self._is_of_note = is_of_note
+        """One question in place of one for each bell: what is not of note concerns nobody. None where all is."""
         self._loop = asyncio.get_running_loop()
         self._read = store.revision
         """Every change up to here has been looked at."""
@@ -59,8 +61,9 @@ class Lookout:
                 bell.set()
             return
         self._read = batch.revision
+        events = batch.events if self._is_of_note is None else tuple(filter(self._is_of_note, batch.events))
         for concerns, bell in self._bells:
-            if not bell.is_set() and any(map(concerns, batch.events)):
+            if events and not bell.is_set() and any(map(concerns, events)):
                 bell.set()
         if self._read < self._store.revision and self._look is None:
             self._look = self._loop.call_soon(self._look_now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import time
 
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -11,6 +12,9 @@ _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
 UIDS_DRAWN = 64
+_PARTS_OF_UIDS = re.compile("(.{8})(.{4})(.{4})(.{4})(.{12})")
+_VERSION = bytes(number & 0x0F | 0x40 for number in range(256))
+_VARIANT = bytes(number & 0x3F | 0x80 for number in range(256))
 
 
 class SystemSource:
@@ -19,12 +23,13 @@ class SystemSource:
     def __init__(self) -> None:
         self._second = -1
         self._text = ""
-        self._random: list[str] = []
-        """Randomness for the next uids, each taken once."""
+        self._drawn: list[str] = []
+        """The next uids, each taken once."""
 
     def now(self) -> str:
         """The time, to the second; formatted once for each second."""
-        return self._second_text(int(time.time()))
+        second = int(time.time())
+        return self._text if second == self._second else self._second_text(second)
 
     def now_micro(self) -> str:
         """The time, to the microsecond."""
@@ -39,13 +44,13 @@ class SystemSource:
 
     def uid(self) -> str:
         """A random (version 4) UUID."""
-        if not self._random:
+        if not self._drawn:
             # One call to the system for many uids: it costs as much as the rest of a uid.
-            drawn = os.urandom(16 * UIDS_DRAWN).hex()
-            self._random = [drawn[start : start + 32] for start in range(0, len(drawn), 32)]
-        text = self._random.pop()
-        variant = "89ab"[int(text[16], 16) & 3]
-        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
+            drawn = bytearray(os.urandom(16 * UIDS_DRAWN))
+            drawn[6::16] = drawn[6::16].translate(_VERSION)
+            drawn[8::16] = drawn[8::16].translate(_VARIANT)
+            self._drawn = list(map("-".join, _PARTS_OF_UIDS.findall(drawn.hex())))
+        return self._drawn.pop()
 
     def suffix(self) -> str:
         """Five characters that make a generated name unlikely to be taken."""

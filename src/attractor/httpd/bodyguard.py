@@ -50,8 +50,8 @@ def _is_json(body: bytes, limits: Limits) -> bool:
 
 def check_json(body: bytes, limits: Limits) -> None:
     """Refuse JSON that is too deep or too rich; what is not JSON at all is left to the decoder."""
-    if len(body) <= limits.json_values and _opens_little(body, limits.json_depth):
-        return
+    if len(body) <= limits.json_depth or (len(body) <= limits.json_values and _opens_little(body, limits.json_depth)):
+        return  # neither has it so many bytes nor so many brackets as it would take
     opened = body.count(b"{") + body.count(b"[")
     if opened <= limits.json_depth and opened + body.count(b",") <= limits.json_values:
         return

@@ -175,7 +175,16 @@ class Connection(asyncio.BufferedProtocol):
         if self._is_lingering:
             return
         parser = self._parser
-        parser.feed(data)
+        request = parser.take(data)
+        if request is not None:
+            if self._current is None and not (self._is_paused or parser.requests):  # it came whole, and alone
+                self._is_advancing = True
+                try:
+                    self._serve(request)
+                finally:
+                    self._is_advancing = False
+                return
+            parser.requests.append(request)
         if self._current is None:
             self._advance()
         if parser.requests and self._is_far_ahead() and self._transport is not None:
@@ -372,8 +381,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _send(self, request: HttpRequest, reply: Reply) -> None:
         shared, transport = self._shared, self._transport
-        self._since = self._loop.time()
-        shared.observer.answered(request.method, reply.code, self._since - self._started)
+        self._since = since = self._loop.time()
+        shared.observer.answered(request.method, reply.code, since - self._started)
         if transport is None:
             if reply.stream is not None:
                 reply.stream.lost()

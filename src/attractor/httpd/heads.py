@@ -28,22 +28,34 @@ if TYPE_CHECKING:
 MAX_HEADS = 8
 """A client with more kinds of requests than this is read by the parser alone."""
 MAX_BLOCK_BYTES = 4096
+MAX_DIGITS = 9
+"""Of a body's length."""
 
 _LINE = re.compile(rb"(GET|POST|PUT|PATCH|DELETE) (/[A-Za-z0-9/._~?=&%,:+-]*) HTTP/1\.1\r\n")
 _LENGTH = b"\r\nContent-Length: "
 _NEEDS_THE_PARSER = frozenset({b"transfer-encoding", b"expect", b"upgrade", b"trailer", b"te", b"proxy-connection"})
+_JSON_TYPES = frozenset(
+    {
+        "application/json",
+        "application/json-patch+json",
+        "application/merge-patch+json",
+        "application/strategic-merge-patch+json",
+    }
+)
 _METHODS = {method.encode(): method for method in ("GET", "POST", "PUT", "PATCH", "DELETE")}
 
 
 class Head:
     """The headers of a request, and what follows from them alone; shared by the requests that repeat them."""
 
-    __slots__ = ("content_type", "headers", "is_impersonating", "is_plain", "token_digest", "user_agent")
+    __slots__ = ("content_type", "headers", "is_impersonating", "is_json", "is_plain", "token_digest", "user_agent")
 
     def __init__(self, headers: Mapping[bytes, bytes]) -> None:
         self.headers = headers
         """By lower-case name; what came twice is joined with a comma. Content-Length is the body's own."""
         self.content_type = headers.get(b"content-type", b"").decode("latin-1")
+        self.is_json = self.content_type in _JSON_TYPES
+        """Whether a body is told to be JSON in one of the plainest ways, so that it is no YAML and no protobuf."""
         self.user_agent = headers.get(b"user-agent", b"").decode("latin-1")
         self.is_impersonating = any(name.startswith(b"impersonate-") for name in headers)
         """Whether the request is to be carried out as somebody else."""
@@ -59,19 +71,51 @@ class KnownHeads:
     def __init__(self, limits: Limits) -> None:
         self._heads: dict[bytes, Head] = {}
         self._limits = limits
+        self._last: tuple[bytes, bytes, Head] | None = None
+        """The last head with a body: its block up to the length's digits, its block from there on, and what it says."""
 
     def recognise(self, data: bytes) -> tuple[str, str, Head, bytes] | None:
         """Method, target, head and body of a request, if the bytes are exactly one and its head is known."""
-        cut = _cut(data) if self._heads else None
+        if not self._heads:
+            return None
+        line = _LINE.match(data)
+        if line is None:
+            return None
+        start = line.end() - 2
+        found = (self._repeated(data, start) if self._last is not None else None) or self._known(data, start)
+        if found is None:
+            return None
+        head, body_at = found
+        if body_at > self._limits.head_bytes or len(data) - body_at > self._limits.body_bytes:
+            return None  # the parser says so
+        return _METHODS[line[1]], line[2].decode("ascii"), head, data[body_at:]
+
+    def _repeated(self, data: bytes, start: int) -> tuple[Head, int] | None:
+        """The last head with a body, if this is that very one, and where the body starts; nothing is cut for it."""
+        assert self._last is not None
+        before, after, head = self._last
+        if not data.startswith(before, start):
+            return None
+        digits = start + len(before)
+        stop = data.find(after, digits, digits + MAX_DIGITS + len(after))
+        text = data[digits:stop]
+        body_at = stop + len(after)
+        return (head, body_at) if stop > 0 and text.isdigit() and body_at + int(text) == len(data) else None
+
+    def _known(self, data: bytes, start: int) -> tuple[Head, int] | None:
+        """A head that is known, and where the body starts."""
+        cut = _cut(data, start)
         if cut is None:
             return None
-        method, target, block, length, body_at = cut
+        block, length, body_at = cut
         head = self._heads.get(block)
         if head is None or body_at + length != len(data):
             return None
-        if body_at > self._limits.head_bytes or length > self._limits.body_bytes:
-            return None  # the parser says so
-        return _METHODS[method], target.decode("ascii"), head, data[body_at:]
+        at = data.find(_LENGTH, start, body_at)
+        if at >= 0:
+            digits = at + len(_LENGTH)
+            self._last = data[start:digits], data[data.find(b"\r\n", digits) : body_at], head
+        return head, body_at
 
     def learn(self, data: bytes, head: Head, body: bytes) -> None:
         """Remember a head that the parser has read from bytes that were exactly one request, and which it accepted."""
@@ -79,10 +123,11 @@ class KnownHeads:
             return
         if head.headers.get(b"connection", b"keep-alive").lower() != b"keep-alive":
             return
-        cut = _cut(data)
+        line = _LINE.match(data)
+        cut = _cut(data, line.end() - 2) if line is not None else None
         if cut is None:
             return
-        _, _, block, length, body_at = cut
+        block, length, body_at = cut
         if len(block) > MAX_BLOCK_BYTES or length != len(body) or data[body_at:] != body:
             return
         lines = block.count(b"\r\n")
@@ -92,15 +137,11 @@ class KnownHeads:
             self._heads[block] = head
 
 
-def _cut(data: bytes) -> tuple[bytes, bytes, bytes, int, int] | None:
-    """Cut a request of the plain form into method, target, block, length of the body, and where the body starts.
+def _cut(data: bytes, start: int) -> tuple[bytes, int, int] | None:
+    """Cut a request of the plain form, from the end of its first line: block, length and start of the body.
 
     The block has all lines of the head but the first and Content-Length.
     """
-    line = _LINE.match(data)
-    if line is None:
-        return None
-    start = line.end() - 2
     end = data.find(b"\r\n\r\n", start)
     if end < 0:
         return None
@@ -111,8 +152,7 @@ def _cut(data: bytes) -> tuple[bytes, bytes, bytes, int, int] | None:
         digits = at + len(_LENGTH)
         stop = data.find(b"\r\n", digits, end + 2)
         text = data[digits:stop]
-        if not text.isdigit() or len(text) > 9:
+        if not text.isdigit() or len(text) > MAX_DIGITS:
             return None
         block, length = data[start:at] + data[stop:end], int(text)
-    method, target = line.groups()
-    return method, target, block, length, end + 4
+    return block, length, end + 4

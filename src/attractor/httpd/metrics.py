@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ class Metrics:
     """What the server has done so far; observes connections and streams."""
 
     def __init__(self) -> None:
-        self._requests: dict[tuple[str, int], int] = {}
+        self._requests: Counter[tuple[str, int]] = Counter()
         self._buckets = [0] * (len(_BUCKETS_S) + 1)
         self._took_s = 0.0
         self._disconnects: dict[str, int] = {}
@@ -28,8 +29,7 @@ class Metrics:
 
     def answered(self, method: str, code: int, took_s: float) -> None:
         """A request was answered, or its stream has begun."""
-        key = (method, code)
-        self._requests[key] = self._requests.get(key, 0) + 1
+        self._requests[method, code] += 1
         self._buckets[bisect_left(_BUCKETS_S, took_s)] += 1
         self._took_s += took_s
 

@@ -100,21 +100,27 @@ class RequestParser:
 
     def feed(self, data: bytes) -> None:
         """Read on."""
+        request = self.take(data)
+        if request is not None:
+            self.requests.append(request)
+
+    def take(self, data: bytes) -> HttpRequest | None:
+        """Read on. If the bytes are just one request whose head is known, it is the answer and joins no queue."""
         if self.refusal is not None or self.is_finished:
-            return
+            return None
         if self.in_head or self.in_body:
             self._parse(data)
-            return
+            return None
         again = self._known.recognise(data)
         if again is not None:
             self.begun += 1
-            self.requests.append(HttpRequest(*again))
-            return
+            return HttpRequest(*again)
         before = self.begun
         self._parse(data)
         if self.begun == before + 1 and self._is_whole():
             last = self.requests[-1]
             self._known.learn(data, last.head, last.body)
+        return None
 
     def _is_whole(self) -> bool:
         """Whether the request that began last was read to its end, and another one may follow."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     Query = Mapping[str, Sequence[str]]
 
-_REFUSALS = HTTPStatus.BAD_REQUEST.value
+REFUSALS = HTTPStatus.BAD_REQUEST.value
 """Codes from here on refuse."""
 _PLAIN = frozenset({b"application/json", b"*/*", b"application/json, */*", b""})
 
@@ -98,7 +98,7 @@ def present(shape: Shape, request: HttpRequest, query: Query, response: Response
 
 def retry_after(response: Response) -> dict[str, str] | None:
     """The header by which a refusal asks to come back later, as its Status does."""
-    if response.code < _REFUSALS or not isinstance(response.body, JsonBody):
+    if response.code < REFUSALS or not isinstance(response.body, JsonBody):
         return None
     seconds = (response.body.value.get("details") or {}).get("retryAfterSeconds")
     return {"Retry-After": str(seconds)} if seconds else None

@@ -20,7 +20,7 @@ from attractor.apiserver.response import LogBody
 from attractor.apiserver.routing import WATCH_SEGMENT, method_not_allowed, without_watch_prefix
 from attractor.apiserver.server import OnItsWay
 from attractor.apiserver.watch import Watch
-from attractor.httpd.bodyguard import check_body
+from attractor.httpd.bodyguard import check_body, check_json
 from attractor.httpd.convertedwatch import ConvertedWatch
 from attractor.httpd.formats.protobuf import request_as_json
 from attractor.httpd.impersonation import impersonated, needed
@@ -28,7 +28,7 @@ from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
 from attractor.httpd.pages import PAGES, Ask, answers_any_method
 from attractor.httpd.parser import HttpRequest
 from attractor.httpd.podlogs import log_reply
-from attractor.httpd.presentation import present, refused_format, retry_after, shape_of, watch_format
+from attractor.httpd.presentation import REFUSALS, present, refused_format, retry_after, shape_of, watch_format
 from attractor.httpd.reply import TEXT, Later, Reply, status_reply
 from attractor.httpd.waitingwatch import WaitingWatch
 from attractor.objects.errors import ApiError, NotAcceptable
@@ -169,7 +169,7 @@ class Router:
 
     def _begun(self, request: HttpRequest, user: User, trail: Trail | None) -> Answer:
         try:
-            query = parse_query(request.query)
+            query = parse_query(request.query) if request.query else _NO_QUERY
             if WATCH_SEGMENT in request.path:
                 request, query = _watching(request, query)
             user = self._admit(request, query, user, trail)
@@ -235,11 +235,14 @@ class Router:
                 return page
         body, content_type = request.body, request.head.content_type
         if body:
-            body, content_type = request_as_json(request.method, request.path, content_type, body)
-            check_body(content_type, body, self._limits)
+            if request.head.is_json:
+                check_json(body, self._limits)
+            else:
+                body, content_type = request_as_json(request.method, request.path, content_type, body)
+                check_body(content_type, body, self._limits)
             if trail is not None:
                 trail.read(body, content_type)
-        shape = shape_of(request, query)
+        shape = shape_of(request, query) if query or not request.head.is_plain else None
         asked = Request(request.method, request.path, query, body, content_type, user, request.head.user_agent)
         if request.method != "GET":
             begun = self._server.write_now(asked)
@@ -278,8 +281,8 @@ class Router:
         if isinstance(response.body, LogBody):
             return log_reply(response.code, response.body, self._pod_logs)
         if shape is None:
-            body, headers = response.body.encode(), retry_after(response)
-            return Reply(response.code, body, headers=headers, warnings=response.warnings)
+            headers = retry_after(response) if response.code >= REFUSALS else None
+            return Reply(response.code, response.body.encode(), headers=headers, warnings=response.warnings)
         txn = self._server.transaction(self._server.store.snapshot_nowait())
         shaped = present(shape, request, query, response, txn)
         return Reply(response.code, shaped, shape.agreed.content_type, retry_after(response), response.warnings)

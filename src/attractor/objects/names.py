@@ -169,6 +169,8 @@ def dns1123_label(value: str) -> list[str]:
 
 def dns1123_subdomain(value: str) -> list[str]:
     """A subdomain as RFC 1123 has it: the names of most objects."""
+    if len(value) <= DNS1123_LABEL_MAX and _dns1123_subdomain.fullmatch(value) is not None:
+        return []
     return _dns1123_subdomain(value)
 
 

@@ -44,12 +44,14 @@ class MemoryStore(LocalStore):
         self, draft: Snapshot, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
     ) -> int:
         """Write on top of what ``draft_nowait`` has just answered."""
-        self._check_open()
-        assert draft is self._mvcc.head, "somebody has written since the draft was taken"
-        commit = self._mvcc.head.planned(compares, puts, deletes)
+        if self.is_closed:
+            self._check_open()
+        head = self._mvcc.head
+        assert draft is head, "somebody has written since the draft was taken"
+        commit = head.planned(puts, deletes)
         if commit.events:
             self._publish((commit,))
-        return commit.revision
+        return commit.view.revision
 
     def fork(self) -> MemoryStore:
         """An independent store with the same state and history, in O(1); watchers stay with the original."""

@@ -45,16 +45,13 @@ _FIRST_KEY = "\x01"
 """Every key is at least this: not empty, and U+0000 is the engines' own."""
 
 
-class View:
+class View(msgspec.Struct, eq=False, gc=False):
     """The store at one revision; immutable."""
 
-    __slots__ = ("_absent", "entries", "revision")
-
-    def __init__(self, revision: int, entries: SortedMap[Entry], absent: tuple[str, ...] = ()) -> None:
-        self.revision = revision
-        self.entries = entries
-        self._absent = absent
-        """Prefixes that are known to have no keys, here or in the view before with nothing written under them since."""
+    revision: int
+    entries: SortedMap[Entry]
+    _absent: tuple[str, ...] = ()
+    """Prefixes that are known to have no keys, here or in the view before with nothing written under them since."""
 
     def get(self, key: str) -> Entry | None:
         """The entry of a key."""
@@ -87,9 +84,9 @@ class View:
             entry = entries.get(key)
             if revision != (0 if entry is None else entry.revision):
                 raise Stale([key for key, revision in compares.items() if _revision(entries.get(key)) != revision])
-        return self.planned(compares, puts, deletes)
+        return self.planned(puts, deletes)
 
-    def planned(self, compares: Mapping[str, int], puts: Mapping[str, bytes], deletes: Collection[str] = ()) -> Commit:
+    def planned(self, puts: Mapping[str, bytes], deletes: Collection[str] = ()) -> Commit:
         """``plan`` for a transaction that has read this very view, so that there is nothing to compare."""
         entries, absent = self.entries, self._absent
         revision = self.revision + 1
@@ -98,8 +95,10 @@ class View:
         for key, value in puts.items():
             if absent and key.startswith(absent):
                 absent = ()
-            before = None if compares.get(key) == 0 else entries.get(key)
-            entries = entries.set(key, Entry(key, value, revision, before.created if before else revision))
+            place = entries.place(key)
+            before = place[3]
+            entry = Entry(key, value, revision, before.created if before is not None else revision)
+            entries = entries.set_at(place, key, entry)
             events.append(Event(revision, key, value, before))
         for key in deletes:
             before = entries.get(key)
@@ -212,11 +211,11 @@ class Mvcc:
         """Take in the next commit, planned on the head; forgets the oldest ones beyond the limit."""
         assert commit.view.revision > self.head.revision, "commits out of order"
         self.head = commit.view
-        self._tail = (*self._tail, commit)
+        self._tail = tail = (*self._tail, commit)
         for event in commit.events:
             if event.previous is not None:
                 self._tail_bytes += len(event.previous.value)
-        if len(self._tail) >= CHUNK or self._tail_bytes * CHUNKS > self._bytes_limit:
+        if len(tail) >= CHUNK or self._tail_bytes * CHUNKS > self._bytes_limit:
             self._seal()
 
     def view_at(self, revision: int) -> View:

@@ -18,6 +18,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+import msgspec
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -27,6 +29,8 @@ V = TypeVar("V")
 # separators[i-1] <= k < separators[i]. Plain tuples are made four times as fast as objects with slots, and a write
 # makes three of them. A node does not say which of the two it is: the tree's height does.
 _Node: TypeAlias = tuple[Any, ...]
+Place: TypeAlias = tuple[list[tuple[_Node, int]], _Node, int, V | None]
+"""The branches above a key's leaf with the child taken at each, the leaf, the index in it, and what is there."""
 
 FANOUT = 24
 """Most keys of a leaf, most children of a branch; docs/adr/0010 has the measurement."""
@@ -36,15 +40,12 @@ SPARSE = FANOUT // 4
 _EMPTY: _Node = ((), ())
 
 
-class SortedMap(Generic[V]):
-    """An immutable sorted map from text to values."""
+class SortedMap(msgspec.Struct, Generic[V], eq=False, gc=False):
+    """An immutable sorted map from text to values, none of which is None."""
 
-    __slots__ = ("_height", "_root", "_size")
-
-    def __init__(self) -> None:
-        self._root: _Node = _EMPTY
-        self._height = 0
-        self._size = 0
+    _root: _Node = _EMPTY
+    _height: int = 0
+    _size: int = 0
 
     @classmethod
     def of(cls, keys: Sequence[str], values: Sequence[V]) -> SortedMap[V]:
@@ -84,9 +85,24 @@ class SortedMap(Generic[V]):
 
     def set(self, key: str, value: V) -> SortedMap[V]:
         """A map in which the key has this value."""
-        path, (keys, values) = self._descend(key)
+        return self.set_at(self.place(key), key, value)
+
+    def place(self, key: str) -> Place[V]:
+        """Where a key is, or would be, in this very map; ``set_at`` takes it."""
+        node = self._root
+        path = []
+        for _ in range(self._height):
+            i = bisect_right(node[0], key)
+            path.append((node, i))
+            node = node[1][i]
+        keys, values = node
         i = bisect_left(keys, key)
-        if i < len(keys) and keys[i] == key:
+        return path, node, i, values[i] if i < len(keys) and keys[i] == key else None
+
+    def set_at(self, place: Place[V], key: str, value: V) -> SortedMap[V]:
+        """A map in which the key that the place is of has this value."""
+        path, (keys, values), i, before = place
+        if before is not None:
             return self._replaced(path, (keys, _with(values, i, value)), 0)
         keys, values = _inserted(keys, i, key), _inserted(values, i, value)
         if len(keys) <= FANOUT:
@@ -97,9 +113,8 @@ class SortedMap(Generic[V]):
 
     def delete(self, key: str) -> SortedMap[V]:
         """A map without the key; this very map if it has none."""
-        path, (keys, values) = self._descend(key)
-        i = bisect_left(keys, key)
-        if i == len(keys) or keys[i] != key:
+        path, (keys, values), i, before = self.place(key)
+        if before is None:
             return self
         leaf = (keys[:i] + keys[i + 1 :], values[:i] + values[i + 1 :])
         if not path or len(keys) > SPARSE:
@@ -145,23 +160,13 @@ class SortedMap(Generic[V]):
         assert _checked(self._root, self._height, "", None) == self._size == len(keys), "a size is wrong"
         assert self._height == 0 or len(self._root[1]) > 1, "a root with one child"
 
-    def _descend(self, key: str) -> tuple[list[tuple[_Node, int]], _Node]:
-        """The leaf of a key, and the branches above it with the child taken at each."""
-        node = self._root
-        path = []
-        for _ in range(self._height):
-            i = bisect_right(node[0], key)
-            path.append((node, i))
-            node = node[1][i]
-        return path, node
-
     def _replaced(self, path: list[tuple[_Node, int]], node: _Node, grown: int) -> SortedMap[V]:
         """The map with another node at the path's end, neither split nor joined: the usual case, made fast."""
         for (separators, children, size), i in reversed(path):
             changed = list(children)
             changed[i] = node
             node = (separators, tuple(changed), size + grown)
-        return self._rooted(node, self._height, grown)
+        return SortedMap(node, self._height, self._size + grown)
 
     def _rebuilt(
         self, path: list[tuple[_Node, int]], nodes: tuple[_Node, ...], separators: tuple[str, ...], grown: int
@@ -185,17 +190,12 @@ class SortedMap(Generic[V]):
             else:
                 nodes, separators = _split(separators, children, height)
         if len(nodes) == 2:
-            return self._rooted((separators, nodes, self._size + grown), height + 1, grown)
+            return SortedMap((separators, nodes, self._size + grown), height + 1, self._size + grown)
         root = nodes[0]
         while height and len(root[1]) == 1:
             root = root[1][0]
             height -= 1
-        return self._rooted(root, height, grown)
-
-    def _rooted(self, root: _Node, height: int, grown: int) -> SortedMap[V]:
-        new: SortedMap[V] = SortedMap.__new__(SortedMap)
-        new._root, new._height, new._size = root, height, self._size + grown
-        return new
+        return SortedMap(root, height, self._size + grown)
 
     def _leaves(self, low: str) -> Iterator[_Node]:
         """The leaves that may hold keys from ``low`` on, none of them empty."""

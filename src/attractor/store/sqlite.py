@@ -117,7 +117,7 @@ class SqliteStore(LocalStore):
         """Write on top of what ``draft_nowait`` has just answered."""
         self._check_writable()
         assert draft is self._head, "somebody has written since the draft was taken"
-        commit = self._head.planned(compares, puts, deletes)
+        commit = self._head.planned(puts, deletes)
         if commit.events:
             self._head = commit.view
             return self._enqueue(commit)

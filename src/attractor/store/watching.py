@@ -32,9 +32,10 @@ class Subscriptions:
         # Length of prefix -> prefix -> callbacks (a dict for its order: first come, first told).
         # No inner dict is empty, so that what nobody watches costs nothing.
         self._by_length: dict[int, dict[str, dict[object, Callable[[int], None]]]] = {}
-        # Directory of a key (up to and including its last slash) -> the watched prefixes of all keys in it. Right only
-        # while no watched prefix is longer than the directory, and forgotten whenever somebody comes or goes.
-        self._of_directory: dict[str, tuple[str, ...]] = {}
+        # Directory of a key (up to and including its last slash) -> the callbacks of each watched prefix of the keys in
+        # it. Right only while no watched prefix is longer than the directory, and forgotten whenever a prefix is new
+        # or gone.
+        self._of_directory: dict[str, tuple[dict[object, Callable[[int], None]], ...]] = {}
         self._longest = 0
 
     def add(self, prefix: str, heard: Callable[[int], None]) -> Callable[[], None]:
@@ -58,8 +59,8 @@ class Subscriptions:
         self._of_directory.clear()
         self._longest = max(self._by_length, default=0)
 
-    def _watched(self, key: str) -> Sequence[str]:
-        """The prefixes of a key that somebody watches."""
+    def _watched(self, key: str) -> tuple[dict[object, Callable[[int], None]], ...]:
+        """The callbacks of each prefix of a key that somebody watches."""
         end = key.rfind("/") + 1
         if self._longest > end:
             return self._look_up(key)
@@ -71,18 +72,25 @@ class Subscriptions:
             found = self._of_directory[directory] = self._look_up(directory)
         return found
 
-    def _look_up(self, key: str) -> tuple[str, ...]:
-        return tuple(prefix for length, prefixes in self._by_length.items() if (prefix := key[:length]) in prefixes)
+    def _look_up(self, key: str) -> tuple[dict[object, Callable[[int], None]], ...]:
+        found = (prefixes.get(key[:length]) for length, prefixes in self._by_length.items())
+        return tuple(callbacks for callbacks in found if callbacks is not None)
 
     def publish(self, commits: Sequence[Commit]) -> None:
         """Tell each subscriber once, with the first revision that has an event for it."""
-        told: dict[str, int] = {}
+        if len(commits) == 1 and len(commits[0].events) == 1:  # nearly always, where nothing is written in groups
+            (event,) = commits[0].events
+            for callbacks in self._watched(event.key):
+                for heard in tuple(callbacks.values()):
+                    heard(event.revision)
+            return
+        told: dict[int, tuple[dict[object, Callable[[int], None]], int]] = {}
         for commit in commits:
             for event in commit.events:
-                for prefix in self._watched(event.key):
-                    told.setdefault(prefix, event.revision)
-        for prefix, revision in told.items():
-            for heard in tuple(self._by_length.get(len(prefix), {}).get(prefix, {}).values()):
+                for callbacks in self._watched(event.key):
+                    told.setdefault(id(callbacks), (callbacks, event.revision))
+        for callbacks, revision in told.values():
+            for heard in tuple(callbacks.values()):
                 heard(revision)
 
     def tell_all(self) -> None:

@@ -39,7 +39,12 @@ class ResourceQuota(Plugin):
     def validate(self, attributes: Attributes) -> None:
         """Charge the quotas of the namespace; raises ``Forbidden`` where one is exceeded."""
         txn, op = attributes.txn, attributes.op
-        if not txn.has_any(QUOTAS) or not attributes.kind.namespaced or op.subresource or attributes.obj is None:
+        if (
+            not txn.snapshot.has_any(QUOTAS)
+            or not attributes.kind.namespaced
+            or op.subresource
+            or attributes.obj is None
+        ):
             return
         resource = attributes.kind.group_resource
         if attributes.old is not None and resource not in CHARGED_ON_UPDATE:

@@ -38,6 +38,9 @@ Decode: TypeAlias = "Callable[[JsonObject], Decoded]"
 _ABSENT: Final = object()
 """What a field's reader gives when the field leaves no trace."""
 
+REMEMBERED_SHAPES: Final = 64
+"""Of so many selections of a type's fields it is remembered that they were in order."""
+
 _WORDS = {str: "string", bool: "bool", int: "number", float: "number", dict: "object", list: "array"}
 _KINDS = {str: "string", bool: "bool", int: "int64", float: "float64", dict: "map", list: "slice"}
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
@@ -117,18 +120,42 @@ def _reader(go: GoType) -> Reader:
     return _SIMPLE[go.cls](go)
 
 
+class _Form:
+    """The order of a struct's fields, and those that are always there."""
+
+    def __init__(self) -> None:
+        self._rank: dict[str, int] = {}
+        self._always: list[tuple[str, Callable[[], Any]]] = []
+        self.in_shape: set[tuple[str, ...]] = set()
+        """Names that were found to be in order, with none missing: what is in shape once is so again."""
+
+    def add(self, index: int, name: str, field: GoField) -> None:
+        self._rank[name] = index
+        if not field.is_dropped_when_zero:
+            self._always.append((name, field.type.zero))
+
+    def shaped(self, found: JsonObject, names: tuple[str, ...]) -> JsonObject:
+        """The fields that were found, of these names, in order and with none missing."""
+        whole = found | {name: zero() for name, zero in self._always if name not in found}
+        ordered = tuple(sorted(whole, key=self._rank.__getitem__))
+        if ordered == names and len(self.in_shape) < REMEMBERED_SHAPES:
+            self.in_shape.add(names)
+        return {name: whole[name] for name in ordered}
+
+
 def _struct(go: GoType) -> Reader:
     readers: dict[str, Reader] = {}
-    rank: dict[str, int] = {}
-    always: list[tuple[str, Callable[[], Any]]] = []
+    texts: set[str] = set()
+    form = _Form()
+    in_shape = form.in_shape
     struct_name, type_name = go.definition.rpartition(".")[2], go.name
 
     def compile_fields() -> None:  # on first use: types may hold themselves
         for index, (name, field) in enumerate(go.fields.items()):
             readers[name] = _field(field)
-            rank[name] = index
-            if not field.is_dropped_when_zero:
-                always.append((name, field.type.zero))
+            form.add(index, name, field)
+            if field.is_dropped_when_zero and field.cls == "string":
+                texts.add(name)
 
     def read(value: Any, unknown: list[str]) -> Any:
         if not readers:
@@ -138,9 +165,12 @@ def _struct(go: GoType) -> Reader:
                 raise _WrongType(value, type_name, "struct")
             value = {}
         found: JsonObject = {}
-        last, ordered, name = -1, True, ""
+        name = ""
         try:
             for name, item in value.items():
+                if type(item) is str and item and name in texts:  # most fields, and nothing to find out
+                    found[name] = item
+                    continue
                 field = readers.get(name)
                 if field is None:
                     unknown.append(name)
@@ -148,18 +178,12 @@ def _struct(go: GoType) -> Reader:
                 kept = field(item, unknown)
                 if kept is not _ABSENT:
                     found[name] = kept
-                    at = rank[name]
-                    ordered = ordered and at > last
-                    last = at
         except _WrongType as error:
             error.path.insert(0, name)
             error.struct = error.struct or struct_name
             raise
-        for name, zero in always:
-            if name not in found:
-                found[name] = zero()
-                ordered = False
-        return found if ordered else {name: found[name] for name in sorted(found, key=rank.__getitem__)}
+        names = tuple(found)
+        return found if names in in_shape else form.shaped(found, names)
 
     return read
 

@@ -41,6 +41,8 @@ class BuiltinStrategy(Strategy):
         self._kind = info.gvk.group_kind
         self._key = f"{info.group}/{info.kind}"
         self._default = defaulter(info.gvk)
+        self._rules_of_new = validation.rules_of_new(self._kind)
+        self._rules_of_change = validation.rules_of_change(self._kind)
         self._warner = warner_of(info.group, info.kind)
         self._name_rule = kindfacts.NAME_RULES.get(self._key, names.dns1123_subdomain)
         self.has_generation = self._key in kindfacts.WITH_GENERATION
@@ -91,18 +93,18 @@ class BuiltinStrategy(Strategy):
 
     def prepare_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> None:
         """Keep the status on the main resource, and everything but the status on the status subresource."""
-        if subresource == "status":
-            self._prepare_status(obj, old)
-        elif subresource == "finalize":
-            self._set_status(obj, old)
-        elif (self._key, subresource) in subresources.PREPARE:
-            subresources.PREPARE[self._key, subresource](obj, old)
-        elif not subresource:
+        if not subresource:
             if self.has_status_subresource:
                 self._set_status(obj, old)
             prepare = preparation.UPDATE.get(self._key)
             if prepare is not None:
                 prepare(obj, old)
+        elif subresource == "status":
+            self._prepare_status(obj, old)
+        elif subresource == "finalize":
+            self._set_status(obj, old)
+        elif (self._key, subresource) in subresources.PREPARE:
+            subresources.PREPARE[self._key, subresource](obj, old)
 
     @cached_property
     def _status_field(self) -> GoField | None:
@@ -135,18 +137,20 @@ class BuiltinStrategy(Strategy):
 
     def validate(self, obj: JsonObject) -> list[FieldError]:
         """Every rule that a new object breaks."""
-        return validation.validate_create(self._kind, obj)
+        return self._rules_of_new(obj)
 
     def validate_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
         """Every rule that the change breaks."""
+        if not subresource:
+            return self._rules_of_change(obj, old)
         if subresource == "status":
             return validation.validate_status(self._kind, obj, old)
         if subresource == "finalize":
-            return validation.validate_create(self._kind, obj)
+            return self._rules_of_new(obj)
         if (self._key, subresource) in subresources.PREPARE:
             validate = subresources.VALIDATE.get((self._key, subresource))
             return validate(obj, old) if validate else []
-        return validation.validate_update(self._kind, obj, old)
+        return self._rules_of_change(obj, old)
 
     def warnings(self, obj: JsonObject, old: JsonObject | None) -> list[str]:
         """What to tell the writer of a valid object."""

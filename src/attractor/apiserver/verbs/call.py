@@ -33,7 +33,7 @@ class Call(msgspec.Struct, frozen=True):
 
     def existing(self) -> Entry:
         """The named object's entry; raises ``NotFound``."""
-        entry = self.txn.get(self.key)
+        entry = self.txn.get(self.kind.key(self.op.namespace, self.op.name))
         if entry is None:
             raise NotFound.of(self.kind.group_resource, self.op.name)
         return entry

@@ -20,20 +20,21 @@ def create(call: Call) -> Response:
     """Create the object in the body."""
     op, kind = call.op, call.kind
     obj, complaints = decode_object(kind, op.body, op.duplicates, op.write.field_validation)
-    call.txn.warn(*complaints)
+    if complaints:
+        call.txn.warn(*complaints)
     rules.wipe_system_fields(obj["metadata"])
     rules.check_place(kind, obj["metadata"], op.namespace, op.name)
     kind.strategy.default(obj)
-    return create_object(call, obj, [])
+    return create_object(call, obj)
 
 
-def create_object(
-    call: Call, obj: JsonObject, warnings: list[str], managed: list[JsonObject] | None = None
-) -> Response:
+def create_object(call: Call, obj: JsonObject, managed: list[JsonObject] | None = None) -> Response:
     """Store a decoded, defaulted object as new; ``managed`` says who owns its fields if that is already known."""
     op, kind, txn = call.op, call.kind, call.txn
     metadata = obj["metadata"]
-    warnings = [*warnings, *(rules.deduplicate_owners(metadata) if op.verb == "create" else ())]
+    repeated: list[str] = []
+    if op.verb == "create" and "ownerReferences" in metadata:
+        repeated = rules.deduplicate_owners(metadata)
     if managed is None:
         reset = kind.strategy.reset_fields("")
         managed = kind.fields.on_update(None, obj, manager=op.manager, now=txn.now, reset=reset)
@@ -42,16 +43,14 @@ def create_object(
         why = "create not allowed while custom resource definition is terminating"
         raise Forbidden.of(kind.group_resource, metadata.get("name") or "", why)
     asked = call.admit(obj, None)
-    warnings += rules.deduplicate_owners(metadata, rules.AFTER_ADMISSION)
+    if "ownerReferences" in metadata:
+        repeated += rules.deduplicate_owners(metadata, rules.AFTER_ADMISSION)
     rules.check_place(kind, metadata, op.namespace, op.name)
-    generated = bool(metadata.get("generateName")) and not metadata.get("name")
+    generated = "generateName" in metadata and bool(metadata["generateName"]) and not metadata.get("name")
     rules.stamp_new(metadata, txn)
     key = kind.key(op.namespace, metadata.get("name") or "")
-    for _ in range(MAX_NAME_ATTEMPTS if generated else 0):
-        if txn.get(key) is None:
-            break
-        metadata["name"] = metadata["generateName"][: rules.MAX_GENERATED_BASE] + txn.source.suffix()
-        key = kind.key(op.namespace, metadata["name"])
+    if generated:
+        key = _free_key(call, metadata, key)
     if kind.strategy.has_generation:
         metadata["generation"] = 1
     kind.strategy.prepare_create(obj)
@@ -59,8 +58,9 @@ def create_object(
     errors = errors or rules.validate_new(kind, metadata) + kind.strategy.validate(obj)
     if errors:
         raise Invalid.of(kind.said_by(obj), metadata.get("name") or "", errors)
-    warnings += kind.strategy.warnings(obj, None)
-    warnings += rules.finalizer_warnings(kind, metadata, {})
+    said = kind.strategy.warnings(obj, None)
+    if kind.is_custom:
+        said = [*said, *rules.finalizer_warnings(kind, metadata, {})]
     call.admit_finally(asked)
     if txn.get(key) is not None:
         raise AlreadyExists.of(kind.group_resource, metadata["name"])
@@ -70,4 +70,14 @@ def create_object(
     if not op.write.dry_run:
         txn.put(key, value)
     body = ObjectBody(kind.served(value), UNWRITTEN if op.write.dry_run else None)
-    return Response(201, body, tuple(warnings))
+    return Response(201, body, (*repeated, *said))
+
+
+def _free_key(call: Call, metadata: JsonObject, key: str) -> str:
+    """The key of the generated name, or of another one if that is taken, as far as some attempts go."""
+    for _ in range(MAX_NAME_ATTEMPTS):
+        if call.txn.get(key) is None:
+            break
+        metadata["name"] = metadata["generateName"][: rules.MAX_GENERATED_BASE] + call.txn.source.suffix()
+        key = call.kind.key(call.op.namespace, metadata["name"])
+    return key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import orjson
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.operation import Operation
     from attractor.apiserver.response import Response
-    from attractor.apiserver.strategy import Decoded
     from attractor.apiserver.verbs.call import Call
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.schema import Schema
@@ -54,10 +53,11 @@ def patch(call: Call) -> Response:
     current = {**live, "metadata": {**live["metadata"], "resourceVersion": str(entry.revision)}}
     patched = patched_document(op, current, kind)
     obj, complaints = decode_patched(kind, current, patched, op)
-    call.txn.warn(*complaints)
+    if complaints:
+        call.txn.warn(*complaints)
     check_name(obj, op)
     kind.strategy.default(obj)
-    return update_object(call, entry, live, obj, [])
+    return update_object(call, entry, live, obj)
 
 
 def patched_document(op: Operation, current: JsonObject, kind: Kind) -> Any:
@@ -81,7 +81,8 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
     """The patched document in its kind's shape; what cannot be decoded is the patch's fault."""
     if not isinstance(patched, dict):
         raise _bad_patch(kind, patched, _not_a_map(patched))
-    _require_identity(kind, patched, op)
+    if not (patched.get("kind") and patched.get("apiVersion")):
+        _require_identity(kind, patched, op)
     document = {**kind.identity, **patched}
     is_strategic = op.patch_type == STRATEGIC_PATCH
     if is_strategic:  # its result goes into an object of the kind, whatever it says that it is
@@ -91,7 +92,9 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
     if kept is not None:
         document["metadata"] = {}
     try:
-        decoded = _decode_as_said(kind, document)
+        if (document["kind"] != kind.gvk.kind or document["apiVersion"] != kind.api_version) and not kind.is_custom:
+            _refuse_other_kind(kind, document)
+        decoded = kind.strategy.decode(document)
     except DecodeError as error:
         raise _bad_result(kind, patched, op, error.restored if is_strategic else str(error)) from None
     if kept is not None:
@@ -134,10 +137,8 @@ def _undeterminable(op: Operation) -> BadRequest:
     return BadRequest(f"the name of the object ({op.name} based on URL) was undeterminable: name must be provided")
 
 
-def _decode_as_said(kind: Kind, patched: JsonObject) -> Decoded:
-    """Decode the document as the kind it says it is, which must be the one that was patched."""
-    if (patched["kind"] == kind.gvk.kind and patched["apiVersion"] == kind.api_version) or kind.is_custom:
-        return kind.strategy.decode(patched)
+def _refuse_other_kind(kind: Kind, patched: JsonObject) -> NoReturn:
+    """Refuse a document that says it is of another kind: first for what is wrong with it as one of that."""
     try:
         said = GroupVersionKind.of(str(patched["apiVersion"]), str(patched["kind"]))
     except ValueError as error:
@@ -248,8 +249,8 @@ def apply(call: Call) -> Response:
     rules.check_place(kind, obj["metadata"], op.namespace, op.name)
     kind.strategy.default(obj)
     if entry is None or live is None:
-        return create_object(call, obj, [], managed)
-    return update_object(call, entry, live, obj, [], managed)
+        return create_object(call, obj, managed)
+    return update_object(call, entry, live, obj, managed)
 
 
 def _repeated_keys(op: Operation) -> list[str]:

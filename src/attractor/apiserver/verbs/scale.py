@@ -72,7 +72,7 @@ def scale(call: Call) -> Response:
     changed = put(live, kind.scale.spec_replicas, replicas)
     changed["metadata"] = {**changed["metadata"], "resourceVersion": str(entry.revision)}
     managed = _managers(call, live, changed, replicas)
-    response = update_object(Call(op, call.kind, call.txn, NO_PLUGINS), entry, live, changed, [], managed)
+    response = update_object(Call(op, call.kind, call.txn, NO_PLUGINS), entry, live, changed, managed)
     version = "" if call.txn.is_dirty else str(entry.revision)
     return Response(200, JsonBody(scale_of(kind, changed, version)), response.warnings)
 

@@ -28,16 +28,17 @@ def update(call: Call) -> Response:
     """Replace the object (or its status) by the one in the body."""
     op, kind = call.op, call.kind
     obj, complaints = decode_object(kind, op.body, op.duplicates, op.write.field_validation)
-    call.txn.warn(*complaints)
+    if complaints:
+        call.txn.warn(*complaints)
     rules.require_name(obj["metadata"], op.name)
     rules.check_place(kind, obj["metadata"], op.namespace, op.name)
     kind.strategy.default(obj)
     entry = call.txn.get(call.key)
     if entry is None:
         if kind.strategy.allow_create_on_update and not op.subresource:
-            return create_object(call, obj, [])
+            return create_object(call, obj)
         raise NotFound.of(kind.group_resource, op.name)
-    return update_object(call, entry, kind.decode(entry.value), obj, [])
+    return update_object(call, entry, kind.decode(entry.value), obj)
 
 
 def update_object(
@@ -45,7 +46,6 @@ def update_object(
     entry: Entry,
     live: JsonObject,
     obj: JsonObject,
-    warnings: list[str],
     managed: list[JsonObject] | None = None,
 ) -> Response:
     """Store ``obj`` in the place of ``live``; ``managed`` says who owns its fields if that is already known."""
@@ -53,9 +53,12 @@ def update_object(
     metadata = obj["metadata"]
     if op.verb == "update":
         rules.check_uid(kind, metadata, op.name, live["metadata"].get("uid"))
-    _require_version(kind, metadata, op.name)
+    if not kind.strategy.allow_unconditional_update:
+        _require_version(kind, metadata, op.name)
     rules.check_version(kind, metadata, op.name, entry.revision)
-    warnings = [*warnings, *(rules.deduplicate_owners(metadata) if op.verb == "update" else ())]
+    repeated: list[str] = []
+    if op.verb == "update" and "ownerReferences" in metadata:
+        repeated = rules.deduplicate_owners(metadata)
     if managed is None:
         managed = kind.fields.on_update(
             live,
@@ -67,29 +70,28 @@ def update_object(
         )
     rules.set_managed_fields(metadata, managed)
     asked = call.admit(obj, live, entry)
-    warnings += rules.deduplicate_owners(metadata, rules.AFTER_ADMISSION)
+    if "ownerReferences" in metadata:
+        repeated += rules.deduplicate_owners(metadata, rules.AFTER_ADMISSION)
     rules.check_place(kind, metadata, op.namespace, op.name)
     kind.strategy.prepare_update(obj, live, op.subresource)
     rules.carry_over(metadata, live["metadata"])
     if kind.strategy.has_generation and _spec_changed(kind, obj, live, op.subresource):
         metadata["generation"] = live["metadata"].get("generation", 0) + 1
-    errors = [
-        *rules.validate_change(kind, metadata, live["metadata"], op.subresource),
-        *kind.strategy.validate_update(obj, live, op.subresource),
-    ]
+    errors = rules.validate_change(kind, metadata, live["metadata"], op.subresource)
+    errors += kind.strategy.validate_update(obj, live, op.subresource)
     if errors:
         raise Invalid.of(kind.said_by(obj), op.name, errors)
-    if not op.subresource:
-        warnings += kind.strategy.warnings(obj, live)
-    warnings += rules.finalizer_warnings(kind, metadata, live["metadata"])
+    said = kind.strategy.warnings(obj, live) if not op.subresource else []
+    if kind.is_custom:
+        said = [*said, *rules.finalizer_warnings(kind, metadata, live["metadata"])]
     call.admit_finally(asked)
     if kind.allocate:
         kind.allocate(txn, obj, live, claim=not op.write.dry_run)
-    return _store(call, entry, live, obj, tuple(warnings))
+    return _store(call, entry, live, obj, (*repeated, *said))
 
 
 def _require_version(kind: Kind, metadata: JsonObject, name: str) -> None:
-    if metadata.get("resourceVersion", "") in {"", "0"} and not kind.strategy.allow_unconditional_update:
+    if metadata.get("resourceVersion", "") in {"", "0"}:
         error = FieldError.invalid("metadata.resourceVersion", 0, "must be specified for an update")
         raise Invalid.of(GroupKind(kind.gvk.group, kind.resource), name, [error])
 

@@ -7,6 +7,8 @@ change of nothing but that, which only untyped data allows, is not seen.)
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import compress, repeat
+from operator import ne as _differ
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,6 +18,9 @@ from attractor.objects.apply.fieldset import LEAF, FieldSet, recursive_differenc
 from attractor.objects.apply.typing import item_element
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
+
     from attractor.objects.jsontypes import JsonObject
 
 UNTRACKED_METADATA = frozenset(
@@ -40,6 +45,7 @@ _CONTAINERS = (dict, list)
 _SCALARS = frozenset((str, int, bool, float, type(None)))
 _MISSING: Any = object()
 _NOTHING: JsonObject = {}
+_NO_FACES: frozenset[int] = frozenset()
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -65,10 +71,10 @@ def compare_objects(atom: Atom, old: JsonObject, new: JsonObject) -> Comparison:
     """Compare two whole objects, leaving out what is never tracked; raises ``Untypable`` for items without keys."""
     result = Comparison({}, {}, {})
     fields = atom.fields
-    for name in new if old.keys() == new.keys() else {**old, **new}:
-        before, after = old.get(name, _MISSING), new.get(name, _MISSING)
-        if before is after or before == after or name in {"apiVersion", "kind"}:
+    for name in _differing(old, new, new if old.keys() == new.keys() else {**old, **new}):
+        if name in {"apiVersion", "kind"}:
             continue
+        before, after = old.get(name, _MISSING), new.get(name, _MISSING)
         child = fields.get(name) or atom.element or DEDUCED
         if name == "metadata":
             _compare_metadata(child, before, after, result)
@@ -104,18 +110,24 @@ def _tracked(metadata: JsonObject) -> JsonObject:
 
 def _compare_maps(atom: Atom, old: JsonObject, new: JsonObject, into: Comparison) -> None:
     fields, element = atom.fields, atom.element
-    for name, before in old.items():
-        after = new.get(name, _MISSING)
-        if after is before or after == before:
-            continue
+    for name in _differing(old, new, old):
+        before, after = old[name], new.get(name, _MISSING)
         child = fields.get(name) or element or DEDUCED
         if after is _MISSING:
             into.removed[f"f:{name}"] = _whole(child, before)
         else:
             _compare_values(f"f:{name}", child, before, after, into)
+    if new.keys() <= old.keys():
+        return
     for name, after in new.items():
         if name not in old:
             into.added[f"f:{name}"] = _whole(fields.get(name) or element or DEDUCED, after)
+
+
+def _differing(old: JsonObject, new: JsonObject, names: Iterable[str]) -> Iterator[str]:
+    """Those of the names that do not stand for equal values; most do, and to skip them no bytecode is run."""
+    names = tuple(names)
+    return compress(names, map(_differ, map(old.get, names, repeat(_MISSING)), map(new.get, names, repeat(_MISSING))))
 
 
 def _compare_values(element: str, atom: Atom, old: Any, new: Any, into: Comparison) -> None:
@@ -125,7 +137,12 @@ def _compare_values(element: str, atom: Atom, old: Any, new: Any, into: Comparis
         return
     below = Comparison({}, {}, {})
     is_modified = False
-    for face in {atom.face(old), atom.face(new)}:
+    if type(old) is dict and type(new) is dict and atom.is_map and not atom.is_atomic_map:
+        _compare_maps(atom, old, new, below)
+        faces: AbstractSet[int] = _NO_FACES
+    else:
+        faces = {atom.face(old), atom.face(new)}
+    for face in faces:
         if face == MAP:
             before = old if isinstance(old, dict) else _NOTHING
             after = new if isinstance(new, dict) else _NOTHING

@@ -184,9 +184,10 @@ class FieldManager:
         comparison = compare_objects(self._atom, old, new)
         if reset and comparison:
             comparison = comparison.without(reset)
-        if not comparison:
+        added, modified, removed = comparison.added, comparison.modified, comparison.removed
+        if not (added or modified or removed):
             return managed
-        taken = union(comparison.added, comparison.modified)
+        taken = union(added, modified) if added else modified
         if not managed:  # a new object: whoever makes it owns what it has
             return {name: Owned(taken, self._api_version, now)} if taken else {}
         if len(managed) == 1 and name in managed:  # nobody else has anything that could be taken
@@ -199,7 +200,7 @@ class FieldManager:
                 rest[name] = Owned(taken, self._api_version, now)
             return rest
         before = reconciled(self._atom, previous.fields)
-        after = union(difference(before, comparison.removed), taken)
+        after = union(difference(before, removed) if removed else before, taken)
         if after:
             entry = previous.entry if after is previous.fields else None
             retimed = {**entry, "time": now} if entry is not None and taken and now else entry

@@ -111,22 +111,22 @@ _STATUS: dict[tuple[str, str], UpdateValidator] = {
 }
 
 
-def validate_create(kind: GroupKind, obj: JsonObject) -> list[FieldError]:
-    """Every rule that a new object breaks."""
-    only, validator = _CREATE.get(kind), _VALIDATE.get(kind)
-    errors = only(obj) if only is not None else []
-    return errors + validator(obj) if validator is not None else errors
+def rules_of_new(kind: GroupKind) -> Validator:
+    """What tells every rule that a new object of a kind breaks."""
+    only, always = _CREATE.get(kind), _VALIDATE.get(kind, _no_rules)
+    return always if only is None else lambda obj: only(obj) + always(obj)
 
 
-def validate_update(kind: GroupKind, obj: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Every rule that a change of the main resource breaks."""
-    key = kind.group, kind.kind
-    only = _UPDATE_ONLY.get(key)
+def rules_of_change(kind: GroupKind) -> UpdateValidator:
+    """What tells every rule that a change of the main resource breaks."""
+    only, always, change = _UPDATE_ONLY.get(kind), _VALIDATE.get(kind, _no_rules), _UPDATE.get(kind)
     if only is not None:
-        return only(obj, old)
-    errors = _VALIDATE[key](obj) if key in _VALIDATE else []
-    update = _UPDATE.get(key)
-    return errors + (update(obj, old) if update is not None else [])
+        return only
+    return (lambda obj, _: always(obj)) if change is None else lambda obj, old: always(obj) + change(obj, old)
+
+
+def _no_rules(_obj: JsonObject) -> list[FieldError]:
+    return []
 
 
 def validate_status(kind: GroupKind, obj: JsonObject, old: JsonObject) -> list[FieldError]:
@@ -138,4 +138,4 @@ def validate_status(kind: GroupKind, obj: JsonObject, old: JsonObject) -> list[F
     return workloads.validate_replicas_status(obj.get("status") or {}, *counts) if counts else []
 
 
-__all__ = ["validate_create", "validate_status", "validate_update"]
+__all__ = ["rules_of_change", "rules_of_new", "validate_status"]
