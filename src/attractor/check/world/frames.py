@@ -15,6 +15,7 @@ import gc
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.world.freezing import Unfreezable, freeze
+from attractor.check.world.hiding import refuse_unreadable
 from attractor.check.world.liveness import live_names
 from attractor.check.world.stacknumbers import numbers_of
 
@@ -33,6 +34,7 @@ def frame_of(awaitable: Any, memo: dict[int, int]) -> Hashable:
         if hasattr(awaitable, "cr_frame") or hasattr(awaitable, "gi_frame"):
             return ("ended",)
         raise Unfreezable(f"cannot look into a {type(awaitable).__name__}")
+    refuse_unreadable(frame.f_code, frame.f_lasti)
     code, variables = frame.f_code, frame.f_locals
     live = live_names(code, frame.f_lasti)
     kept = tuple((name, freeze(value, memo)) for name, value in variables.items() if name in live)
