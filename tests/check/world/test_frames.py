@@ -245,6 +245,19 @@ def test_the_exception_that_is_being_handled_tells_coroutines_apart() -> None:
     assert len(places) == 3
 
 
+async def handles(error: Exception | None) -> None:
+    try:
+        if error is not None:
+            raise error
+    except ValueError:
+        pass
+    await Asked()
+
+
+def test_an_exception_that_was_handled_leaves_no_trace() -> None:
+    assert standing(handles(ValueError("one"))) == standing(handles(None))
+
+
 def test_frames_of_a_python_that_nobody_has_looked_at_are_not_compared() -> None:
     with pytest.raises(Unfreezable, match="nobody has looked"):
         reader((3, 99))(adds_two)

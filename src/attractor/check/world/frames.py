@@ -12,6 +12,7 @@ Two coroutines of one function with equal frames behave alike from here on, what
 from __future__ import annotations
 
 import gc
+import sys
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.world.freezing import Unfreezable, freeze
@@ -22,6 +23,10 @@ from attractor.check.world.stacknumbers import numbers_of
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
     from types import FrameType
+
+
+_LEAVES_NONE = sys.version_info < (3, 13)
+"""Whether None takes the place of an exception once it has been handled; nobody can tell it from no exception."""
 
 
 def frame_of(awaitable: Any, memo: dict[int, int]) -> Hashable:
@@ -49,4 +54,5 @@ def _stack(awaitable: Any, frame: FrameType, variables: Mapping[str, Any]) -> li
     header = max(at for at, each in enumerate(referents[:10]) if each is code) + 1
     cells = {*code.co_cellvars, *code.co_freevars}
     bound = sum(1 for name in code.co_varnames if name not in cells and name in variables)
-    return referents[header + bound + len(cells) :]
+    stack = referents[header + bound + len(cells) :]
+    return stack[:-1] if _LEAVES_NONE and stack and stack[-1] is None else stack
