@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -247,7 +247,8 @@ def test_a_store_that_another_server_uses_is_refused(tmp_path: Path) -> None:
         )
         assert code == 2, errors
         assert errors.startswith("error: --store sqlite:")
-    assert sqlite3.connect(store).execute("select 1").fetchone() == (1,)
+    with closing(sqlite3.connect(store)) as free:
+        assert free.execute("select 1").fetchone() == (1,)
 
 
 async def test_audit_lines_on_standard_output_stand_among_the_facts(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ ANIMALS = [
     Animal("apply_by_force", "goes quiet", 17, 7, 105),
     Animal("back_in_time_after_a_restart", "what is wanted is not deleted", 14, None, 221),
     Animal("capacity_from_a_list", "capacity is kept", 9, None, 53),
-    Animal("clean_up_insists", "eventually stable", 11, 7, 133),
+    Animal("clean_up_insists", "eventually stable", 11, 7, 132),
     Animal("cleans_up_for_a_predecessor", "ready apps have their child", 19, None, 82656),
     Animal("conflict_swallowed", "eventually stable", 9, 9, 27),
     Animal("counted_by_each_process", "there is at most one", 12, None, 84),

@@ -169,6 +169,64 @@ def test_how_far_a_loop_has_come_tells_coroutines_apart(function: Any) -> None:
     assert places == [standing(function(), *[None] * rounds) for rounds in range(3)]
 
 
+async def hides_what_a_function_refers_to(one: int) -> tuple[int, list[int], int]:
+    inner = 0
+    return one, [inner for _ in (1, 2) for inner in await Asked()], (lambda: inner)()
+
+
+async def stands_where_it_hides_what_a_function_refers_to(one: int) -> tuple[list[int], int]:
+    return [one for one in (1, 2) if await Asked()], (lambda: one)()
+
+
+async def hides_one_that_is_unbound(one: int) -> str:
+    if one == 1:
+        first = "same"
+    else:
+        second = "same"
+    str([(first, second) for first in "ab" for second in await Asked()])
+    try:
+        return first
+    except NameError:
+        return second.upper()
+
+
+def are_told_apart_or_refused(one: Coroutine[Any, Any, Any], other: Coroutine[Any, Any, Any]) -> bool:
+    try:
+        return standing(one) != standing(other)
+    except Unfreezable as refused:
+        other.close()
+        return "a comprehension hides" in str(refused)
+
+
+HIDING: list[Any] = [
+    hides_what_a_function_refers_to,
+    stands_where_it_hides_what_a_function_refers_to,
+    hides_one_that_is_unbound,
+]
+
+
+@pytest.mark.parametrize("function", HIDING, ids=lambda each: each.__name__)
+def test_frames_in_a_comprehension_that_hides_variables_are_told_apart_or_not_compared(function: Any) -> None:
+    assert are_told_apart_or_refused(function(1), function(2))
+
+
+async def hides_variables_that_nobody_reads_later(one: int, two: int) -> tuple[list[int], int, int]:
+    return [first + second for first in (1, 2) for second in (3, await Asked())], one, two
+
+
+async def has_hidden_what_a_function_refers_to(one: int, two: int) -> tuple[list[bool], int, int]:
+    known = [any(each == one for each in (1, 2)) for one in (1, 2)]
+    await Asked()
+    return known, one, two
+
+
+@pytest.mark.parametrize("function", [hides_variables_that_nobody_reads_later, has_hidden_what_a_function_refers_to])
+def test_frames_with_comprehensions_are_compared_where_all_can_be_read(function: Any) -> None:
+    places = {standing(function(one, two)) for one, two in [(1, 1), (1, 2), (2, 1)]}
+    assert len(places) == 3
+    assert standing(function(1, 2)) in places
+
+
 async def raises_again() -> None:
     try:
         await Asked()
@@ -187,9 +245,28 @@ def test_the_exception_that_is_being_handled_tells_coroutines_apart() -> None:
     assert len(places) == 3
 
 
+async def handles(error: Exception | None) -> None:
+    try:
+        if error is not None:
+            raise error
+    except ValueError:
+        pass
+    await Asked()
+
+
+def test_an_exception_that_was_handled_leaves_no_trace() -> None:
+    assert standing(handles(ValueError("one"))) == standing(handles(None))
+
+
 def test_frames_of_a_python_that_nobody_has_looked_at_are_not_compared() -> None:
     with pytest.raises(Unfreezable, match="nobody has looked"):
         reader((3, 99))(adds_two)
+
+
+def test_frames_of_a_python_without_the_global_lock_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.abiflags", "t")
+    with pytest.raises(Unfreezable, match="nobody has looked"):
+        reader((3, 14))(adds_two)
 
 
 def test_every_instruction_of_this_python_that_touches_a_variable_is_understood() -> None:

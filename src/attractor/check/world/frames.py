@@ -12,15 +12,21 @@ Two coroutines of one function with equal frames behave alike from here on, what
 from __future__ import annotations
 
 import gc
+import sys
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.world.freezing import Unfreezable, freeze
+from attractor.check.world.hiding import refuse_unreadable
 from attractor.check.world.liveness import live_names
 from attractor.check.world.stacknumbers import numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
     from types import FrameType
+
+
+_LEAVES_NONE = sys.version_info < (3, 13)
+"""Whether None takes the place of an exception once it has been handled; nobody can tell it from no exception."""
 
 
 def frame_of(awaitable: Any, memo: dict[int, int]) -> Hashable:
@@ -33,6 +39,7 @@ def frame_of(awaitable: Any, memo: dict[int, int]) -> Hashable:
         if hasattr(awaitable, "cr_frame") or hasattr(awaitable, "gi_frame"):
             return ("ended",)
         raise Unfreezable(f"cannot look into a {type(awaitable).__name__}")
+    refuse_unreadable(frame.f_code, frame.f_lasti)
     code, variables = frame.f_code, frame.f_locals
     live = live_names(code, frame.f_lasti)
     kept = tuple((name, freeze(value, memo)) for name, value in variables.items() if name in live)
@@ -47,4 +54,5 @@ def _stack(awaitable: Any, frame: FrameType, variables: Mapping[str, Any]) -> li
     header = max(at for at, each in enumerate(referents[:10]) if each is code) + 1
     cells = {*code.co_cellvars, *code.co_freevars}
     bound = sum(1 for name in code.co_varnames if name not in cells and name in variables)
-    return referents[header + bound + len(cells) :]
+    stack = referents[header + bound + len(cells) :]
+    return stack[:-1] if _LEAVES_NONE and stack and stack[-1] is None else stack

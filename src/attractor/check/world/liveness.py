@@ -14,7 +14,7 @@ import dis
 import re
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ _VARIABLE = frozenset(dis.haslocal)
 _JUMP = frozenset({*dis.hasjrel, *dis.hasjabs, *getattr(dis, "hasjump", ())})
 _ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"})
 _ALWAYS_JUMPS = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
-_LOOKS_AT_FRAMES = frozenset({"locals", "eval", "exec", "vars", "dir", "_getframe", "currentframe"})
+LOOKS_AT_FRAMES = frozenset({"locals", "eval", "exec", "vars", "dir", "_getframe", "currentframe"})
 
 
 def live_names(code: CodeType, at: int) -> frozenset[str]:
@@ -39,7 +39,7 @@ def live_names(code: CodeType, at: int) -> frozenset[str]:
 def _analysis(code: CodeType) -> Mapping[int, frozenset[str]]:
     """For each instruction offset, what is live after it; nothing where that cannot be told."""
     instructions = list(dis.get_instructions(code))
-    if _LOOKS_AT_FRAMES.intersection(code.co_names) or not all(map(_is_understood, _names(instructions))):
+    if LOOKS_AT_FRAMES.intersection(code.co_names) or not all(map(_is_understood, _names(instructions))):
         return {}
     following = _successors(code, instructions)
     before: dict[int, frozenset[str]] = {each.offset: frozenset() for each in instructions}
@@ -50,7 +50,7 @@ def _analysis(code: CodeType) -> Mapping[int, frozenset[str]]:
         for each in reversed(instructions):
             out = frozenset().union(*(before[to] for to in following[each.offset]))
             into = out
-            for verb, name in reversed(_accesses(each)):
+            for verb, name in reversed(accesses(each)):
                 into = into - {name} if verb == "STORE" else into | {name}
             if into != before[each.offset] or out != after[each.offset]:
                 before[each.offset], after[each.offset] = into, out
@@ -71,7 +71,7 @@ def _is_understood(name: str) -> bool:
     return name in _ELSEWHERE or not _ACCESS.sub("", name)
 
 
-def _accesses(instruction: dis.Instruction) -> list[tuple[str, str]]:
+def accesses(instruction: dis.Instruction) -> list[tuple[str, str]]:
     """What an instruction does to variables, in order: whether it loads, stores or deletes, and the name."""
     if instruction.opcode not in _VARIABLE or instruction.opname in _ELSEWHERE:
         return []
@@ -79,10 +79,15 @@ def _accesses(instruction: dis.Instruction) -> list[tuple[str, str]]:
     return list(zip(_ACCESS.findall(instruction.opname), names, strict=True))
 
 
+def handlers(code: CodeType) -> list[Any]:
+    """Which instructions (``start`` up to ``end``) are covered by which handler (``target``); each by one at most."""
+    return list(dis._parse_exception_table(code))  # type: ignore[attr-defined]  # noqa: SLF001 - there is no other way
+
+
 def _successors(code: CodeType, instructions: list[dis.Instruction]) -> dict[int, list[int]]:
     """Where control can go from each instruction: the next one, jump targets, the handlers that cover it."""
     offsets = [each.offset for each in instructions]
-    handlers = dis._parse_exception_table(code)  # type: ignore[attr-defined]  # noqa: SLF001 - there is no other way
+    covering = handlers(code)
     following: dict[int, list[int]] = {}
     for place, each in enumerate(instructions):
         targets: list[int] = []
@@ -90,6 +95,6 @@ def _successors(code: CodeType, instructions: list[dis.Instruction]) -> dict[int
             targets.append(offsets[place + 1])
         if each.opcode in _JUMP:
             targets.append(each.argval)
-        targets += [entry.target for entry in handlers if entry.start <= each.offset < entry.end]
+        targets += [entry.target for entry in covering if entry.start <= each.offset < entry.end]
         following[each.offset] = targets
     return following
