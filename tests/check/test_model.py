@@ -11,7 +11,7 @@ from attractor.check.engines import explore, runs_of
 from attractor.check.errors import Disabled, SpecError
 from attractor.check.exploration import Settings
 from attractor.check.liveness import Query
-from attractor.check.model import Domain, Fairness, Model
+from attractor.check.model import AFTER, Domain, Fairness, Model
 from attractor.check.properties import Case, Property
 
 if TYPE_CHECKING:
@@ -193,3 +193,15 @@ def test_copying_between_slots_of_different_domains_is_refused() -> None:
     model.add_actions("mix", lambda view: view.copy(one, other))
     with pytest.raises(SpecError, match="mix copies other to one, which has another domain"):
         explore(model, Settings(), "python")
+
+
+@pytest.mark.parametrize("engine", ["python", "native"])
+def test_a_predicate_that_judges_steps_has_no_value_in_one_state(engine: Any) -> None:
+    objects = Objects(names=1, versions=1)
+    model = objects.model
+    (grows,) = model.add_predicates("grows", lambda view: view.read(objects.clock | AFTER) >= view.read(objects.clock))
+    judges = {action.index: grows for action in model.actions}
+    model.properties.append(Property("grows", "always_step", (Case(steps=judges),)))
+    exploration, _ = explore(model, Settings(), engine)
+    with pytest.raises((SpecError, ValueError), match=r"judges steps|of one state"):
+        exploration.mask(grows)

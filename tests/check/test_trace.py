@@ -10,7 +10,7 @@ import pytest
 from attractor.check import Bag, FrozenMap, NotShown, Record, SpecError, Trace, check
 from attractor.check.specs.irsa import Irsa
 from attractor.check.specs.philosophers import Philosophers
-from attractor.check.trace import plain
+from attractor.check.trace import difference, plain, short
 
 
 class Colour(enum.Enum):
@@ -88,3 +88,20 @@ def test_values_become_json_without_losing_their_shape() -> None:
 def test_what_is_not_a_trace_is_refused() -> None:
     with pytest.raises(SpecError, match="this is not a trace"):
         Trace.from_json({"steps": [{"action": "x"}]})
+
+
+def test_texts_that_could_be_taken_for_something_else_are_quoted() -> None:
+    assert [short(each) for each in ("", "1", 1, "null", None, "has read", " a", "True")] == [
+        '""',
+        '"1"',
+        "1",
+        '"null"',
+        "null",
+        "has read",
+        '" a"',
+        "True",
+    ]
+
+
+def test_a_record_that_changes_only_its_type_is_not_said_to_stay() -> None:
+    assert list(difference("x", {"a": 0}, {"a": 0})) == ['x: {"a": 0}, of another type']

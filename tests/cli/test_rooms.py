@@ -42,3 +42,15 @@ def test_an_interrupt_ends_a_command_without_a_traceback(
     monkeypatch.setattr("attractor.cli.manifests.print_crds", interrupted)
     assert main(["crd", "x.py"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
+
+
+@pytest.mark.parametrize("words", [["check", "x.py"], ["tla", "export", "x.py"], ["replay", "x.json"], ["run", "x.py"]])
+def test_a_flag_that_a_command_does_not_know_is_refused_with_the_usage_of_that_command(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--no-such-flag"])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert said.startswith(f"usage: attractor {' '.join(words[:-1])} [-h]")
+    assert said.endswith("error: unrecognized arguments: --no-such-flag\n")

@@ -2,7 +2,8 @@
 
 ``audit`` runs some remembered executions of every routine again, and every action in some of the states (in fewer
 where there are many actions: about a thousand executions in all), and compares; it looks whether a value was changed
-after it became part of a state. ``advice`` tells the author which actions are expensive, and why.
+after it became part of a state, and whether a step depends on the order of a set. ``advice`` tells the author which
+actions are expensive, and why.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import random
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from attractor.check.errors import MutationError, SpecError
+from attractor.check.errors import ImpureStep, MutationError, SpecError
 from attractor.check.execution import apply, outcomes_of, padded, steps
 from attractor.check.memory import impure
+from attractor.check.setorder import sites, turnable, turned_round
 
 if TYPE_CHECKING:
     from attractor.check.execution import Outcome
@@ -38,6 +40,8 @@ def audit(exploration: Exploration, seed: int = 0) -> None:
             repeated = outcomes_of(model, sample.instance, sample.state, sample.after)
             if _meaning(model, sample, sample.outcomes) != _meaning(model, sample, repeated):
                 raise impure(sample.instance)
+    if not model.is_composed:
+        _audit_order(exploration)
     count = exploration.counts.distinct
     luck = random.Random(seed)  # noqa: S311 - a sample, not a secret
     states = max(FEWEST, min(SAMPLE, STEPS_AGAIN // max(1, len(model.actions))))
@@ -50,6 +54,24 @@ def audit(exploration: Exploration, seed: int = 0) -> None:
             raise impure(model.actions[differing[0]])
         if exploration.settings.symmetry:
             _audit_symmetry(exploration, model, state, luck)
+
+
+def _audit_order(exploration: Exploration) -> None:
+    """Run what was sampled once more with every set of the author's code in another order: it must do the same."""
+    model = exploration.model
+    samples = [sample for tally in exploration.tallies.values() for sample in tally.samples]
+    with turned_round(
+        turnable(*{id(each.instance.routine): each.instance.routine.function for each in samples}.values())
+    ):
+        for sample in samples:
+            sites.clear()
+            turned = outcomes_of(model, sample.instance, sample.state, sample.after)
+            if sites and Counter(_meaning(model, sample, sample.outcomes)) != Counter(_meaning(model, sample, turned)):
+                raise ImpureStep(
+                    f"{sites[-1]}: what {sample.instance.label} does depends on the order of a set, which is another "
+                    f"one in each process; take its elements in order, as in `sorted(...)`, or let the checker try "
+                    f"each: `self.choose(...)`"
+                )
 
 
 def _audit_symmetry(exploration: Exploration, model: Model, state: State, luck: random.Random) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from attractor.check.audit import advice, audit
+from attractor.check.blocking import forbidden
 from attractor.check.engines import EngineName, Order, Runs, explore, runs_of
 from attractor.check.errors import Grown, SpecError
 from attractor.check.execution import truth
@@ -41,6 +42,7 @@ class Growing(Protocol):
         ...
 
 
+@forbidden()
 def check(
     spec: Checkable,
     *,
@@ -94,6 +96,7 @@ def check(
             model = recompiled(spec, grown)
 
 
+@forbidden()
 def simulate(
     spec: Checkable,
     *,
@@ -235,7 +238,12 @@ class Judgement:
         return [Promise(self.model.properties[n], exploration, runs, self.title).verdict() for n in live]
 
     def _warn_of_idle_actions(self, exploration: Exploration) -> None:
-        if exploration.bound or self.model.is_composed:
+        if exploration.bound:
+            return
+        for each in self.model.expected:
+            if not any(exploration.counts.taken[index] for index in each.instances):
+                self.warnings.append(f"{each.what}: {each.why}")
+        if self.model.is_composed:
             return
         taken: dict[str, int] = {}
         for action, count in zip(self.model.actions, exploration.counts.taken, strict=True):

@@ -74,15 +74,16 @@ class Constant(Named):
 
 
 class Variable(Named):
-    """A variable that is one slot."""
+    """A variable that is one slot; ``line`` is the author's line that declares it."""
 
     def __init__(self, initial: Any) -> None:
         self.initial = initial
+        self.line = author_line()
 
     def declare(self, spec: Spec, model: Model) -> Any:
         """Add this variable's slots to ``model`` and return what ``spec.layout`` keeps for it."""
         value = self.initial(spec) if callable(self.initial) else self.initial
-        return model.add_slot(self.name, value)
+        return model.add_slot(self.name, value, at=self.line)
 
     def __get__(self, spec: Any, owner: type | None = None) -> Any:
         return self if spec is None else spec.view.read(spec.layout[self.name])
@@ -98,7 +99,7 @@ class FieldsVariable(Variable):
         """Add a slot for each field."""
         record: Any = self.initial(spec) if callable(self.initial) else self.initial
         refs = {
-            each.name: model.add_slot(f"{self.name}.{each.name}", getattr(record, each.name))
+            each.name: model.add_slot(f"{self.name}.{each.name}", getattr(record, each.name), at=self.line)
             for each in dataclasses.fields(record)
         }
         return type(record), refs
@@ -126,7 +127,7 @@ class MapVariable(Variable):
         refs = {}
         for key in elements(self.keys, spec):
             value = self.initial(key) if callable(self.initial) else self.initial
-            refs[key] = model.add_slot(self.name, value, key=key, keyed=True, domain=domain)
+            refs[key] = model.add_slot(self.name, value, key=key, keyed=True, domain=domain, at=self.line)
             domain = model.slots[refs[key]].domain
         return model.add_family(self.name, refs), tuple(refs)
 

@@ -13,13 +13,17 @@ from __future__ import annotations
 
 import inspect
 import sys
+import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
+    from types import FrameType
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = str(Path(__file__).parents[1])
+_SHIPPED = tuple(str(Path(_PACKAGE) / room) for room in ("check/specs", "operators"))
+_LIBRARY = tuple(sysconfig.get_path(each) for each in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 class SpecError(Exception):
@@ -47,15 +51,23 @@ class SharingLost(BaseException):
 
 
 def author_line() -> str:
-    """Return ``file.py:line`` of the innermost frame outside this package: the author's own line."""
-    frame = sys._getframe(1)  # noqa: SLF001 - the only way to the caller's line
-    while frame.f_back is not None:
-        filename = frame.f_code.co_filename
-        own = filename.startswith(_PACKAGE) and not filename.startswith(str(Path(_PACKAGE) / "specs"))
-        if not own and not filename.startswith("<"):
-            return f"{Path(filename).name}:{frame.f_lineno}"
+    """Return ``file.py:line`` of the innermost frame outside this package and the library: the author's own line."""
+    frame = authors_frame(sys._getframe(1))  # noqa: SLF001 - the only way to the caller's line
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame else "unknown line"
+
+
+def authors_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame of an author's code, from ``frame`` outwards, but for where the program began."""
+    while frame is not None and frame.f_back is not None:
+        if is_authors(frame.f_code.co_filename):
+            return frame
         frame = frame.f_back
-    return "unknown line"
+    return None
+
+
+def is_authors(filename: str) -> bool:
+    """Whether a file is neither installed nor of the library nor of this package, but for what ships as an example."""
+    return filename.startswith(_SHIPPED) or not filename.startswith((_PACKAGE, *_LIBRARY, "<"))
 
 
 def require_plain(function: object, use: str) -> None:

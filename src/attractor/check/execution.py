@@ -114,6 +114,8 @@ class Execution:
             number = int(truth(self._model, self._model.predicates[real ^ DERIVED], self._state))
             value: Any = bool(number)
         else:
+            if real & AFTER and not self._after:
+                raise judges_steps(self._instance)
             slot = self._model.slots[real & ~AFTER]
             vector = self._after if real & AFTER else self._state
             number = vector[slot.index] if slot.index < len(vector) else slot.default
@@ -228,6 +230,11 @@ class InTurn:
         for how in self._hows:
             value = how(value)
         return value
+
+
+def judges_steps(instance: Instance) -> SpecError:
+    """The error for a judge of steps that is asked about one state."""
+    return SpecError(f"{instance.label} judges steps; of one state alone it says nothing")
 
 
 LeafOf = Callable[[Execution, Any], Any]

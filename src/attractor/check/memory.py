@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attractor.check.errors import ImpureStep, SpecError
-from attractor.check.execution import Outcome, outcomes_of, padded
+from attractor.check.execution import Outcome, judges_steps, outcomes_of, padded
 from attractor.check.model import AFTER, CHOICE, DERIVED, Instance, Model, State
 
 Place = tuple[State, State | None]
@@ -172,8 +172,10 @@ class Memory:
             return state[ref] if ref < len(state) else self.model.slots[ref].default
         if ref & DERIVED:
             return int(self.holds(self.model.predicates[ref ^ DERIVED], state))
+        if after is None:
+            raise judges_steps(instance)
         slot = self.model.slots[ref ^ AFTER]
-        return after[slot.index] if after is not None and slot.index < len(after) else slot.default
+        return after[slot.index] if slot.index < len(after) else slot.default
 
     def _learn(self, instance: Instance, state: State, after: State | None) -> None:
         routine = instance.routine
@@ -228,5 +230,6 @@ def impure(instance: Instance) -> ImpureStep:
     """The error for a routine that behaved differently after the same reads."""
     return ImpureStep(
         f"{instance.label} gave two different results for the same values read; a step may depend on variables, "
-        f"constants and its parameters only: look for hidden state, random, time, or the order of a set"
+        f"constants and its parameters only: look for hidden state, random, time, the order of a set, or a value that "
+        f"equals only itself (a function, a generator, an object without `__eq__`)"
     )

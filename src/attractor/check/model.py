@@ -23,6 +23,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import SpecError, ValueNotHashable, author_line
+from attractor.check.values import alike, is_itself
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -50,19 +51,50 @@ class Domain:
         self.values: list[Any] = []
         self.ids: dict[Hashable, int] = {}
 
-    def intern(self, value: Any) -> int:
-        """Return the number of ``value``; a new value gets the next one."""
+    def intern(self, value: Any, at: str = "") -> int:
+        """Return the number of ``value``; a new value gets the next one. ``at`` is the author's line, if known."""
         try:
             known = self.ids.get(value)
         except TypeError as problem:
             raise ValueNotHashable(
-                f"{author_line()}: `{self.name}` was given {value!r}, which cannot be part of a state ({problem}); "
-                f"use a tuple for a list, a frozenset for a set, a FrozenMap for a dict, a Record for a class"
+                f"{at or author_line()}: `{self.name}` was given {value!r}, which cannot be part of a state "
+                f"({problem}); use a tuple for a list, a frozenset for a set, a FrozenMap for a dict, a Record for a "
+                f"class"
             ) from None
         if known is None:
             known = self.ids[value] = len(self.values)
             self.values.append(value)
         return known
+
+
+class WrittenDomain(Domain):
+    """Of values that an author's code writes: two that are equal to Python must be alike in type, too, at any depth.
+
+    Otherwise one state would stand for two that a step can tell apart: ``1`` and ``True``, ``0`` and ``0.0``, a text
+    and the member of an enum that is that text, a tuple and a named one.
+    """
+
+    __slots__ = ()
+
+    def intern(self, value: Any, at: str = "") -> int:
+        """Return the number of ``value``; raises ``SpecError`` for one that is equal to a known one, and different."""
+        size, number = len(self.values), super().intern(value, at)
+        if number < size and not alike(self.values[number], value):
+            raise SpecError(
+                f"{at or author_line()}: `{self.name}` was given {_told(value)} and, in another state, "
+                f"{_told(self.values[number])}; to Python the two are equal, so they would be one state; use one of "
+                f"them throughout"
+            )
+        if number == size and not is_itself(value):
+            raise SpecError(
+                f"{at or author_line()}: `{self.name}` was given {value!r}, which is not equal to itself, so no two "
+                f"states with it would be the same; use None for what is not known"
+            )
+        return number
+
+
+def _told(value: Any) -> str:
+    return f"{value!r} ({type(value).__name__})"
 
 
 class Update:
@@ -167,10 +199,19 @@ class Symmetry:
     columns: tuple[tuple[int, ...], ...]
 
 
+@dataclass(eq=False)
+class Expected:
+    """Steps of which at least one should be taken somewhere; ``why`` is the reason why none could be, the last time."""
+
+    what: str
+    instances: list[int] = field(default_factory=list)
+    why: str = ""
+
+
 class Model:
     """Slots, initial states, action instances, predicates, fairness: one explorable system."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, is_composed: bool = False) -> None:
         self.name = name
         self.slots: list[Slot] = []
         self.families: list[Family] = []
@@ -185,19 +226,31 @@ class Model:
         self.updates: list[Update] = []
         self._updates: dict[tuple[Domain, Callable[[Any], Any]], int] = {}
         self.applied: set[str] = set()
-        self.is_composed = False
+        self.is_composed = is_composed
         """Whether a program put it together: it may come to rest anywhere, and steps never taken are no slip."""
+        self.expected: list[Expected] = []
+        """What whoever composed it expects to happen at least once."""
         self.within: dict[str, None] = {}
         """Within what bounds a verdict is complete, in words; bounds may show themselves while exploring."""
         self.before_audit: list[Callable[[], None]] = []
         """Called before the audit runs steps again, by which steps forget what they know from earlier runs."""
 
     def add_slot(
-        self, variable: str, default: Any, *, key: Any = None, keyed: bool = False, domain: Domain | None = None
+        self,
+        variable: str,
+        default: Any,
+        *,
+        key: Any = None,
+        keyed: bool = False,
+        domain: Domain | None = None,
+        at: str = "",
     ) -> int:
-        """Add a slot and return its reference; every state known so far holds ``default`` there."""
-        domain = domain or Domain(variable)
-        slot = Slot(len(self.slots), variable, key, keyed, domain, domain.intern(default))
+        """Add a slot and return its reference; every state known so far holds ``default`` there.
+
+        ``at`` is the author's line that declares it, if there is one.
+        """
+        domain = domain or (Domain if self.is_composed else WrittenDomain)(variable)
+        slot = Slot(len(self.slots), variable, key, keyed, domain, domain.intern(default, at))
         if slot.index >= AFTER:
             raise SpecError(f"{self.name}: more than {AFTER} slots")
         self.slots.append(slot)

@@ -137,10 +137,21 @@ def loop_text(loop: int, count: int) -> str:
 
 
 def short(value: Plain) -> str:
-    """A value in one line."""
-    if isinstance(value, str):
+    """A value in one line; a text without quotes, unless it could be taken for something else."""
+    if isinstance(value, str) and not _looks_otherwise(value):
         return value
     return json.dumps(value, ensure_ascii=False)
+
+
+def _looks_otherwise(text: str) -> bool:
+    """Whether a text without quotes would read as nothing, a number, a truth, a list or a record."""
+    if text != text.strip() or not text:
+        return True
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def difference(name: str, before: Plain, after: Plain) -> Iterator[str]:
@@ -149,6 +160,8 @@ def difference(name: str, before: Plain, after: Plain) -> Iterator[str]:
         for key in after:
             if before[key] != after[key]:
                 yield from difference(f"{name}.{key}", before[key], after[key])
+        if before == after:
+            yield f"{name}: {short(after)}, of another type"
     else:
         yield f"{name}: {short(before)} -> {short(after)}"
 

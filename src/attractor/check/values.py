@@ -2,7 +2,8 @@
 
 ``Record`` is a frozen record with ``but`` for "the same, except"; ``Bag`` is a multiset; ``FrozenMap`` is a map that
 is one value (use ``each`` for a map whose keys are known: it is faster). Numbers, strings, ``None``, enums, tuples
-and frozensets serve as they are. Two values are the same if Python's ``==`` says so.
+and frozensets serve as they are. Two values are the same if Python's ``==`` says so; a variable that holds two that are
+the same by ``==`` and not ``alike`` is refused.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from math import copysign
 from typing import Any, Generic, NoReturn, Self, TypeVar, dataclass_transform
 
 from attractor.check.errors import MutationError, author_line
@@ -134,3 +136,42 @@ class FrozenMap(Mapping[K, V]):
 
     def __repr__(self) -> str:
         return "{" + ", ".join(f"{k!r}: {self._items[k]!r}" for k in self) + "}"
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two values that are equal are also of the same types, at any depth."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, float):
+        return copysign(1, one) == copysign(1, other)
+    if isinstance(one, tuple):
+        return all(map(alike, one, other))
+    if isinstance(one, frozenset):
+        return _alike_keys(dict(zip(one, one, strict=True)), dict(zip(other, other, strict=True)))
+    if isinstance(one, FrozenMap | Bag):
+        return _alike_keys(_keyed(one), _keyed(other))
+    if dataclasses.is_dataclass(one):
+        return all(alike(getattr(one, each.name), getattr(other, each.name)) for each in dataclasses.fields(one))
+    return True
+
+
+def _keyed(value: FrozenMap[Any, Any] | Bag[Any]) -> dict[Any, Any]:
+    """By key, the key itself and what belongs to it."""
+    return {key: (key, value[key] if isinstance(value, FrozenMap) else None) for key in value}
+
+
+def _alike_keys(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
+    return all(alike(each, other[key]) for key, each in one.items())
+
+
+def is_itself(value: Any) -> bool:
+    """Whether a value is equal to itself, and so are its parts: not a number (NaN) is not."""
+    if isinstance(value, tuple | frozenset | Bag):
+        return all(map(is_itself, value))
+    if isinstance(value, FrozenMap):
+        return all(is_itself(key) and is_itself(value[key]) for key in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return all(is_itself(getattr(value, each.name)) for each in dataclasses.fields(value))
+    return bool(value == value)  # noqa: PLR0124 - that is the question

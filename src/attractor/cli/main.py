@@ -6,7 +6,7 @@ import argparse
 import importlib
 import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attractor
 
@@ -21,11 +21,20 @@ INTERRUPTED = 128 + signal.SIGINT
 """The exit code that a shell gives to a program that was interrupted."""
 
 
+class CommandParser(argparse.ArgumentParser):
+    """A command that refuses words that it does not know itself, with its own usage."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """What the words mean; none is left over."""
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return known, unknown
+
+
 def build_parser(rooms: Sequence[str] = ROOMS) -> argparse.ArgumentParser:
     """The command line of some rooms; each adds its own subcommands."""
-    parser = argparse.ArgumentParser(
-        prog="attractor", description="Write, run and prove Kubernetes-style controllers in Python."
-    )
+    parser = CommandParser(prog="attractor", description="Write, run and prove Kubernetes-style controllers in Python.")
     parser.add_argument("--version", action="version", version=f"attractor {attractor.__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
     for room in rooms:

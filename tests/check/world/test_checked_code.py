@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import cmd
 import contextlib
+import io
 import itertools
 import os
 import random
 import subprocess
 import sys
 import time
+import urllib.request
 import uuid
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -426,3 +430,68 @@ async def claimed(look: Look) -> bool:
 def test_a_claim_that_would_always_count_as_true_is_refused(claim: Any) -> None:
     with pytest.raises(SpecError, match="`claimed` cannot be a claim: it is `async` or yields"):
         claim(claimed)
+
+
+def _asks() -> None:
+    input("Shall I? ")
+
+
+def _starts() -> None:
+    subprocess.run([sys.executable, "-c", ""], check=True)
+
+
+def _connects() -> None:
+    urllib.request.urlopen("http://127.0.0.1:9/")
+
+
+@pytest.mark.parametrize(
+    ("waits", "what"),
+    [
+        (lambda: time.sleep(0), "sleeps; no time passes under check"),
+        (lambda: sleep(0), "sleeps; no time passes under check"),
+        (_asks, "waits for input"),
+        (_starts, "starts a process"),
+        (_connects, "uses the network"),
+    ],
+)
+def test_a_reconcile_that_waits_outside_its_context_is_refused_with_the_line(waits: Any, what: str) -> None:
+    async def reconcile(ctx: Context, key: Key) -> None:
+        await ctx.find(Pair, key)
+        with contextlib.suppress(Exception):
+            waits()
+
+    text = refused(controller(reconcile, name="waits", for_=Pair))
+    first = waits.__code__.co_firstlineno
+    assert text.startswith(tuple(f"{__file__}:{first + line} {what}" for line in (0, 1)))
+
+
+def test_a_claim_that_waits_is_refused_too() -> None:
+    def slept(_: Look) -> bool:
+        time.sleep(0)
+        return True
+
+    assert "sleeps" in refused(talks, properties=[always(slept)])
+
+
+class Shell(cmd.Cmd):
+    """What debuggers are built on: it asks for a command with `input`, from the library's own code."""
+
+    def do_end(self, _: str) -> bool:
+        return True
+
+
+def test_a_debugger_may_ask_in_the_middle_of_a_reconcile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("end\n" * 1000))
+
+    @controller(for_=Pair)
+    async def debugged(ctx: Context, key: Key) -> None:
+        await ctx.find(Pair, key)
+        Shell(stdout=io.StringIO()).cmdloop()
+
+    check(World([debugged], [pair()])).assert_holds()
+
+
+def test_whoever_checks_may_sleep_before_and_after() -> None:
+    check(World([talks], [pair()])).assert_holds()
+    sleep(0)
+    time.sleep(0)

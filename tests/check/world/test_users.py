@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -159,3 +159,32 @@ async def test_a_claim_about_what_a_user_has_left_is_judged_on_the_runtime_too()
     found = world(Script(GREEN, BLUE, name="admin"), BLUE, properties=[claim])
     trace = check(found, stop_at_first=True).assert_violated("two of three")
     assert (await replay(found, trace)).is_confirmed
+
+
+MISSING = ("default", "nobody")
+
+
+@pytest.mark.parametrize(
+    ("users", "warning"),
+    [
+        ([Edit(Pair, MISSING, spec=[{"text": "blue"}])], 'refuses it: pairs.test.attractor.dev "nobody" not found'),
+        ([Delete(Pair, MISSING)], 'refuses it: pairs.test.attractor.dev "nobody" not found'),
+        ([Edit(Pair, KEY, patch=[{}])], f"the user never does `edit pair {KEY}`: it would change nothing"),
+        ([Edit(Pair, KEY, spec=[{"text": 7}])], "spec.text in body must be of type string"),
+        ([replace(GREEN, when=lambda _: False)], "its `when` is true in no reached state"),
+        ([Script(Delete(Pair, MISSING), GREEN)], f"`edit pair {KEY}`: what the script does before it never happens"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["python", "native"])
+def test_a_user_who_never_acts_is_reported_with_the_reason(users: list[User], warning: str, engine: Any) -> None:
+    assert warning in "\n".join(check(world(*users), engine=engine).warnings)
+
+
+def test_a_user_who_acts_in_one_of_several_ways_is_not_reported() -> None:
+    first = pair().spec.text
+    assert check(world(Edit(Pair, KEY, spec=[{"text": first}, {"text": "other"}]))).warnings == ()
+
+
+def test_a_controller_that_never_runs_is_reported() -> None:
+    (warning,) = check(World([pairs])).warnings
+    assert warning.startswith("controller pairs never runs: nothing asks it to; is there a Pair")

@@ -37,6 +37,7 @@
 #define NO_STATE 0xFFFFFFFFu
 #define NO_TRIE 0xFFFFFFFFu
 #define NO_SLOT 0xFFFFFFFFu
+#define NO_INSTANCE 0xFFFFFFFFu
 
 /* A growable array of bytes with a length in elements; memory errors are reported by the caller's return value. */
 typedef struct {
@@ -113,7 +114,7 @@ typedef struct {
     const uint32_t *after;
     uint64_t *recalled; /* stamp << 1 | value for each predicate; NULL where the vectors change between walks */
     uint64_t stamp;
-    uint32_t missed; /* the instance that had no answer */
+    uint32_t missed; /* the instance that had no answer; NO_INSTANCE: there is no state after that it asked for */
     uint64_t *relies; /* NULL: nobody asks */
     const struct Kernel *kernel; /* where `relies` is not NULL */
 } View;

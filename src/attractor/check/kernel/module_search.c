@@ -158,7 +158,8 @@ PyObject *kernel_mask(PyObject *self, PyObject *args) {
         if (walked == WALK_MISS) {
             worker->missed.length = 0;
             uint32_t record[2] = {view.missed, 0};
-            known = vector_reserve(&worker->missed, sizeof(uint32_t), 2 + kernel->layout.slots);
+            known = view.missed != NO_INSTANCE;
+            known = known && vector_reserve(&worker->missed, sizeof(uint32_t), 2 + kernel->layout.slots);
             if (!known) break;
             memcpy(worker->missed.data, record, sizeof record);
             memcpy((uint32_t *)worker->missed.data + 2, worker->before, kernel->layout.slots * sizeof(uint32_t));
@@ -169,7 +170,7 @@ PyObject *kernel_mask(PyObject *self, PyObject *args) {
     }
     PyBuffer_Release(&mask);
     PyBuffer_Release(&wanted);
-    if (!known) return PyErr_Format(PyExc_ValueError, "no such predicate, a mask too small, or no memory");
+    if (!known) return PyErr_Format(PyExc_ValueError, "no such predicate of one state, a mask too small, or no memory");
     return PyLong_FromSize_t(at);
 }
 

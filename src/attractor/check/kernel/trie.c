@@ -287,7 +287,8 @@ static inline void rely_on_reads(uint64_t *relies, const Kernel *kernel, uint32_
     for (uint32_t w = 0; w < words; w++) relies[w] |= reads[w];
 }
 
-/* The number behind a reference; false where a predicate read as if it were a slot has no answer yet. */
+/* The number behind a reference; false where a predicate read as if it were a slot has no answer yet, or where there is
+ * no state after. */
 static inline bool number_behind(const Tries *tries, const Instance *instance, int32_t ref, View *view, uint32_t *number) {
     if (ref < 0) ref = instance->binding[-1 - ref];
     if (ref < REF_AFTER) {
@@ -300,6 +301,10 @@ static inline bool number_behind(const Tries *tries, const Instance *instance, i
         Walked walked = evaluate(tries, (uint32_t)(ref ^ REF_DERIVED), view);
         *number = walked == WALK_YES;
         return walked != WALK_MISS;
+    }
+    if (view->after == NULL) {
+        view->missed = NO_INSTANCE;
+        return false;
     }
     *number = view->after[ref ^ REF_AFTER];
     return true;

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import Disabled, SpecError
+from attractor.check.model import Expected
 from attractor.check.world.host import WorldTransport, at_once
 from attractor.check.world.looking import Look, Moment
-from attractor.check.world.users import Create, Delete, Edit, Script, act_name, described, steps_of
+from attractor.check.world.users import Create, Delete, Edit, Script, act_name, all_acts, described, steps_of
 from attractor.client import Client
 from attractor.client.retry import NO_RETRY
 from attractor.objects.errors import ApiError
@@ -60,13 +62,18 @@ def add_users(universe: Universe, users: Iterable[User]) -> None:
     for user in users:
         total = len(user.steps) if isinstance(user, Script) else user.times
         left = universe.stage.slot("user", user.label, total)
+        acting = [
+            Expected(f"the user never does `{act.label}`", why="what the script does before it never happens")
+            for act in all_acts([user])
+        ]
         for place, act, arguments, patch in steps_of(user):
-            send = _sending(acts, act, patch)
+            sender = Sender(universe, act, _sending(acts, act, patch), acting[place])
             if isinstance(user, Script):
-                step = _following(universe, act, left, total - place, send)
+                step = _following(sender, left, total - place)
             else:
-                step = _acting(universe, act, left, send)
-            universe.add(act_name(act), arguments, step, fair=False)
+                step = _acting(sender, left)
+            acting[place].instances.append(universe.add(act_name(act), arguments, step, fair=False))
+        universe.model.expected += acting
 
 
 def _sending(acts: Client, act: Act, patch: JsonObject | None) -> Callable[[], Awaitable[Any]]:
@@ -79,39 +86,49 @@ def _sending(acts: Client, act: Act, patch: JsonObject | None) -> Callable[[], A
             return lambda: acts.delete(kind, key, uid=act.uid, propagation=act.propagation)
 
 
-def _acting(universe: Universe, act: Act, budget: Cell, send: Callable[[], Awaitable[Any]]) -> Callable[[], None]:
+def _acting(sender: Sender, budget: Cell) -> Callable[[], None]:
     def step() -> None:
         spend(budget)
-        changes = universe.changes
-        _send(universe, act, send)
-        if universe.changes == changes:
+        if not sender.send():
+            sender.expected.why = "it would change nothing"
             raise Disabled
 
     return step
 
 
-def _following(
-    universe: Universe, act: Act, left: Cell, turn: int, send: Callable[[], Awaitable[Any]]
-) -> Callable[[], None]:
+def _following(sender: Sender, left: Cell, turn: int) -> Callable[[], None]:
     """A step of a script, taken when ``turn`` steps are left."""
 
     def step() -> None:
         if left.get() != turn:
             raise Disabled
         left.set(turn - 1)
-        _send(universe, act, send)
+        sender.send()
 
     return step
 
 
-def _send(universe: Universe, act: Act, send: Callable[[], Awaitable[Any]]) -> None:
-    """Send a user's request; there is no step when it is not the time for it, or when it is refused."""
-    if act.when is not None and not act.when(Look(Moment(universe, universe.stage.view))):
-        raise Disabled
-    try:
-        at_once(send())
-    except ApiError:
-        raise Disabled from None  # the user sees the refusal and leaves it at that
+@dataclass(eq=False)
+class Sender:
+    """One request of a user; ``expected`` is told why it was not made."""
+
+    universe: Universe
+    act: Act
+    request: Callable[[], Awaitable[Any]]
+    expected: Expected
+
+    def send(self) -> bool:
+        """Whether it changed anything; there is no step when it is not the time for it, or when it is refused."""
+        universe, changes = self.universe, self.universe.changes
+        if self.act.when is not None and not self.act.when(Look(Moment(universe, universe.stage.view))):
+            self.expected.why = "its `when` is true in no reached state"
+            raise Disabled
+        try:
+            at_once(self.request())
+        except ApiError as refused:
+            self.expected.why = f"the server refuses it: {refused.message}"
+            raise Disabled from None  # the user sees the refusal and leaves it at that
+        return universe.changes != changes
 
 
 def add_happenings(universe: Universe) -> None:

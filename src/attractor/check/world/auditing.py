@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from attractor.check.setorder import Turnable, sites, turnable, turned_round
 from attractor.check.world.freezing import Unfreezable, freeze
-from attractor.check.world.setorder import Turnable, sites, turnable, turned_round
 from attractor.check.world.suspension import CheckedCodeError, Run
 from attractor.check.world.telling import described
 from attractor.runtime import effects

@@ -13,7 +13,7 @@ from attractor.apiserver.garbage import plan_garbage
 from attractor.apiserver.registry import builtin_kind, find_kind, served_builtin
 from attractor.apiserver.termination import plan_namespaces
 from attractor.check.errors import Disabled, SpecError
-from attractor.check.model import Fairness, Model
+from attractor.check.model import Expected, Fairness, Model
 from attractor.check.properties import Case, Property
 from attractor.check.world import acting, failing
 from attractor.check.world.clock import Swinging
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from attractor.check.world.parts import Parts
     from attractor.check.world.world import World
     from attractor.objects.resource import Resource
+    from attractor.runtime.controller import Controller
 
 
 NAMESPACES = "core/namespaces/"
@@ -45,7 +46,7 @@ class Universe:
 
     def __init__(self, world: World, parts: Parts) -> None:
         self.world = world
-        self.model = Model(world.name)
+        self.model = Model(world.name, is_composed=True)
         self.stage = Stage(self.model)
         self.stage.bounds = self.model.within
         self.stage.changes_blindly = world.changes_blindly
@@ -111,7 +112,6 @@ class Universe:
         acting.add_users(self, world.users)
         failing.add_faults(self, world.faults)
         self._add_claims()
-        self.model.is_composed = True
 
     def _changed(self, _event: Any) -> None:
         self.changes += 1
@@ -168,12 +168,15 @@ class Universe:
 
     def _add_hosts(self) -> None:
         world_resyncs = self.world.resync
+        expected = {one.name: _expected(one) for one in self.world.controllers}
+        self.model.expected += expected.values()
         for host in self.hosts:
             for kind in host.kinds:
                 at = (("host", host.name), ("kind", kind.gvk.kind))
                 self.add("list", at, lambda host=host, kind=kind: host.list(kind), fair=True)  # type: ignore[misc]
                 self.add("deliver", at, lambda host=host, kind=kind: host.deliver(kind), fair=True)  # type: ignore[misc]
             for worker in host.workers:
+                runs = expected[worker.declared.name]
                 if world_resyncs:
                     of = (("host", host.name), ("controller", worker.declared.name))
                     self.add("resync", of, worker.resync, fair=False)
@@ -183,7 +186,8 @@ class Universe:
                     self.add("background", whose, step, fair=True)
                 for key in worker.keys:
                     who = (("host", host.name), ("controller", worker.declared.name), ("key", str(key)))
-                    self.add("start", who, lambda worker=worker, key=key: worker.start(key), fair=True)  # type: ignore[misc]
+                    start = lambda worker=worker, key=key: worker.start(key)  # noqa: E731
+                    runs.instances.append(self.add("start", who, start, fair=True))
                     self.add("go on", who, lambda worker=worker, key=key: worker.go_on(key), fair=True)  # type: ignore[misc]
                     self.add("timer", who, lambda worker=worker, key=key: worker.queue.fire(key), fair=True)  # type: ignore[misc]
 
@@ -253,6 +257,14 @@ class Universe:
             cases.append(Case((), (index,)))
         self.model.properties.append(Property(claim.name, claim.word, tuple(cases)))
         self.model.applied.add(claim.name)  # a claim of a world says something in every state
+
+
+def _expected(one: Controller) -> Expected:
+    kind = one.for_.kind.__name__
+    why = (
+        f"nothing asks it to; is there a {kind} among the objects or created by a user, and do its predicates pass it?"
+    )
+    return Expected(f"controller {one.name} never runs", why=why)
 
 
 def _builtin_kinds(roots: set[str]) -> list[Any]:

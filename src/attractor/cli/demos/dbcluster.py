@@ -80,7 +80,7 @@ async def _kubeconfig(cluster: Any, directory: Path) -> Path:
 async def _operator(kubeconfig: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     """The operator, as anybody would run it, in a process of its own."""
     module = "attractor.operators.dbcluster.controller:clusters"
-    words = ("-m", "attractor", "run", module, "--kubeconfig", str(kubeconfig), "--install-crds")
+    words = ("-P", "-m", "attractor", "run", module, "--kubeconfig", str(kubeconfig), "--install-crds")
     process = await asyncio.create_subprocess_exec(
         sys.executable, *words, "--log-level", "error", stdout=asyncio.subprocess.PIPE
     )

@@ -184,7 +184,7 @@ class EdgeDemo:
     async def _start_agent(self, name: str) -> None:
         home = self._directory / name
         arguments = ["--namespace", name, "--kubeconfig", str(home / "kubeconfig"), "--state-dir", str(home / "state")]
-        command = [sys.executable, "-m", "attractor", "edge", "agent", *arguments, "--log-level", "error"]
+        command = [sys.executable, "-P", "-m", "attractor", "edge", "agent", *arguments, "--log-level", "error"]
         with (home / "log").open("ab") as log:
             self._agents[name] = await asyncio.create_subprocess_exec(
                 *command, stdout=log, stderr=log, start_new_session=True

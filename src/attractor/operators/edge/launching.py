@@ -182,4 +182,4 @@ def _last_line(path: Path) -> str:
 
 def agent_command(arguments: Sequence[str]) -> list[str]:
     """The command line of an agent with these arguments."""
-    return [sys.executable, "-m", "attractor", "edge", "agent", *arguments]
+    return [sys.executable, "-P", "-m", "attractor", "edge", "agent", *arguments]

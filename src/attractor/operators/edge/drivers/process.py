@@ -150,6 +150,7 @@ class ProcessDriver:
         kubeconfig.unlink(missing_ok=True)
         command = [
             sys.executable,
+            "-P",
             "-m",
             "attractor",
             "serve",
@@ -194,7 +195,7 @@ class ProcessDriver:
             raise DriverError(f"{cluster} is not there")
         ready = self._records.home(ref) / "address"
         ready.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "attractor.operators.edge.app", "--address-file", str(ready)]
+        command = [sys.executable, "-P", "-m", "attractor.operators.edge.app", "--address-file", str(ready)]
         command += ["--name", ref.name, "--revision", said["revision"], "--cluster", cluster.name]
         self._tell(ref, Step(1, 2, f"starts revision {said['revision']}"))
         process = await self._start(ref, command, ready, cluster.name)

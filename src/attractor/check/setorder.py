@@ -1,12 +1,12 @@
 """Code under check with its sets in another order, as another process would have them.
 
 Texts hash differently in every process, so a set of texts is looped over in another order each time a program starts,
-and in the same order as long as it runs. To see whether a reconcile depends on that, its code is compiled once more,
+and in the same order as long as it runs. To see whether a step depends on that, its code is compiled once more,
 from its source, with every place that takes the elements of a set one after the other turned round: loops,
 comprehensions, unpacking, ``list(names)``, ``",".join(names)``, ``names.pop()`` and the like. ``turned_round`` runs a
 block with that code in the author's own functions. All else stays as it is, even sets of numbers: their order is fixed.
 
-The author's functions are those reached from the reconcile through globals, closures and classes, outside the standard
+The author's functions are those reached from the step through globals, closures and classes, outside the standard
 library, installed packages and this one. A function whose source is not to be had, or has changed since, is left alone.
 """
 
@@ -18,15 +18,14 @@ import functools
 import itertools
 import linecache
 import sys
-import sysconfig
 import types
 import warnings
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import attractor
+from attractor.check.declarations import Declared
+from attractor.check.errors import is_authors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,9 +34,6 @@ sites: list[str] = []
 """File and line of each place at which a set was turned round, in the order of execution."""
 
 _FIXED = (int, float, complex)
-_HERE = str(Path(attractor.__file__).parent)
-_SHIPPED = str(Path(_HERE) / "operators")
-_FOREIGN = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _TEXTS: tuple[Any, ...] = (str, repr, ascii)
 _TAKERS: tuple[Any, ...] = (
     *(list, tuple, dict, iter, enumerate, zip, map, filter, sorted, min, max, next, reversed),
@@ -168,10 +164,10 @@ def turned_round(functions: Iterable[Turnable]) -> Iterator[None]:
             each.function.__code__ = each.code  # type: ignore[misc]
 
 
-def turnable(function: Any) -> tuple[Turnable, ...]:
-    """The author's functions, as far as ``function`` reaches them."""
+def turnable(*functions: Any) -> tuple[Turnable, ...]:
+    """The author's functions, as far as ``functions`` reach them."""
     found = []
-    for each in _reached(function):
+    for each in _reached(functions):
         code = each.__code__
         plain, other = _compiled(code.co_filename).get((code.co_qualname, code.co_firstlineno), (None, None))
         if plain == code and other is not None and other.co_freevars == code.co_freevars:
@@ -179,17 +175,17 @@ def turnable(function: Any) -> tuple[Turnable, ...]:
     return tuple(found)
 
 
-def _reached(start: Any) -> Iterator[types.FunctionType]:
-    """The author's functions that a function can come to."""
+def _reached(start: Iterable[Any]) -> Iterator[types.FunctionType]:
+    """The author's functions that these can come to."""
     seen: set[int] = set()
-    waiting = [start]
+    waiting = [*start]
     while waiting:
         value = waiting.pop()
         if id(value) in seen:
             continue
         seen.add(id(value))
         if isinstance(value, types.FunctionType):
-            if _is_authors(value.__code__.co_filename):
+            if is_authors(value.__code__.co_filename):
                 yield value
                 waiting += value.__globals__.values()
             waiting += [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
@@ -199,13 +195,17 @@ def _reached(start: Any) -> Iterator[types.FunctionType]:
         elif isinstance(value, type):
             waiting += [each for base in value.__mro__ if _is_authors_module(base) for each in vars(base).values()]
         elif isinstance(value, types.ModuleType):
-            waiting += vars(value).values() if _is_authors(getattr(value, "__file__", None) or "") else ()
+            waiting += vars(value).values() if is_authors(getattr(value, "__file__", None) or "<unknown>") else ()
         elif isinstance(value, staticmethod | classmethod):
             waiting.append(value.__func__)
         elif isinstance(value, property):
             waiting += [value.fget, value.fset]
         elif isinstance(value, functools.partial):
             waiting.append(value.func)
+        elif isinstance(value, Declared):
+            waiting.append(value.function)
+        elif _is_authors_module(type(value)):
+            waiting.append(type(value))
 
 
 def _is_filled(cell: types.CellType) -> bool:
@@ -218,11 +218,7 @@ def _is_filled(cell: types.CellType) -> bool:
 
 def _is_authors_module(kind: type) -> bool:
     module = sys.modules.get(kind.__module__)
-    return _is_authors(getattr(module, "__file__", None) or "")
-
-
-def _is_authors(file: str) -> bool:
-    return file.startswith(_SHIPPED) or (bool(file) and not file.startswith((_HERE, *_FOREIGN)))
+    return is_authors(getattr(module, "__file__", None) or "<unknown>")
 
 
 @cache
