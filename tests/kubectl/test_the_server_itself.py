@@ -47,6 +47,17 @@ def test_explain_shows_fields_and_their_documentation(kubectl: Kubectl) -> None:
     assert "does not exist" in kubectl.fails("explain", "pods.spec.nonsense")
 
 
+def test_explain_reads_the_older_openapi_too(kubectl: Kubectl) -> None:
+    text = kubectl("explain", "deployment.spec.replicas", "--output=plaintext-openapiv2")
+    assert text.startswith("KIND:     Deployment\nVERSION:  apps/v1\n\nFIELD:    replicas <integer>\n")
+    assert "Number of desired pods." in text
+
+
+def test_a_kind_that_nobody_serves_is_told_by_name(kubectl: Kubectl) -> None:
+    unknown = kubectl.file("unknown.yaml", "apiVersion: example.org/v1\nkind: Nothing\nmetadata: {name: x}\n")
+    assert 'no matches for kind "Nothing" in version "example.org/v1"' in kubectl.fails("create", "-f", unknown)
+
+
 def test_cluster_info_names_the_address(kubectl: Kubectl) -> None:
     assert f"is running at {kubectl.server.url}" in kubectl("cluster-info").replace("\x1b[0m", "").replace(
         "\x1b[0;33m", ""
@@ -56,6 +67,8 @@ def test_cluster_info_names_the_address(kubectl: Kubectl) -> None:
 def test_raw_paths_answer_health_discovery_and_metrics(kubectl: Kubectl) -> None:
     for path in ("/healthz", "/livez", "/readyz"):
         assert kubectl("get", "--raw", path) == "ok"
+    assert kubectl("get", "--raw", "/readyz?verbose").endswith("[+]shutdown ok\nreadyz check passed\n")
+    assert kubectl("get", "--raw", "/livez/etcd") == "ok"
     assert json.loads(kubectl("get", "--raw", "/api/v1/namespaces/default"))["metadata"]["name"] == "default"
     assert "attractor_store_revision" in kubectl("get", "--raw", "/metrics")
     assert "NotFound" in kubectl.fails("get", "--raw", "/nowhere")

@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.apiserver.admissionplugins import plugins_named
+from attractor.apiserver.admissionplugins.privileged import NoPrivilegedContainers
 from attractor.apiserver.audit.policy import METADATA_ONLY
 from attractor.apiserver.authorization import AnonymousRead
 from attractor.apiserver.chain import chain_with
@@ -95,12 +96,14 @@ class EmbeddedCluster:
         root_ca: str = "",
         admission: Sequence[Plugin] = (),
         admission_plugins: Collection[str] = (),
+        allow_privileged: bool = True,
         audit: AuditSink | None = None,
         audit_policy: Policy = METADATA_ONLY,
     ) -> None:
         self._given = store
         self._admission = tuple(admission)
-        self._chain = chain_with(plugins_named(admission_plugins))
+        capabilities = () if allow_privileged else (NoPrivilegedContainers(),)
+        self._chain = chain_with((*capabilities, *plugins_named(admission_plugins)))
         self._has_priorities = "Priority" in admission_plugins
         self._is_whole = bool(admission_plugins)
         self._controllers = controllers
