@@ -80,3 +80,15 @@ def test_an_unknown_kind_is_told_plainly(kubectl: Kubectl) -> None:
 
 def test_wrong_credentials_are_refused(kubectl: Kubectl) -> None:
     assert "You must be logged in to the server" in kubectl.fails("get", "pods", "--token=wrong")
+
+
+def test_a_fresh_cluster_leads_to_its_server(kubectl: Kubectl) -> None:
+    port = kubectl.server.url.rpartition(":")[2]
+    assert f"Endpoints:                127.0.0.1:{port}\n" in kubectl("describe", "-n", "default", "service/kubernetes")
+    assert kubectl.rows("get", "ipaddress", "10.0.0.1")[1] == ["10.0.0.1", "services/default/kubernetes"]
+
+
+def test_flow_schemas_are_listed_by_precedence_and_tell_whether_their_level_exists(kubectl: Kubectl) -> None:
+    rows = kubectl.rows("get", "flowschemas", "--no-headers")
+    assert (rows[0][0], rows[-1][0]) == ("exempt", "catch-all")
+    assert {row[-1] for row in rows} == {"False"}

@@ -11,7 +11,7 @@ addresses are given up first, running requests are answered, controllers stop, a
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.apiserver.admissionplugins import plugins_named
@@ -28,6 +28,7 @@ from attractor.apiserver.serviceaccounts.claims import API_AUDIENCES
 from attractor.client.client import Client
 from attractor.embedded.bootstrap import create_default_roles, create_fresh_objects, create_priority_classes
 from attractor.embedded.controllers import CONTROLLERS, Controllers
+from attractor.embedded.endpoints import Place, advertise, place_of, withdraw
 from attractor.embedded.inprocess import InProcessTransport
 from attractor.embedded.serviceaddresses import ServiceAddresses
 from attractor.embedded.source import SystemSource
@@ -40,6 +41,7 @@ from attractor.httpd.listener import Listener
 from attractor.httpd.metrics import Metrics, resident_bytes
 from attractor.httpd.router import Router
 from attractor.httpd.watchstreams import WatchHub
+from attractor.store.contract import StoreError
 from attractor.store.opening import open_store
 
 if TYPE_CHECKING:
@@ -60,6 +62,8 @@ if TYPE_CHECKING:
     from attractor.store.contract import Store
 
 GRACE_S = 4.0
+WITHDRAWAL_S = 0.5
+"""How long a server that stops tries to take its address out of the endpoints."""
 PAUSE_S = 0.05
 """A pod waits twenty times as long, a second as in Kubernetes, for its new namespace's service account."""
 
@@ -121,6 +125,7 @@ class EmbeddedCluster:
         self.metrics = Metrics()
         self._stack = AsyncExitStack()
         self._listeners: list[Listener] = []
+        self._places: list[Place] = []
         self._router: Router | None = None
         self._server: Server | None = None
 
@@ -220,6 +225,10 @@ class EmbeddedCluster:
         async with asyncio.TaskGroup() as group:
             for listener in self._listeners:
                 group.create_task(listener.aclose(GRACE_S))
+        with suppress(StoreError, TimeoutError):  # a store that is gone is not waited for
+            async with asyncio.timeout(WITHDRAWAL_S):
+                for place in self._places:
+                    await withdraw(self.server, place)
         await self._stack.aclose()
 
     async def listen(self, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None) -> Address:
@@ -235,4 +244,8 @@ class EmbeddedCluster:
         )
         await listener.start(host, port)
         self._listeners.append(listener)
+        if self._is_whole:
+            place = await place_of(host, listener.port)
+            await advertise(self.server, place)
+            self._places.append(place)
         return Address(host, listener.port, tls is not None)

@@ -66,7 +66,7 @@ def root_page(ask: Ask) -> Reply | None:
     for group, versions in served.items():
         base = f"/apis/{group}" if group else "/api"
         paths |= {base, *(f"{base}/{version}" for version in versions)}
-    return Reply(200, orjson.dumps({"paths": sorted(paths)}))
+    return Reply(200, orjson.dumps({"paths": sorted(paths)}, option=orjson.OPT_INDENT_2))
 
 
 def version_page(ask: Ask) -> Reply | None:
@@ -92,7 +92,7 @@ def version_page(ask: Ask) -> Reply | None:
         "compiler": platform.python_implementation(),
         "platform": f"{platform.system().lower()}/{_MACHINES.get(platform.machine(), platform.machine())}",
     }
-    return Reply(200, orjson.dumps(about))
+    return Reply(200, orjson.dumps(about, option=orjson.OPT_INDENT_2))
 
 
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
