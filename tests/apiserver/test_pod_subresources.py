@@ -163,6 +163,16 @@ async def test_a_resize_changes_what_containers_ask_for(api: Api) -> None:
 async def test_nothing_can_be_executed_where_nothing_runs(api: Api) -> None:
     await pod(api)
     answer = await api("POST", f"{PODS}/p/exec?command=ls")
+    assert (answer.code, answer.body["message"]) == (400, "pod p does not have a host assigned")
+
+
+async def test_where_kubernetes_would_call_a_kubelet_it_is_said_that_there_is_none(api: Api) -> None:
+    await api.create("/api/v1/nodes", "n")
+    await api.merge(
+        "/api/v1/nodes/n/status", {"status": {"addresses": [{"type": "InternalIP", "address": "10.9.9.9"}]}}
+    )
+    await api.create(PODS, "p", spec={"nodeName": "n", "containers": [{"name": "main", "image": "i"}]})
+    answer = await api("POST", f"{PODS}/p/exec?command=ls")
     assert answer.code == 400
     assert answer.body["message"] == "pods/exec is not served: no kubelet runs the pods of this cluster"
 

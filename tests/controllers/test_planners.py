@@ -7,6 +7,7 @@ import pytest
 
 from attractor.apiserver.aggregation import plan_aggregation
 from attractor.apiserver.expiry import plan_events, plan_leases
+from attractor.apiserver.flowschemas import plan_flow_schemas
 from attractor.apiserver.namespacecontent import plan_root_ca, plan_service_accounts
 from attractor.apiserver.operation import Operation
 from attractor.apiserver.server import Server
@@ -130,3 +131,25 @@ async def test_an_aggregated_role_has_the_rules_of_those_that_it_selects(api: Ap
     await api.delete(f"{ROLES}/b")
     assert await run(api, plan_aggregation) == 1
     assert not (await api.get(f"{ROLES}/all")).body["rules"]
+
+
+async def test_a_flow_schema_says_whether_its_priority_level_exists(api: Api) -> None:
+    flow = "/apis/flowcontrol.apiserver.k8s.io/v1"
+
+    def now(snapshot: Snapshot) -> Iterable[Operation]:
+        return plan_flow_schemas(snapshot, api.source.now())
+
+    async def told() -> tuple[str, str]:
+        (condition,) = (await api.get(f"{flow}/flowschemas/a")).body["status"]["conditions"]
+        return condition["status"], condition["message"].rpartition('"')[2]
+
+    await api.create(f"{flow}/flowschemas", "a", spec={"priorityLevelConfiguration": {"name": "low"}})
+    assert await run(api, now) == 1
+    assert await told() == ("True", " but there is no such object")
+    limited = {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}
+    await api.create(f"{flow}/prioritylevelconfigurations", "low", spec=limited)
+    assert await run(api, now) == 1
+    assert await told() == ("False", " and it exists")
+    await api.delete(f"{flow}/prioritylevelconfigurations/low")
+    assert await run(api, now) == 1
+    assert await told() == ("True", " but there is no such object")

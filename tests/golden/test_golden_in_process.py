@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from attractor.apiserver.admissionplugins import DEFAULT_PLUGINS
+from attractor.apiserver.admissionplugins.privileged import NoPrivilegedContainers
 from attractor.apiserver.chain import chain_with
 from attractor.apiserver.core import Core, Request
 from attractor.apiserver.operation import User
@@ -59,6 +60,10 @@ NEEDS_THE_WIRE = {
     "tables-empty-and-new": "formats are negotiated by the HTTP layer",
     "token-requests": "other users are the HTTP layer's",
     "watch-selectors": "formats of events, and the old paths for watches, are the HTTP layer's",
+    "autoscaling-versions": "tables are the HTTP layer's",
+    "health": "health is the HTTP layer's",
+    "ipaddresses": "the address of the service kubernetes is claimed when a cluster starts",
+    "reaching": "logs, and other users, are the HTTP layer's",
     "watch-more": "the old paths for watches, and formats of events, are the HTTP layer's",
 }
 TABLE = "application/json;as=Table"
@@ -141,7 +146,9 @@ class Replayer:
 
 @pytest.fixture
 async def server() -> Server:
-    server = Server(MemoryStore(), CountingSource(), Core(chain_with(tuple(DEFAULT_PLUGINS.values()))))
+    server = Server(
+        MemoryStore(), CountingSource(), Core(chain_with((NoPrivilegedContainers(), *DEFAULT_PLUGINS.values())))
+    )
     await server.start()
     await server.store.compact(server.store.revision)
     return server

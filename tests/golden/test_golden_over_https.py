@@ -36,7 +36,9 @@ class Served(NamedTuple):
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
     files = ensure_certificates(tmp_path, ["localhost"])
     authenticator = Authenticator(parse_token_file(TOKENS))
-    async with EmbeddedCluster(controllers=(), authenticator=authenticator, admission_plugins=PLUGIN_NAMES) as cluster:
+    async with EmbeddedCluster(
+        controllers=(), authenticator=authenticator, admission_plugins=PLUGIN_NAMES, allow_privileged=False
+    ) as cluster:
         address = await cluster.listen(tls=server_context(files.cert, files.key))
         yield Served(cluster, address.port, ssl.create_default_context(cafile=str(files.ca)))
 

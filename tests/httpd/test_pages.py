@@ -1,8 +1,12 @@
 """What the server tells about itself: health, metrics, paths, version."""
 
 import re
+from typing import NoReturn
+
+import pytest
 
 from attractor.embedded import EmbeddedCluster
+from attractor.store.contract import StoreUnavailable
 from tests.httpd.api import HttpApi
 
 
@@ -26,6 +30,21 @@ async def test_readiness_ends_when_the_server_stops_and_health_does_not(api: Htt
     assert (await api.get("/livez")).code == 200
     assert (await api.get("/livez/ping")).code == 200
     assert (await api.get("/livez/bogus")).code == 404
+    assert b"[-]shutdown failed: reason withheld\nreadyz check failed\n" in (await api.get("/readyz")).body
+    assert (await api.get("/readyz/shutdown")).body == b"internal server error: process is shutting down\n"
+    assert (await api.get("/readyz?exclude=shutdown")).code == 200
+
+
+async def test_a_store_that_does_not_answer_is_told_by_name(
+    api: HttpApi, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost() -> NoReturn:
+        raise StoreUnavailable("it is gone")
+
+    monkeypatch.setattr(cluster.store, "snapshot", lost)
+    assert b"[-]etcd failed: reason withheld\n" in (await api.get("/livez")).body
+    assert (await api.get("/readyz/etcd-readiness")).body == b"internal server error: it is gone\n"
+    assert (await api.get("/livez?exclude=etcd")).code == 200
 
 
 async def test_the_root_lists_every_path_and_each_leads_somewhere(api: HttpApi) -> None:

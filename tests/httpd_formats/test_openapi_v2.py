@@ -5,6 +5,7 @@ from typing import Any
 
 from attractor.httpd.formats.catalog import catalog_of
 from attractor.httpd.formats.openapi_v2 import openapi_v2
+from attractor.httpd.formats.wire import Budget, values
 
 from .definitions import definition
 
@@ -58,8 +59,37 @@ def test_custom_definition_that_takes_any_field_tells_nothing() -> None:
     assert set(widget) == {"type", "x-kubernetes-group-version-kind"}
 
 
-def test_protobuf_and_other_paths_are_not_answered() -> None:
-    refused = openapi_v2(catalog_of(()), "/openapi/v2", PROTO)
+def parts(data: bytes, number: int) -> list[bytes]:
+    """What a message has in the field of a number."""
+    return [data[one.start : one.end] for one in values(data, 0, len(data), Budget(10**6)) if one.number == number]
+
+
+def test_protobuf_defines_the_same_kinds_with_the_same_fields() -> None:
+    answer = openapi_v2(catalog_of((definition(),)), "/openapi/v2", PROTO)
+    assert answer is not None
+    assert (answer.code, answer.content_type) == (200, PROTO.replace("@", "."))
+    read = {}
+    for named in parts(parts(answer.body, 9)[0], 1):
+        properties = parts(parts(named, 2)[0], 25)
+        fields = [parts(one, 1)[0].decode() for one in parts(properties[0], 1)] if properties else []
+        read[parts(named, 1)[0].decode()] = fields
+    told = swagger(definition())["definitions"]
+    assert read == {name: list(schema.get("properties") or ()) for name, schema in told.items()}
+
+
+def test_protobuf_tells_the_paths_and_extensions_of_a_patch() -> None:
+    answer = openapi_v2(catalog_of(()), "/openapi/v2", PROTO)
+    assert answer is not None
+    paths = {parts(one, 1)[0]: parts(one, 2)[0] for one in parts(parts(answer.body, 8)[0], 2)}
+    patch = parts(paths[b"/api/v1/namespaces/{namespace}/pods/{name}"], 8)[0]
+    extensions = {parts(one, 1)[0]: parts(parts(one, 2)[0], 2)[0] for one in parts(patch, 13)}
+    assert extensions[b"x-kubernetes-group-version-kind"] == b'{"group":"","version":"v1","kind":"Pod"}\n'
+    queries = [parts(parts(parts(one, 1)[0], 2)[0], 3) for one in parts(patch, 8) if parts(parts(one, 1)[0], 2)]
+    assert b"fieldValidation" in [parts(one[0], 4)[0] for one in queries]
+
+
+def test_other_formats_and_other_paths_are_not_answered() -> None:
+    refused = openapi_v2(catalog_of(()), "/openapi/v2", "text/html")
     assert refused is not None
     assert refused.code == 406
     assert openapi_v2(catalog_of(()), "/openapi/v3") is None

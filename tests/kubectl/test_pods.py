@@ -36,3 +36,18 @@ def test_cordon_taint_and_drain_move_pods_from_a_node(kubectl: Kubectl) -> None:
     assert f"node/{name} drained" in said
     assert 'pods "p" not found' in kubectl.fails("get", "pod", "p")
     assert kubectl("uncordon", name) == f"node/{name} uncordoned\n"
+
+
+def test_nothing_runs_and_kubectl_says_what_is_missing(kubectl: Kubectl) -> None:
+    kubectl("run", "p", "--image=busybox")
+    for command in (("exec", "p", "--", "ls"), ("attach", "p"), ("cp", "p:/etc/passwd", "x")):
+        assert kubectl.fails(*command).endswith(
+            "Error from server (BadRequest): pod p does not have a host assigned\n"
+        ), command
+    assert "container q is not valid for pod p" in kubectl.fails("logs", "p", "-c", "q")
+    assert "pod is not running. Current status=Pending" in kubectl.fails("port-forward", "p", "18080:80")
+
+
+def test_privileged_containers_are_refused_unless_the_server_allows_them(kubectl: Kubectl) -> None:
+    refused = "spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy"
+    assert refused in kubectl.fails("run", "p", "--image=busybox", "--privileged")

@@ -47,6 +47,17 @@ def test_explain_shows_fields_and_their_documentation(kubectl: Kubectl) -> None:
     assert "does not exist" in kubectl.fails("explain", "pods.spec.nonsense")
 
 
+def test_explain_reads_the_older_openapi_too(kubectl: Kubectl) -> None:
+    text = kubectl("explain", "deployment.spec.replicas", "--output=plaintext-openapiv2")
+    assert text.startswith("KIND:     Deployment\nVERSION:  apps/v1\n\nFIELD:    replicas <integer>\n")
+    assert "Number of desired pods." in text
+
+
+def test_a_kind_that_nobody_serves_is_told_by_name(kubectl: Kubectl) -> None:
+    unknown = kubectl.file("unknown.yaml", "apiVersion: example.org/v1\nkind: Nothing\nmetadata: {name: x}\n")
+    assert 'no matches for kind "Nothing" in version "example.org/v1"' in kubectl.fails("create", "-f", unknown)
+
+
 def test_cluster_info_names_the_address(kubectl: Kubectl) -> None:
     assert f"is running at {kubectl.server.url}" in kubectl("cluster-info").replace("\x1b[0m", "").replace(
         "\x1b[0;33m", ""
@@ -56,6 +67,8 @@ def test_cluster_info_names_the_address(kubectl: Kubectl) -> None:
 def test_raw_paths_answer_health_discovery_and_metrics(kubectl: Kubectl) -> None:
     for path in ("/healthz", "/livez", "/readyz"):
         assert kubectl("get", "--raw", path) == "ok"
+    assert kubectl("get", "--raw", "/readyz?verbose").endswith("[+]shutdown ok\nreadyz check passed\n")
+    assert kubectl("get", "--raw", "/livez/etcd") == "ok"
     assert json.loads(kubectl("get", "--raw", "/api/v1/namespaces/default"))["metadata"]["name"] == "default"
     assert "attractor_store_revision" in kubectl("get", "--raw", "/metrics")
     assert "NotFound" in kubectl.fails("get", "--raw", "/nowhere")
@@ -67,3 +80,15 @@ def test_an_unknown_kind_is_told_plainly(kubectl: Kubectl) -> None:
 
 def test_wrong_credentials_are_refused(kubectl: Kubectl) -> None:
     assert "You must be logged in to the server" in kubectl.fails("get", "pods", "--token=wrong")
+
+
+def test_a_fresh_cluster_leads_to_its_server(kubectl: Kubectl) -> None:
+    port = kubectl.server.url.rpartition(":")[2]
+    assert f"Endpoints:                127.0.0.1:{port}\n" in kubectl("describe", "-n", "default", "service/kubernetes")
+    assert kubectl.rows("get", "ipaddress", "10.0.0.1")[1] == ["10.0.0.1", "services/default/kubernetes"]
+
+
+def test_flow_schemas_are_listed_by_precedence_and_tell_whether_their_level_exists(kubectl: Kubectl) -> None:
+    rows = kubectl.rows("get", "flowschemas", "--no-headers")
+    assert (rows[0][0], rows[-1][0]) == ("exempt", "catch-all")
+    assert {row[-1] for row in rows} == {"False"}

@@ -1,13 +1,16 @@
 """Addresses and ports of services, claimed in the transaction that writes the service.
 
 A claim is a key of its own, so two services can never hold one address: whoever commits second is run again and sees
-the claim. Claims go with the service, or when it no longer needs them.
+the claim. Claims go with the service, or when it no longer needs them. The claim of an address is its IPAddress object,
+as in Kubernetes; that of a port is seen by nobody.
 """
 
 from __future__ import annotations
 
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
 
 from attractor.apiserver.builtin.servicenetwork import HEADLESS, service_needs
 from attractor.objects.errors import InternalError, Invalid
@@ -24,7 +27,7 @@ ADDRESSES = IPv4Network("10.0.0.0/16")
 PORTS = range(30000, 32768)
 MAX_PROBES = 1000
 
-CLUSTER_IPS, _PORT = "allocations/clusterips/", "allocations/nodeports/"
+CLUSTER_IPS, _PORT = "networking.k8s.io/ipaddresses/", "allocations/nodeports/"
 
 
 def allocate_service(txn: Transaction, obj: JsonObject | None, old: JsonObject | None, *, claim: bool) -> None:
@@ -37,12 +40,38 @@ def allocate_service(txn: Transaction, obj: JsonObject | None, old: JsonObject |
     wanted = set(_claims(obj)) if obj else set()
     if not claim:
         return
-    owner = str(((obj or old) or {}).get("metadata", {}).get("uid", "")).encode()
+    metadata: JsonObject = ((obj or old) or {}).get("metadata", {})
     for key in wanted - held:
-        txn.put(key, owner)
+        is_address = key.startswith(CLUSTER_IPS)
+        txn.put(key, _ip_address(txn, key, metadata) if is_address else str(metadata.get("uid", "")).encode())
     for key in held - wanted:
         txn.get(key)
         txn.delete(key)
+
+
+def _ip_address(txn: Transaction, key: str, service: JsonObject) -> bytes:
+    """The object that claims an address, as kube-apiserver makes it."""
+    now, labels = txn.now, "ipaddress.kubernetes.io"
+    fields: JsonObject = {
+        "f:metadata": {"f:labels": {".": {}, f"f:{labels}/ip-family": {}, f"f:{labels}/managed-by": {}}},
+        "f:spec": {"f:parentRef": {".": {}, "f:name": {}, "f:namespace": {}, "f:resource": {}}},
+    }
+    version = "networking.k8s.io/v1"
+    manager = {"manager": "kube-apiserver", "operation": "Update", "apiVersion": version, "time": now}
+    return orjson.dumps(
+        {
+            "kind": "IPAddress",
+            "apiVersion": version,
+            "metadata": {
+                "name": key.removeprefix(CLUSTER_IPS),
+                "uid": txn.source.uid(),
+                "creationTimestamp": now,
+                "labels": {f"{labels}/ip-family": "IPv4", f"{labels}/managed-by": "ipallocator.k8s.io"},
+                "managedFields": [{**manager, "fieldsType": "FieldsV1", "fieldsV1": fields}],
+            },
+            "spec": {"parentRef": {"resource": "services", "namespace": service["namespace"], "name": service["name"]}},
+        }
+    )
 
 
 def _check_families(obj: JsonObject, *, is_new: bool) -> None:

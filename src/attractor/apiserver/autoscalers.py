@@ -23,6 +23,8 @@ CONDITIONS, BEHAVIOR = f"{_PREFIX}conditions", f"{_PREFIX}behavior"
 _TOLERANCES = f"{_PREFIX}scale-down-tolerance", f"{_PREFIX}scale-up-tolerance"
 _DROPPED = frozenset({METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR, *_TOLERANCES})
 _SPEC, _STATUS = (f"io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler{part}" for part in ("Spec", "Status"))
+DEFAULT_CPU = 80
+"""What an autoscaler without any metric aims at, in percent."""
 _ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -67,8 +69,7 @@ def to_hub(obj: JsonObject) -> JsonObject:
     metrics = _read(said.get(METRICS), _specs, _SPEC, "metrics") or []
     if cpu is not None:
         metrics.append(_of_cpu("target", {"type": "Utilization", "averageUtilization": cpu}))
-    if metrics:
-        spec["metrics"] = metrics
+    spec["metrics"] = metrics or [_of_cpu("target", {"type": "Utilization", "averageUtilization": DEFAULT_CPU})]
     if behavior := _read(said.get(BEHAVIOR), _external, _SPEC, "behavior"):
         spec["behavior"] = behavior
     seen = None if busy is None else [_of_cpu("current", {"averageValue": "0", "averageUtilization": busy})]
@@ -94,10 +95,38 @@ def from_hub(obj: JsonObject) -> JsonObject:
         METRICS: [_to_v1(one, _TARGETS) for one in metrics if not _is_cpu(one, "target")],
         CURRENT_METRICS: [_to_v1(one, _CURRENT) for one in current],
         BEHAVIOR: _internal(spec.pop("behavior", None)),
-        CONDITIONS: [{"lastTransitionTime": None, **one} for one in status.pop("conditions", None) or ()],
+        CONDITIONS: [_condition(one) for one in status.pop("conditions", None) or ()],
     }
     texts = {name: _text(value) for name, value in annotations.items() if value}
     return {**obj, "metadata": _annotated(obj, texts), "spec": spec, "status": {"currentReplicas": 0, **status}}
+
+
+def as_said_in_v1(obj: JsonObject) -> None:
+    """Bring an object of v1 into the form in which it would be read back, in place.
+
+    So annotations that say nothing are gone and the metric that is meant is named before anybody owns them.
+    """
+    read = from_hub(to_hub(obj))
+    obj["spec"], obj["status"] = read["spec"], read["status"]
+    _take_annotations(obj, read)
+
+
+def without_annotations_of_v1(obj: JsonObject) -> None:
+    """Drop, in place, what v1 would say in annotations: v2 has fields for it, and these count."""
+    _take_annotations(obj, {"metadata": _annotated(obj, {})})
+
+
+def _take_annotations(obj: JsonObject, read: JsonObject) -> None:
+    annotations = read["metadata"].get("annotations")
+    if annotations:
+        obj["metadata"]["annotations"] = annotations
+    else:
+        obj["metadata"].pop("annotations", None)
+
+
+def _condition(condition: JsonObject) -> JsonObject:
+    names = ("type", "status", "lastTransitionTime", "reason", "message")
+    return {name: condition.get(name) for name in names if name in condition or name == "lastTransitionTime"}
 
 
 def _annotated(obj: JsonObject, texts: dict[str, str]) -> JsonObject:

@@ -27,6 +27,7 @@ from attractor.apiserver.operation import (
     User,
     WriteOptions,
 )
+from attractor.apiserver.reaching import REACHING, why_not
 from attractor.apiserver.registry import find_kind
 from attractor.apiserver.response import Response, refusal
 from attractor.apiserver.reviews import is_review, review
@@ -71,8 +72,6 @@ _SUBRESOURCES: dict[str, Callable[[Call], Response]] = {
     "token": token_request,
 }
 _ONLY_CREATE = frozenset({"create"})
-_NEEDS_A_NODE = frozenset({"attach", "exec", "portforward", "proxy"})
-"""Subresources that reach into a running container or host; nothing runs here."""
 _STATE_SUBRESOURCES = frozenset({"status", "scale", "finalize", "approval", "ephemeralcontainers", "resize"})
 """Subresources that read and write the object itself, or a part of it."""
 
@@ -158,8 +157,8 @@ class Core:
                 raise routing.no_such_resource()
             is_there, is_named = bool(target.namespace), bool(target.name)
             verb = _builtin_verb(kind, request.method, is_there, is_named, target.subresource, is_watch)
-            if target.subresource:
-                _check_runs(kind, target, txn)
+            if target.subresource and target.subresource in REACHING:
+                raise why_not(kind, target, txn, next(iter(query.get("container", ())), ""))
         if target.name and (target.name[0] == "." or "%" in target.name):
             _check_name(target.name)
         op = _Reader(request, target, kind, verb).operation()
@@ -190,18 +189,9 @@ def kind_for(op: Operation, txn: Transaction) -> Kind:
     if op.subresource and op.subresource not in kind.subresources:
         raise routing.no_such_resource()
     _check_scope(kind, target, op.verb)
-    _check_runs(kind, target, txn)
+    if op.subresource in REACHING:
+        raise why_not(kind, target, txn)
     return kind
-
-
-def _check_runs(kind: Kind, target: Target, txn: Transaction) -> None:
-    """Refuse what reaches into something that runs, once it is known that there is such a thing."""
-    if target.subresource not in _NEEDS_A_NODE:
-        return
-    if txn.get(kind.key(target.namespace, target.name)) is None:
-        raise NotFound.of(kind.group_resource, target.name)
-    what = f"{target.resource}/{target.subresource}"
-    raise BadRequest(f"{what} is not served: no kubelet runs the pods of this cluster")
 
 
 @lru_cache(maxsize=1024)

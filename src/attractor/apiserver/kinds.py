@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from attractor.apiserver.custom.remote import RemoteConversion
     from attractor.apiserver.strategy import Strategy
     from attractor.apiserver.transaction import Transaction
+    from attractor.objects.apply.manager import Convert
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.schema import Schema
 
@@ -126,6 +127,8 @@ class Kind:
     """What a write of the kind claims or gives up beside the object itself."""
     selectable: SelectableFields = METADATA_ONLY
     """What field selectors may name."""
+    in_version: Convert | None = None
+    """The way of an object to another version of the group whose fields differ."""
 
     @cached_property
     def identity(self) -> JsonObject:
@@ -162,7 +165,8 @@ class Kind:
     @cached_property
     def fields(self) -> FieldManager:
         """Who owns which field of this kind's objects."""
-        return FieldManager(self.schema, {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version, **self.empty})
+        empty = {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version, **self.empty}
+        return FieldManager(self.schema, empty, self.in_version)
 
     @cached_property
     def head(self) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.allocation import allocate_service
@@ -16,6 +16,8 @@ from attractor.objects import builtin
 if TYPE_CHECKING:
     from attractor.apiserver.transaction import Transaction
     from attractor.objects.builtin import ResourceInfo
+    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.schema import Schema
 
 _REPLICAS = ScalePaths(("spec", "replicas"), ("status", "replicas"), ("spec", "selector"), selector_is_text=False)
 
@@ -76,7 +78,22 @@ def builtin_kind(group: str, version: str, resource: str) -> Kind | None:
         scale=_REPLICAS if "scale" in info.subresources else None,
         returns_deleted=(group, resource) in _RETURN_DELETED,
         selectable=strategy.selectable,
+        in_version=partial(_in_version, resource) if (group, info.kind) in _CONVERTED else None,
     )
+
+
+_CONVERTED = frozenset((group, kind) for (group, _, kind), way in CONVERSIONS.items() if way.hub.group == group)
+"""Kinds with different fields in versions of one group."""
+
+
+def _in_version(resource: str, obj: JsonObject, api_version: str) -> tuple[JsonObject, Schema | None] | None:
+    """A built-in object in another version of its group, and that version's schema; None when it is not served."""
+    own, other = (builtin_kind(*one.split("/"), resource) for one in (obj["apiVersion"], api_version))
+    if own is None or other is None:
+        return None
+    hub = own.conversion.to_hub(obj) if own.conversion else obj
+    made = other.conversion.from_hub(hub) if other.conversion else hub
+    return {**made, "apiVersion": api_version}, other.schema
 
 
 @cache

@@ -88,6 +88,8 @@ def _target(group: str, version: str, rest: list[str]) -> Target:
             return Target(group, version, resource, namespace, name)
         case [resource, name, subresource]:
             return Target(group, version, resource, namespace, name, subresource)
+        case [resource, name, "proxy", *_] if not group:
+            return Target(group, version, resource, namespace, name, "proxy")
     raise no_such_resource()
 
 

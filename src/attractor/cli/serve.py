@@ -112,6 +112,9 @@ def register(commands: Any) -> None:
         "those there are (default: everything is on, as in kube-apiserver)",
     )
     parser.add_argument(
+        "--allow-privileged", action="store_true", help="let pods have privileged containers (default: no)"
+    )
+    parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info", help="(default: info)"
     )
     parser.set_defaults(run=run)
@@ -202,6 +205,7 @@ class Settings:
     crds: Path | None
     controllers: tuple[str, ...]
     admission_plugins: tuple[str, ...]
+    allow_privileged: bool
     service_addresses: Mapping[tuple[str, str], tuple[str, int]]
     audit_log: Path | None
     audit_policy: Policy
@@ -241,6 +245,7 @@ class Settings:
             crds=args.crds,
             controllers=controllers,
             admission_plugins=_admission_plugins(args.disable_admission_plugins),
+            allow_privileged=args.allow_privileged,
             service_addresses=dict(map(parse_service_address, args.service_address)),
             audit_log=args.audit_log,
             audit_policy=_audit_policy(args.audit_policy, args.audit_log),
@@ -388,6 +393,7 @@ async def serving(settings: Settings, admission: Sequence[Plugin] = ()) -> Async
         root_ca=ca.decode("ascii") if ca else "",
         admission=admission,
         admission_plugins=settings.admission_plugins,
+        allow_privileged=settings.allow_privileged,
         audit=_audit_sink(settings),
         audit_policy=settings.audit_policy,
     )

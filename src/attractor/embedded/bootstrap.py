@@ -14,7 +14,6 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.allocation import CLUSTER_IPS
 from attractor.apiserver.operation import Operation, WriteOptions
 from attractor.apiserver.rbac import GROUP
 from attractor.objects.errors import AlreadyExists
@@ -69,9 +68,6 @@ async def create_priority_classes(server: Server) -> None:
             continue
 
 
-KUBERNETES_SERVICE = "core/services/default/kubernetes"
-
-
 async def create_fresh_objects(server: Server) -> None:
     """Create what a fresh kube-apiserver has, where it is missing: roles, flow control, API services, ``kubernetes``.
 
@@ -87,15 +83,12 @@ async def create_fresh_objects(server: Server) -> None:
             if snapshot.get(key) is not None:
                 continue
             uid = server.source.uid().encode()
-            puts = {key: text.replace(b"{uid}", uid).replace(b"{now}", now)}
-            if key == KUBERNETES_SERVICE:
-                puts[f"{CLUSTER_IPS}10.0.0.1"] = uid
-            group.create_task(_put_new(server, puts))
+            group.create_task(_put_new(server, key, text.replace(b"{uid}", uid).replace(b"{now}", now)))
 
 
-async def _put_new(server: Server, puts: dict[str, bytes]) -> None:
+async def _put_new(server: Server, key: str, value: bytes) -> None:
     with suppress(Stale):  # another server on the same store was faster
-        await server.store.commit(dict.fromkeys(puts, 0), puts=puts)
+        await server.store.commit({key: 0}, puts={key: value})
 
 
 async def create_default_roles(server: Server) -> None:

@@ -11,10 +11,11 @@ addresses are given up first, running requests are answered, controllers stop, a
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.apiserver.admissionplugins import plugins_named
+from attractor.apiserver.admissionplugins.privileged import NoPrivilegedContainers
 from attractor.apiserver.audit.policy import METADATA_ONLY
 from attractor.apiserver.authorization import AnonymousRead
 from attractor.apiserver.chain import chain_with
@@ -27,6 +28,7 @@ from attractor.apiserver.serviceaccounts.claims import API_AUDIENCES
 from attractor.client.client import Client
 from attractor.embedded.bootstrap import create_default_roles, create_fresh_objects, create_priority_classes
 from attractor.embedded.controllers import CONTROLLERS, Controllers
+from attractor.embedded.endpoints import Place, advertise, place_of, withdraw
 from attractor.embedded.inprocess import InProcessTransport
 from attractor.embedded.serviceaddresses import ServiceAddresses
 from attractor.embedded.source import SystemSource
@@ -39,6 +41,7 @@ from attractor.httpd.listener import Listener
 from attractor.httpd.metrics import Metrics, resident_bytes
 from attractor.httpd.router import Router
 from attractor.httpd.watchstreams import WatchHub
+from attractor.store.contract import StoreError
 from attractor.store.opening import open_store
 
 if TYPE_CHECKING:
@@ -59,6 +62,8 @@ if TYPE_CHECKING:
     from attractor.store.contract import Store
 
 GRACE_S = 4.0
+WITHDRAWAL_S = 0.5
+"""How long a server that stops tries to take its address out of the endpoints."""
 PAUSE_S = 0.05
 """A pod waits twenty times as long, a second as in Kubernetes, for its new namespace's service account."""
 
@@ -95,12 +100,14 @@ class EmbeddedCluster:
         root_ca: str = "",
         admission: Sequence[Plugin] = (),
         admission_plugins: Collection[str] = (),
+        allow_privileged: bool = True,
         audit: AuditSink | None = None,
         audit_policy: Policy = METADATA_ONLY,
     ) -> None:
         self._given = store
         self._admission = tuple(admission)
-        self._chain = chain_with(plugins_named(admission_plugins))
+        capabilities = () if allow_privileged else (NoPrivilegedContainers(),)
+        self._chain = chain_with((*capabilities, *plugins_named(admission_plugins)))
         self._has_priorities = "Priority" in admission_plugins
         self._is_whole = bool(admission_plugins)
         self._controllers = controllers
@@ -118,6 +125,7 @@ class EmbeddedCluster:
         self.metrics = Metrics()
         self._stack = AsyncExitStack()
         self._listeners: list[Listener] = []
+        self._places: list[Place] = []
         self._router: Router | None = None
         self._server: Server | None = None
 
@@ -217,6 +225,10 @@ class EmbeddedCluster:
         async with asyncio.TaskGroup() as group:
             for listener in self._listeners:
                 group.create_task(listener.aclose(GRACE_S))
+        with suppress(StoreError, TimeoutError):  # a store that is gone is not waited for
+            async with asyncio.timeout(WITHDRAWAL_S):
+                for place in self._places:
+                    await withdraw(self.server, place)
         await self._stack.aclose()
 
     async def listen(self, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None) -> Address:
@@ -232,4 +244,8 @@ class EmbeddedCluster:
         )
         await listener.start(host, port)
         self._listeners.append(listener)
+        if self._is_whole:
+            place = await place_of(host, listener.port)
+            await advertise(self.server, place)
+            self._places.append(place)
         return Address(host, listener.port, tls is not None)

@@ -23,6 +23,7 @@ from attractor.apiserver.authorization import AUTHENTICATED, MASTERS
 from attractor.apiserver.custom import registry as custom_registry
 from attractor.apiserver.disruption import BUDGETS, plan_budgets
 from attractor.apiserver.expiry import plan_events, plan_leases
+from attractor.apiserver.flowschemas import LEVELS, SCHEMAS, plan_flow_schemas
 from attractor.apiserver.garbage import plan_garbage
 from attractor.apiserver.namespacecontent import ROOT_CA, plan_root_ca, plan_service_accounts
 from attractor.apiserver.operation import User
@@ -198,6 +199,7 @@ ALL_CONTROLLERS = (
         lambda snapshot, _: plan_storage_protection(snapshot),
     ),
     Controller("quotas", gives_back, lambda snapshot, facts: plan_quotas(snapshot, facts.now), QUOTA_PERIOD_S),
+    Controller("flow-schemas", _under(SCHEMAS, LEVELS), lambda snapshot, facts: plan_flow_schemas(snapshot, facts.now)),
     Controller("events", _never, lambda snapshot, facts: plan_events(snapshot, facts.now), EXPIRY_PERIOD_S),
     Controller("leases", _never, lambda snapshot, facts: plan_leases(snapshot, facts.now), EXPIRY_PERIOD_S),
 )

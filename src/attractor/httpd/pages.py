@@ -18,6 +18,7 @@ from attractor.httpd.formats.encoding import JSON
 from attractor.httpd.formats.negotiate import no_representation
 from attractor.httpd.formats.openapi_v2 import openapi_v2
 from attractor.httpd.formats.openapi_v3 import openapi_v3
+from attractor.httpd.health import HEALTH_PATHS
 from attractor.httpd.issuerpages import issuer_page
 from attractor.httpd.reply import Reply
 from attractor.objects.builtin import KUBERNETES_VERSION
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
 
     Query = Mapping[str, Sequence[str]]
 
-_FIXED_PATHS = ("/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version")
+_FIXED_PATHS = (
+    "/.well-known/openid-configuration", "/api", "/apis", "/apis/", "/metrics", "/openapi/v2", "/openapi/v3",
+    "/openapi/v3/", "/openid/v1/jwks", "/version", *HEALTH_PATHS,
+)  # fmt: skip
 
 
 class Ask(NamedTuple):
@@ -58,11 +62,11 @@ def root_page(ask: Ask) -> Reply | None:
     if ask.request.path != "/":
         return None
     served = catalog(ask.snapshot).groups
-    paths = {"/api", "/apis", *_FIXED_PATHS}
+    paths = set(_FIXED_PATHS)
     for group, versions in served.items():
         base = f"/apis/{group}" if group else "/api"
         paths |= {base, *(f"{base}/{version}" for version in versions)}
-    return Reply(200, orjson.dumps({"paths": sorted(paths)}))
+    return Reply(200, orjson.dumps({"paths": sorted(paths)}, option=orjson.OPT_INDENT_2))
 
 
 def version_page(ask: Ask) -> Reply | None:
@@ -88,7 +92,7 @@ def version_page(ask: Ask) -> Reply | None:
         "compiler": platform.python_implementation(),
         "platform": f"{platform.system().lower()}/{_MACHINES.get(platform.machine(), platform.machine())}",
     }
-    return Reply(200, orjson.dumps(about))
+    return Reply(200, orjson.dumps(about, option=orjson.OPT_INDENT_2))
 
 
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}

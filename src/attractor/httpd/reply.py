@@ -109,6 +109,11 @@ def status_reply(error: ApiError) -> Reply:
     return Reply(error.code, orjson.dumps(error.status()), headers=headers)
 
 
+def page_not_found() -> Reply:
+    """The answer for paths that lead nowhere, as Go's HTTP server words it."""
+    return Reply(404, b"404 page not found\n", TEXT, {"X-Content-Type-Options": "nosniff"})
+
+
 def warning_header(text: str) -> str:
     """A warning as ``Warning: 299 - "text"``; what would break the header is left out, as in Kubernetes."""
     clean = "".join(c for c in text if c.isprintable())

@@ -23,15 +23,17 @@ from attractor.apiserver.watch import Watch
 from attractor.httpd.bodyguard import check_body, check_json
 from attractor.httpd.convertedwatch import ConvertedWatch
 from attractor.httpd.formats.protobuf import request_as_json
+from attractor.httpd.health import SHUTDOWN, STORE, STORE_READY, health_reply, is_about_health
 from attractor.httpd.impersonation import impersonated, needed
 from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
 from attractor.httpd.pages import PAGES, Ask, answers_any_method
 from attractor.httpd.parser import HttpRequest
 from attractor.httpd.podlogs import log_reply
 from attractor.httpd.presentation import REFUSALS, present, refused_format, retry_after, shape_of, watch_format
-from attractor.httpd.reply import TEXT, Later, Reply, status_reply
+from attractor.httpd.reply import Later, Reply, page_not_found, status_reply
 from attractor.httpd.waitingwatch import WaitingWatch
 from attractor.objects.errors import ApiError, NotAcceptable
+from attractor.store.contract import StoreError
 
 if TYPE_CHECKING:
     import asyncio
@@ -60,7 +62,6 @@ _NO_QUERY: Query = {}
 ALLOWED = Decision(allowed=True)
 MAX_DISCOVERY_SLASHES = 4
 """``/apis/GROUP/VERSION/`` has as many; a longer path is never discovery's."""
-_HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 
 
 def parse_query(text: str) -> Query:
@@ -75,11 +76,6 @@ def parse_query(text: str) -> Query:
                 name, value = unquote_plus(name), unquote_plus(value)
             query.setdefault(name, []).append(value)
     return query
-
-
-def page_not_found() -> Reply:
-    """The answer for paths that lead nowhere, as Go's HTTP server words it."""
-    return Reply(404, b"404 page not found\n", TEXT, {"X-Content-Type-Options": "nosniff"})
 
 
 def _watching(request: HttpRequest, query: Query) -> tuple[HttpRequest, Query]:
@@ -175,6 +171,8 @@ class Router:
             user = self._admit(request, query, user, trail)
             if request.path.startswith(("/api/", "/apis/")):
                 return self._api(request, query, user, trail)
+            if is_about_health(request.path):
+                return self._health(request.path, query)
             return self._page(request, query) or page_not_found()
         except ApiError as error:
             return status_reply(error)
@@ -207,8 +205,6 @@ class Router:
 
     def _page(self, request: HttpRequest, query: Query) -> Reply | None:
         path = request.path
-        if path in _HEALTH or path.startswith(("/healthz/", "/livez/", "/readyz/")):
-            return self._health(path)
         if path == "/metrics":
             return Reply(200, self._metrics.render(), METRICS_TYPE)
         ask = Ask(request, query, self._server.store.snapshot_nowait())
@@ -220,13 +216,13 @@ class Router:
                 return reply
         return None
 
-    def _health(self, path: str) -> Reply:
-        headers = {"X-Content-Type-Options": "nosniff"}
-        if path.startswith("/readyz") and not self.is_ready:
-            return Reply(500, b"[-]shutdown failed: the server is stopping\nreadyz check failed\n", TEXT, headers)
-        if path in _HEALTH or path.split("/", 2)[2] == "ping":
-            return Reply(200, b"ok", TEXT, headers)
-        return page_not_found()
+    async def _health(self, path: str, query: Query) -> Reply:
+        failing = {} if self.is_ready else {SHUTDOWN: "process is shutting down"}
+        try:
+            await self._server.store.snapshot()
+        except StoreError as error:
+            failing |= dict.fromkeys((STORE, STORE_READY), str(error))
+        return health_reply(path, query, failing)
 
     def _api(self, request: HttpRequest, query: Query, user: User, trail: Trail | None) -> Answer:
         if request.path.count("/") <= MAX_DISCOVERY_SLASHES:

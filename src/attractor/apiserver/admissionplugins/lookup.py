@@ -18,6 +18,17 @@ if TYPE_CHECKING:
 
 PODS = GroupResource("", "pods")
 CLAIMS = GroupResource("", "persistentvolumeclaims")
+TEMPLATES = {
+    ("", "podtemplates"): ("template",),
+    ("", "replicationcontrollers"): ("spec", "template"),
+    ("apps", "daemonsets"): ("spec", "template"),
+    ("apps", "deployments"): ("spec", "template"),
+    ("apps", "replicasets"): ("spec", "template"),
+    ("apps", "statefulsets"): ("spec", "template"),
+    ("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template"),
+    ("batch", "jobs"): ("spec", "template"),
+}
+"""Where kinds of workloads have their pod template."""
 
 
 def is_about(attributes: Attributes, group: str, resource: str) -> bool:

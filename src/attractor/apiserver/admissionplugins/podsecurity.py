@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.apiserver.admission import NAMESPACES, Plugin
-from attractor.apiserver.admissionplugins.lookup import PODS, every, find, forbidden
+from attractor.apiserver.admissionplugins.lookup import PODS, TEMPLATES, every, find, forbidden
 from attractor.apiserver.admissionplugins.podstandards import violations
 from attractor.objects.errors import Invalid
 from attractor.objects.field import FieldError
@@ -27,17 +27,6 @@ PREFIX = "pod-security.kubernetes.io/"
 LEVELS = ("privileged", "baseline", "restricted")
 _MODES = ("enforce", "audit", "warn")
 _VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)")
-_TEMPLATES = {
-    ("", "podtemplates"): ("template",),
-    ("", "replicationcontrollers"): ("spec", "template"),
-    ("apps", "daemonsets"): ("spec", "template"),
-    ("apps", "deployments"): ("spec", "template"),
-    ("apps", "replicasets"): ("spec", "template"),
-    ("apps", "statefulsets"): ("spec", "template"),
-    ("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template"),
-    ("batch", "jobs"): ("spec", "template"),
-}
-"""Where kinds of workloads have their pod template."""
 
 
 class _Policy(NamedTuple):
@@ -51,7 +40,7 @@ class _Policy(NamedTuple):
 class PodSecurity(Plugin):
     """Refuses pods that their namespace does not allow, and warns about templates of such pods."""
 
-    concerns = frozenset({NAMESPACES, PODS, *(GroupResource(*place) for place in _TEMPLATES)})
+    concerns = frozenset({NAMESPACES, PODS, *(GroupResource(*place) for place in TEMPLATES)})
 
     def validate(self, attributes: Attributes) -> None:
         """Judge pods by what is enforced, everything by what is warned of, and namespaces by their labels."""
@@ -64,9 +53,9 @@ class PodSecurity(Plugin):
         elif place == ("", "pods"):
             if attributes.old is None or attributes.old["spec"] != obj["spec"]:
                 _judge(attributes, obj["spec"], is_pod=True)
-        elif place in _TEMPLATES and not attributes.op.subresource:
-            template = _at(obj, _TEMPLATES[place])
-            if template and (attributes.old is None or _at(attributes.old, _TEMPLATES[place]) != template):
+        elif place in TEMPLATES and not attributes.op.subresource:
+            template = _at(obj, TEMPLATES[place])
+            if template and (attributes.old is None or _at(attributes.old, TEMPLATES[place]) != template):
                 _judge(attributes, template.get("spec") or {}, is_pod=False)
 
 

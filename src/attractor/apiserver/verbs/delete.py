@@ -28,7 +28,7 @@ def delete(call: Call) -> Response:
     kind, options = call.kind, call.op.delete
     entry = call.existing()
     live = kind.decode(entry.value)
-    _check_preconditions(kind, live, entry, options)
+    check_preconditions(kind, live, entry, options)
     call.admit_finally(call.admit(None, live, entry))
     marked = mark_deleted(call, live)
     if is_finished(kind, marked):
@@ -56,7 +56,8 @@ def success(kind: Kind, obj: JsonObject) -> JsonObject:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
 
-def _check_preconditions(kind: Kind, live: JsonObject, entry: Entry, options: DeleteOptions) -> None:
+def check_preconditions(kind: Kind, live: JsonObject, entry: Entry, options: DeleteOptions) -> None:
+    """Refuse the delete of another object, or of another version of it, than the caller means; raises ``Conflict``."""
     said, metadata = options.preconditions, live["metadata"]
     what = GroupResource(kind.gvk.group, kind.gvk.kind)
     if said.uid is not None and said.uid != metadata["uid"]:
@@ -120,7 +121,7 @@ def delete_collection(call: Call) -> Response:
         if entry is None:
             continue
         live = kind.decode(entry.value)
-        _check_preconditions(kind, live, entry, op.delete)
+        check_preconditions(kind, live, entry, op.delete)
         call.admit_finally(call.admit(None, live, entry))
         marked = mark_deleted(call, live)
         if op.delete.dry_run or marked == live:

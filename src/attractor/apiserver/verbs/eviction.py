@@ -19,9 +19,9 @@ from attractor.apiserver.response import JsonBody, Response
 from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.verbs.binding import CREATED
 from attractor.apiserver.verbs.call import Call
-from attractor.apiserver.verbs.delete import delete
+from attractor.apiserver.verbs.delete import check_preconditions, delete
 from attractor.apiserver.verbs.subkinds import admit, read_body
-from attractor.objects.errors import BadRequest, Conflict, Forbidden, InternalError, TooManyRequests
+from attractor.objects.errors import BadRequest, Forbidden, InternalError, TooManyRequests
 from attractor.objects.gvk import GroupResource, GroupVersionKind
 from attractor.objects.labels import LabelSelector
 
@@ -82,14 +82,9 @@ def _as_sent(call: Call) -> Call:
 
 
 def _tell_why(call: Call, pod: JsonObject, said: DeleteOptions) -> DeleteOptions:
-    """Write the reason into the pod; what the caller demands of the pod's version is checked before that."""
-    entry, wanted = call.existing(), said.preconditions.resource_version
-    if wanted is not None and wanted != str(entry.revision):
-        why = (
-            f"the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record "
-            f"({entry.revision}). The object might have been modified"
-        )
-        raise Conflict.of(GroupResource("", "Pod"), call.op.name, why)
+    """Write the reason into the pod; what the caller demands of the pod is checked before that."""
+    entry = call.existing()
+    check_preconditions(call.kind, pod, entry, said)
     status = pod.get("status") or {}
     conditions = [one for one in status.get("conditions") or () if one.get("type") != _CONDITION["type"]]
     told = {**_CONDITION, "lastProbeTime": None, "lastTransitionTime": call.txn.now}
@@ -179,8 +174,21 @@ def _check_budget(name: str, budget: JsonObject, status: JsonObject) -> None:
             _BUDGETS, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         )
     if allowed == 0:
-        needs, has = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
-        raise _violates(f"The disruption budget {name} needs {needs} healthy pods and has {has} currently")
+        raise _violates(f"The disruption budget {name} {_why_nothing_is_allowed(status)}")
+
+
+def _why_nothing_is_allowed(status: JsonObject) -> str:
+    needs, has = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
+    conditions = status.get("conditions") or ()
+    said: JsonObject = next((one for one in conditions if one.get("type") == "DisruptionAllowed"), {})
+    reason, message = said.get("reason"), said.get("message") if said.get("status") == "False" else ""
+    if message and reason == "SyncFailed":
+        return f"does not allow evicting pods currently because it failed sync: {message}"
+    if has <= needs:
+        return f"needs {needs} healthy pods and has {has} currently"
+    if message:
+        return f"does not allow evicting pods currently ({reason}): {message}"
+    return "does not allow evicting pods currently"
 
 
 def _violates(why: str, retry_after_s: int = 0) -> TooManyRequests:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.registry import builtin_kind
+from attractor.apiserver.reaching import chosen_container, unreachable_node
 from attractor.apiserver.response import LogBody, LogOptions, Response
 from attractor.apiserver.routing import method_not_allowed
-from attractor.objects.errors import BadRequest, Invalid, NotFound
+from attractor.objects.errors import BadRequest, Invalid
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor.apiserver.verbs.call import Call
+    from attractor.objects.errors import ApiError
     from attractor.objects.jsontypes import JsonObject
 
 ANNOTATION = "logs.attractor.dev/"
-_LISTS = ("containers", "initContainers", "ephemeralContainers")
 
 
 def pod_log(call: Call) -> Response:
@@ -33,21 +33,18 @@ def pod_log(call: Call) -> Response:
     asked: Mapping[str, Any] = call.op.body if isinstance(call.op.body, dict) else {}
     options = _options(asked)
     pod = call.kind.decode(call.existing().value)
-    container = _container(pod, asked.get("container") or "")
+    container = chosen_container(pod, asked.get("container") or "")
     said = (pod["metadata"].get("annotations") or {}).get(f"{ANNOTATION}{container}")
     if said is None:
         code = 200 if pod["spec"].get("nodeName") else 204
-        return Response(code, LogBody(pod, container, options, b"", _missing_node(call, pod)))
+        return Response(code, LogBody(pod, container, options, b"", _unreachable(call, pod)))
     return Response(200, LogBody(pod, container, options, cut(said.encode(), options)))
 
 
-def _missing_node(call: Call, pod: JsonObject) -> NotFound | None:
-    """Why nobody can say what a pod printed: its node is not known. Kubernetes names pods here, not nodes."""
-    name, nodes = pod["spec"].get("nodeName"), builtin_kind("", "v1", "nodes")
-    assert nodes is not None, "nodes are built in"
-    if not name or call.txn.get(nodes.key("", name)) is not None:
-        return None
-    return NotFound.of(call.kind.group_resource, name)
+def _unreachable(call: Call, pod: JsonObject) -> ApiError | None:
+    """Why nobody can say what a pod printed: its node is not known, or has no address."""
+    name = pod["spec"].get("nodeName")
+    return unreachable_node(call.kind, name, call.txn) if name else None
 
 
 def cut(text: bytes, options: LogOptions) -> bytes:
@@ -97,21 +94,3 @@ def _number(asked: Mapping[str, Any], name: str) -> int | None:
         return int(text)
     except ValueError:
         raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
-
-
-def _container(pod: JsonObject, wanted: str) -> str:
-    """The container that is meant; raises ``BadRequest`` when that is not clear."""
-    name, spec = pod["metadata"]["name"], pod["spec"]
-    if wanted:
-        if any(one["name"] == wanted for field in _LISTS for one in spec.get(field) or ()):
-            return wanted
-        raise BadRequest(f"container {wanted} is not valid for pod {name}")
-    containers = [one["name"] for one in spec.get("containers") or ()]
-    if len(containers) == 1:
-        return str(containers[0])
-    message = f"a container name must be specified for pod {name}, choose one of: [{' '.join(containers)}]"
-    for field, what in (("initContainers", "init"), ("ephemeralContainers", "ephemeral")):
-        others = [one["name"] for one in spec.get(field) or ()]
-        if others:
-            message += f" or one of the {what} containers: [{' '.join(others)}]"
-    raise BadRequest(message)

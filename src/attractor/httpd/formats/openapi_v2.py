@@ -1,4 +1,4 @@
-"""OpenAPI v2 (Swagger) as one JSON document, for clients that know no newer one.
+"""OpenAPI v2 (Swagger) as one document, JSON or protobuf, for clients that know no newer one.
 
 It says less than v3, as in Kubernetes: no defaults, no alternatives, and of custom kinds only the shape. It is made
 when it is first asked for.
@@ -27,6 +27,7 @@ from attractor.httpd.formats.openapi_paths import (
     endpoints,
     tag,
 )
+from attractor.httpd.formats.openapi_protobuf import DOCUMENT, OLD_PROTOBUF, PROTOBUF
 from attractor.httpd.formats.openapi_schemas import (
     GVK,
     LIST_META,
@@ -52,15 +53,17 @@ _SHAPE = frozenset({"description", "type", "format", "properties", "items", "add
 
 
 def openapi_v2(catalog: Catalog, path: str, accept: str = "", *, if_none_match: str = "") -> Document | None:
-    """The document at ``/openapi/v2``; None for other paths, 406 for clients that take no JSON."""
+    """The document at ``/openapi/v2``; None for other paths, 406 for clients that take neither JSON nor protobuf."""
     if path.removesuffix("/") != _PATH:
         return None
     try:
-        negotiate(accept, (JSON,))
+        agreed = negotiate(accept, (JSON, PROTOBUF, OLD_PROTOBUF)).media_type
     except NotAcceptable as error:
         return Document(error.code, JSON, orjson.dumps(error.status()))
-    body, etag = swagger(catalog)
-    return Document(200, JSON, body, (("ETag", etag), ("Vary", "Accept"))).when_changed(if_none_match)
+    body, etag = swagger(catalog) if agreed == JSON else swagger_in_protobuf(catalog)
+    return Document(200, JSON if agreed == JSON else PROTOBUF, body, (("ETag", etag), ("Vary", "Accept"))).when_changed(
+        if_none_match
+    )
 
 
 @lru_cache(maxsize=2)
@@ -90,6 +93,13 @@ def swagger(catalog: Catalog) -> tuple[bytes, str]:
             "security": [{"BearerToken": []}],
         }
     )
+    return body, f'"{sha512(body).hexdigest().upper()}"'
+
+
+@lru_cache(maxsize=2)
+def swagger_in_protobuf(catalog: Catalog) -> tuple[bytes, str]:
+    """The same document in protobuf, and the ETag of that."""
+    body = DOCUMENT.encoded(orjson.loads(swagger(catalog)[0]))
     return body, f'"{sha512(body).hexdigest().upper()}"'
 
 

@@ -93,6 +93,8 @@ def table(
     """A Table of an object or of a list; without headers it leaves the columns to an earlier one."""
     clock = Clock(now)
     objects: Iterable[JsonObject] = obj["items"] if shown.is_list(obj) else (obj,)
+    if shown.printer.order:
+        objects = sorted(objects, key=shown.printer.order)
     rows = [_row(shown, one, clock, include, version) for one in objects]
     return {
         "kind": "Table",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor.apiserver.autoscalers import DEFAULT_CPU, as_said_in_v1, without_annotations_of_v1
 from attractor.apiserver.builtin.defaults.core import default_claim
 from attractor.apiserver.builtin.defaults.filling import child, fill, items
 from attractor.apiserver.builtin.defaults.pod import default_pod_spec, default_template
@@ -96,16 +97,18 @@ def default_cron_job(cron_job: JsonObject) -> None:
 
 
 def default_autoscaler_v1(autoscaler: JsonObject) -> None:
-    """At least one replica."""
+    """At least one replica, and CPU as the metric."""
     fill(autoscaler["spec"], minReplicas=1)
+    as_said_in_v1(autoscaler)
 
 
 def default_autoscaler(autoscaler: JsonObject) -> None:
     """At least one replica, CPU as the metric, and complete scaling rules once behaviour is given."""
+    without_annotations_of_v1(autoscaler)
     spec = autoscaler["spec"]
     fill(spec, minReplicas=1)
     if not spec.get("metrics"):
-        target = {"type": "Utilization", "averageUtilization": 80}
+        target = {"type": "Utilization", "averageUtilization": DEFAULT_CPU}
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
     behaviour = spec.get("behavior")
     if behaviour is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attractor.apiserver.autoscalers import to_hub
 from attractor.apiserver.builtin.validation.rules import amount, at_least_zero, each, required
 from attractor.objects.field import FieldError
 
@@ -28,8 +29,8 @@ _MAX_PERIOD_S = 1800
 
 
 def validate_autoscaler(autoscaler: JsonObject) -> list[FieldError]:
-    """The whole spec."""
-    spec = autoscaler["spec"]
+    """The whole spec; of v1 by what it means in v2."""
+    spec = (to_hub(autoscaler) if autoscaler.get("apiVersion") == "autoscaling/v1" else autoscaler)["spec"]
     errors = []
     low, high = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     if low is not None and low < 1:

@@ -75,6 +75,8 @@ class Printer:
     cells: Callable[[JsonObject, Clock], Cells]
     conditions: Callable[[JsonObject], list[JsonObject]] | None = None
     """What a row says about itself beyond its cells, if anything."""
+    order: Callable[[JsonObject], Any] | None = None
+    """By what the rows of a list are sorted, where that is not the list's own order."""
 
     @cached_property
     def definitions(self) -> Sequence[JsonObject]:
@@ -86,12 +88,16 @@ PRINTERS: dict[tuple[str, str], Printer] = {}
 
 
 def prints(
-    group: str, kind: str, *columns: Column, conditions: Callable[[JsonObject], list[JsonObject]] | None = None
+    group: str,
+    kind: str,
+    *columns: Column,
+    conditions: Callable[[JsonObject], list[JsonObject]] | None = None,
+    order: Callable[[JsonObject], Any] | None = None,
 ) -> Callable[[Callable[[JsonObject, Clock], Cells]], Callable[[JsonObject, Clock], Cells]]:
     """Register the decorated function as what fills these columns."""
 
     def register(cells: Callable[[JsonObject, Clock], Cells]) -> Callable[[JsonObject, Clock], Cells]:
-        PRINTERS[group, kind] = Printer(columns, cells, conditions)
+        PRINTERS[group, kind] = Printer(columns, cells, conditions, order)
         return cells
 
     return register

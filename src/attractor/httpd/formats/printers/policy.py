@@ -165,6 +165,7 @@ def policy_binding(obj: JsonObject, clock: Clock) -> Cells:
     Column("DistinguisherMethod", about=f"{_FLOW}.FlowSchemaSpec#distinguisherMethod"),
     AGE,
     Column("MissingPL", about="references a broken or non-existent PriorityLevelConfiguration"),
+    order=lambda schema: (number(schema, "spec", "matchingPrecedence"), name_of(schema)),
 )
 def flow_schema(obj: JsonObject, clock: Clock) -> Cells:
     """A flow."""
