@@ -79,7 +79,7 @@ def update_object(
     ]
     if errors:
         raise Invalid.of(kind.said_by(obj), op.name, errors)
-    if not op.subresource:
+    if op.subresource in {"", "scale"}:
         warnings += kind.strategy.warnings(obj, live)
     warnings += rules.finalizer_warnings(kind, metadata, live["metadata"])
     call.admit_finally(asked)
