@@ -14,9 +14,10 @@ same bytes. The entries are JSON, loaded one by one when asked for:
     text/<package>.json         definition -> {"": its description, field: the field's description}
     go/<package>.json           type -> fields of a struct, or what a named type stands for
 
-A struct field is ``[json name, Go name, type, flags, protobuf]``: flags ``o`` omitempty, ``z`` omitzero; protobuf is
-the path of field numbers (several where Go inlines a struct that protobuf nests), the wire kind and the label:
-``2.1 bytes opt``.
+A struct field is ``[json name, Go name, type, flags, protobuf]``: the Go name of a field of an inlined struct follows
+the names of the structs that it stands in (``VolumeSource.HostPath``); flags are ``o`` omitempty, ``z`` omitzero;
+protobuf is the path of field numbers (several where Go inlines a struct that protobuf nests), the wire kind and the
+label: ``2.1 bytes opt``.
 """
 
 from __future__ import annotations
@@ -127,11 +128,11 @@ class GoTables:
             return
         if decl.get("isStruct"):
             self.tables[name] = []  # before its fields: types may be recursive
-            self.tables[name] = self._fields(decl, ())
+            self.tables[name] = self._fields(decl, (), "")
         else:
             self.tables[name] = self._spelled(decl["underlying"])
 
-    def _fields(self, decl: Doc, path: tuple[str, ...] | None) -> list[list[str]]:
+    def _fields(self, decl: Doc, path: tuple[str, ...] | None, within: str) -> list[list[str]]:
         """Rows of a struct's fields, inlined ones included; ``path`` is None below what protobuf does not carry."""
         rows = []
         for field in decl.get("fields") or ():
@@ -144,11 +145,13 @@ class GoTables:
                 target = self.declared[definition_name_of(field["type"].lstrip("*"))]
                 while "underlying" in target:  # an alias of another package's struct
                     target = self.declared[definition_name_of(target["underlying"])]
-                rows += self._fields(target, None if path is None or not number else (*path, number))
+                nested = None if path is None or not number else (*path, number)
+                rows += self._fields(target, nested, f"{within}{field['name']}.")
                 continue
             flags = ("o" if "omitempty" in options else "") + ("z" if "omitzero" in options else "")
             numbers = f"{'.'.join((*path, number))} {wire} {label}" if number and path is not None else ""
-            rows.append([json_name or field["name"], field["name"], self._spelled(field["type"]), flags, numbers])
+            go_name = within + field["name"]
+            rows.append([json_name or field["name"], go_name, self._spelled(field["type"]), flags, numbers])
         return rows
 
     def _spelled(self, go_type: str) -> str:

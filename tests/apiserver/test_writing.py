@@ -206,7 +206,7 @@ async def test_a_scale_of_another_shape_is_refused(api: Api, patch: object) -> N
     await api.define_widgets()
     await api.create(WIDGETS, "w", spec={"size": 1})
     refused = await api.merge(f"{WIDGETS}/w/scale", patch)
-    assert (refused.code, refused.body["reason"]) == (400, "BadRequest")
+    assert (refused.code, refused.body["reason"]) == (422, "Invalid")
     assert (await api.get(f"{WIDGETS}/w")).body["spec"]["size"] == 1
 
 

@@ -27,6 +27,7 @@ ADDRESSES = IPv4Network("10.0.0.0/16")
 PORTS = range(30000, 32768)
 MAX_PROBES = 1000
 
+_TAKEN = "provided port is already allocated"
 CLUSTER_IPS, _PORT = "networking.k8s.io/ipaddresses/", "allocations/nodeports/"
 
 
@@ -35,7 +36,7 @@ def allocate_service(txn: Transaction, obj: JsonObject | None, old: JsonObject |
     held = set(_claims(old)) if old else set()
     if obj is not None:
         _check_families(obj, is_new=old is None)
-        _check_given(txn, obj, held)
+        _check_given(txn, obj, held, is_dry=not claim)
         _fill(obj, _Draws(txn) if claim else _DryDraws())
     wanted = set(_claims(obj)) if obj else set()
     if not claim:
@@ -83,7 +84,9 @@ def _check_families(obj: JsonObject, *, is_new: bool) -> None:
     if spec.get("type") == "ExternalName" or (spec.get("clusterIP") == HEADLESS and not spec.get("selector")):
         return
     policy = spec.get("ipFamilyPolicy")
-    errors = []
+    errors = _check_counts(spec)
+    if errors:
+        raise Invalid.of(GroupKind("", "Service"), obj["metadata"].get("name") or "", errors)
     if policy == "RequireDualStack":
         detail = "this cluster is not configured for dual-stack services"
         errors.append(FieldError.invalid("spec.ipFamilyPolicy", policy, detail))
@@ -92,6 +95,21 @@ def _check_families(obj: JsonObject, *, is_new: bool) -> None:
             errors.append(FieldError.invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster"))
     if errors:
         raise Invalid.of(GroupKind("", "Service"), obj["metadata"].get("name") or "", errors)
+
+
+def _check_counts(spec: JsonObject) -> list[FieldError]:
+    """Two of anything need a policy of two; an address whose family nobody named must be of the cluster's."""
+    at, policy, addresses = "spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), spec.get("clusterIPs") or []
+    errors: list[FieldError] = []
+    for said, what in ((addresses, "cluster IPs"), (spec.get("ipFamilies") or (), "IP families")):
+        if policy == "SingleStack" and len(said) == 2:
+            detail = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified"
+            errors.append(FieldError.invalid(at, policy, detail))
+    for index, address in enumerate(addresses):
+        if ":" in address and index >= len(spec.get("ipFamilies") or ()):
+            detail = "IPv6 is not configured on this cluster"
+            errors.append(FieldError.invalid(f"spec.clusterIPs[{index}]", addresses, detail))
+    return errors
 
 
 def _claims(service: JsonObject) -> Iterator[str]:
@@ -108,8 +126,11 @@ def _fill(obj: JsonObject, draws: _Draws | _DryDraws) -> None:
         spec["clusterIPs"] = [*(spec.get("clusterIPs") or ()), draws.address()]
         spec["clusterIP"] = spec["clusterIPs"][0]
     taken: set[int] = {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
-    for index in needs.node_ports:
-        spec["ports"][index]["nodePort"] = draws.port(taken)
+    ports = spec.get("ports") or []
+    of_number = {port["port"]: port["nodePort"] for port in ports if port.get("nodePort")}
+    for index in needs.node_ports:  # ports of one number and two protocols share theirs
+        number = ports[index]["port"]
+        of_number[number] = ports[index]["nodePort"] = of_number.get(number) or draws.port(taken)
     if needs.health_check_port:
         spec["healthCheckNodePort"] = draws.port(taken)
 
@@ -156,36 +177,44 @@ def _probe(txn: Transaction, prefix: str, size: int, name: Callable[[int], str])
     raise InternalError(f"no free entry was found under {prefix} after {MAX_PROBES} attempts; delete unused services")
 
 
-def _check_given(txn: Transaction, obj: JsonObject, held: set[str]) -> None:
+def _check_given(txn: Transaction, obj: JsonObject, held: set[str], *, is_dry: bool) -> None:
     """Refuse addresses and ports that the caller chose and cannot have."""
     spec = obj["spec"]
     for ip in spec.get("clusterIPs") or ():
-        why = "" if ip == HEADLESS or f"{CLUSTER_IPS}{ip}" in held else _why_not_address(txn, ip)
+        why = "" if ip == HEADLESS or f"{CLUSTER_IPS}{ip}" in held else _why_not_address(txn, ip, is_dry=is_dry)
         if why:
             ips = spec["clusterIPs"]
             raise _refused(obj, FieldError.invalid("spec.clusterIPs", ips, f"failed to allocate IP {ip}: {why}"))
+    seen: dict[int, int] = {}
     for index, port in enumerate(spec.get("ports") or ()):
-        number = port.get("nodePort")
-        if number and f"{_PORT}{number}" not in held:
-            _check_port(txn, obj, f"spec.ports[{index}].nodePort", number)
+        number, path = port.get("nodePort"), f"spec.ports[{index}].nodePort"
+        if not number:
+            continue
+        if seen.setdefault(number, port["port"]) != port["port"]:
+            raise _refused(obj, FieldError.invalid(path, number, _TAKEN))
+        if f"{_PORT}{number}" not in held:
+            _check_port(txn, obj, path, number, is_dry=is_dry)
 
 
-def _why_not_address(txn: Transaction, ip: str) -> str:
+def _why_not_address(txn: Transaction, ip: str, *, is_dry: bool) -> str:
     try:
-        inside = IPv4Address(ip) in ADDRESSES
+        inside = ADDRESSES[0] < IPv4Address(ip) < ADDRESSES[-1]
     except AddressValueError:
         inside = False
+    if not inside and is_dry:
+        return f"the provided IP ({ip}) is not in the valid range. The range of valid IPs is {ADDRESSES}"
     if not inside:
         return "the provided network does not match the current range"
-    return "provided IP is already allocated" if txn.get(f"{CLUSTER_IPS}{ip}") else ""
+    return "provided IP is already allocated" if not is_dry and txn.get(f"{CLUSTER_IPS}{ip}") else ""
 
 
-def _check_port(txn: Transaction, obj: JsonObject, path: str, number: Any) -> None:
-    if number not in PORTS:
+def _check_port(txn: Transaction, obj: JsonObject, path: str, number: Any, *, is_dry: bool) -> None:
+    """A dry run does not ask whether there is such a port, for Kubernetes' does not."""
+    if number not in PORTS and not is_dry:
         why = f"provided port is not in the valid range. The range of valid ports is {PORTS[0]}-{PORTS[-1]}"
         raise _refused(obj, FieldError.invalid(path, number, why))
     if txn.get(f"{_PORT}{number}") is not None:
-        raise _refused(obj, FieldError.invalid(path, number, "provided port is already allocated"))
+        raise _refused(obj, FieldError.invalid(path, number, _TAKEN))
 
 
 def _refused(obj: JsonObject, error: FieldError) -> Invalid:

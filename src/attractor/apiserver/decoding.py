@@ -31,7 +31,7 @@ def decode_object(
     try:
         decoded = kind.strategy.decode(obj)
     except DecodeError as error:
-        raise BadRequest(f"{_cannot(kind, obj)}: {error}") from None
+        raise BadRequest(f"{_cannot(kind, obj)}: {error}") from error
     complaints: list[str] = []
     if validation != "Ignore" and (duplicates or decoded.unknown):
         places = None if kind.is_custom else getattr(duplicates, "places", None)

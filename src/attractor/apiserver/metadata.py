@@ -202,14 +202,11 @@ def _validate_owners(owners: list[dict[str, Any]], path: str) -> list[FieldError
     errors: list[FieldError] = []
     controller = ""
     for owner in owners:
-        for field, why in (
-            ("apiVersion", "version must not be empty"),
-            ("kind", "must not be empty"),
-            ("name", "must not be empty"),
-            ("uid", "must not be empty"),
-        ):
-            if not owner.get(field):
-                errors.append(FieldError.invalid(f"{path}.{field}", owner.get(field) or "", why))
+        api_version = owner.get("apiVersion") or ""
+        if not _version_of(api_version):
+            errors.append(FieldError.invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
+        missing = [field for field in ("kind", "name", "uid") if not owner.get(field)]
+        errors += [FieldError.invalid(f"{path}.{field}", "", "must not be empty") for field in missing]
         if owner.get("kind") == "Event" and owner.get("apiVersion") == "v1":
             errors.append(
                 FieldError.invalid(path, _as_struct(owner), "/v1, Kind=Event is disallowed from being an owner")
@@ -222,6 +219,11 @@ def _validate_owners(owners: list[dict[str, Any]], path: str) -> list[FieldError
                 errors.append(FieldError.invalid(path, shown, f"{why} {controller} and {this}"))
             controller = controller or this
     return errors
+
+
+def _version_of(api_version: str) -> str:
+    """The version in an apiVersion; empty where there is none, and of what has too many parts."""
+    return api_version.rpartition("/")[2] if api_version.count("/") < 2 else ""
 
 
 def _as_struct(owner: dict[str, Any]) -> InOrder:

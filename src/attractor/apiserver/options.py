@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, get_args
 
 from attractor.apiserver.bodies import go_kind
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     Query = Mapping[str, Sequence[str]]
 
 MAX_MANAGER_BYTES = 128
+_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 DEFAULTS = WriteOptions()
 
 
@@ -46,10 +48,12 @@ def _number(query: Query, name: str) -> int | None:
     text = _first(query, name)
     if not text:
         return None
-    try:
-        return int(text)
-    except ValueError:
-        raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    if not _NUMBER.fullmatch(text):
+        raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    number = int(text)
+    if not -(2**63) <= number < 2**63:
+        raise BadRequest(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return number
 
 
 def _dry_run(values: Sequence[str]) -> tuple[bool, list[FieldError]]:
@@ -100,8 +104,8 @@ def list_options(query: Query, *, is_watch: bool) -> ListOptions:
     errors = _match_errors(query, version, match, is_watch=is_watch)
     if errors:
         raise _invalid("ListOptions", errors)
-    if version and not version.isdigit():
-        why = f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax'
+    if version and (wrong := _not_unsigned(version)):
+        why = f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": {wrong}'
         raise ApiError(why) if is_watch else BadRequest(f"invalid resource version: {why}")
     limit = _number(query, "limit") or 0
     return ListOptions(
@@ -115,6 +119,13 @@ def list_options(query: Query, *, is_watch: bool) -> ListOptions:
         send_initial_events=initial,
         timeout_s=_number(query, "timeoutSeconds"),
     )
+
+
+def _not_unsigned(text: str) -> str:
+    """What Go says of a text that is no number of 64 bits without a sign; empty for one that is."""
+    if not (text.isascii() and text.isdigit()):
+        return "invalid syntax"
+    return "" if int(text) < 2**64 else "value out of range"
 
 
 def _match_errors(query: Query, version: str, match: str, *, is_watch: bool) -> list[FieldError]:
@@ -161,12 +172,12 @@ def delete_options(query: Query, body: Json) -> DeleteOptions:
         if "orphanDependents" in query:
             given["orphanDependents"] = _flag(query, "orphanDependents")
     dry_run, errors = _dry_run([*(given.get("dryRun") or ()), *(query.get("dryRun") or ())])
-    propagation = given.get("propagationPolicy") or ""
+    propagation = given.get("propagationPolicy")
     orphan = given.get("orphanDependents")
-    if propagation and orphan is not None:
+    if propagation is not None and orphan is not None:
         why = "orphanDependents and deletionPropagation cannot be both set"
         errors.append(FieldError.invalid("propagationPolicy", propagation, why))
-    if propagation not in {"", "Background", "Foreground", "Orphan"}:
+    if propagation not in {None, "Background", "Foreground", "Orphan"}:
         policies = ["Foreground", "Background", "Orphan", "nil"]
         errors.append(FieldError.unsupported("propagationPolicy", propagation, policies))
     if errors:
@@ -177,7 +188,7 @@ def delete_options(query: Query, body: Json) -> DeleteOptions:
     return DeleteOptions(
         dry_run=dry_run,
         preconditions=Preconditions(conditions.get("uid"), conditions.get("resourceVersion")),
-        propagation=propagation,  # type: ignore[arg-type]  # checked above
+        propagation=propagation or "",
         grace_period_s=given.get("gracePeriodSeconds"),
         waits_for_dependents=orphan is False,
     )

@@ -21,7 +21,7 @@ P0 = "spec.ports[0]"
     ("kind", "obj", "expected"),
     [
         (CM, {"data": {"..": "x"}}, ["data[..]: Invalid value: \"..\": must not be '..'"]),
-        (CM, {"data": {"k": "x" * (1024 * 1024 + 1)}}, [": Too long: may not be more than 1048576 bytes"]),
+        (CM, {"data": {"k": "x" * (1024 * 1024 + 1)}}, ["[]: Too long: may not be more than 1048576 bytes"]),
         (SECRET, {"type": "kubernetes.io/basic-auth"}, ["data[username]: Required value", "data[password]: Required value"]),
         (SECRET, {"type": "kubernetes.io/basic-auth", "stringData": {"username": "u"}}, []),
         (SECRET, {"type": "kubernetes.io/ssh-auth", "data": {"ssh-privatekey": ""}}, ["data[ssh-privatekey]: Required value"]),

@@ -82,6 +82,11 @@ class _WrongType(Exception):
 class _Unreadable(Exception):
     """A value that its type's own reader refuses; the text is the reader's."""
 
+    def __init__(self, text: str, restored: str = "") -> None:
+        super().__init__(text)
+        self.restored = restored
+        """What Go's converter from maps says, where it says something else."""
+
 
 def decoder(definition: str) -> Decode:
     """A function that decodes objects of a kind; it raises ``DecodeError`` in Go's words."""
@@ -95,7 +100,7 @@ def decoder(definition: str) -> Decode:
         except _WrongType as error:
             raise DecodeError(str(error), error.restored()) from None
         except _Unreadable as error:
-            raise DecodeError(str(error)) from None
+            raise DecodeError(str(error), error.restored) from None
         return Decoded(found, list(_unknown_paths(go, obj, "")) if unknown else unknown)
 
     return decode
@@ -179,7 +184,7 @@ def _struct(go: GoType) -> Reader:
                 if kept is not _ABSENT:
                     found[name] = kept
         except _WrongType as error:
-            error.path.insert(0, name)
+            error.path[:0] = *go.fields[name].go_within, name
             error.struct = error.struct or struct_name
             raise
         names = tuple(found)
@@ -337,15 +342,22 @@ def _float(go: GoType) -> Reader:
 
 
 def _bytes(go: GoType) -> Reader:
+    """Text in base 64, or, as Go's decoder has it, a list of numbers."""
+    assert go.elem is not None, "bytes are a slice"
+    read_byte = _integer(go.elem)
+
     def read_bytes(value: Any, _unknown: list[str]) -> Any:
         if type(value) is not str:
             if value is None:
                 return None
+            if type(value) is list:
+                return b64encode(bytes(read_byte(item, _unknown) for item in value)).decode()
             raise _WrongType(value, go.name, "slice")
         if _BASE64.fullmatch(value) is None:
             position = _corrupt_at(value)
             if position is not None:
-                raise _Unreadable(f"illegal base64 data at input byte {position}")
+                why = f"illegal base64 data at input byte {position}"
+                raise _Unreadable(why, f"error decoding from json: {why}")
             value = value.replace("\n", "").replace("\r", "")
         return b64encode(b64decode(value)).decode() if value.endswith("=") else value
 

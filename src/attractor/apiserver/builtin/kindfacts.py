@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.objects import names
-from attractor.objects.fields import METADATA_ONLY, SelectableFields, as_text, value_at
+from attractor.objects.fields import SelectableFields, as_text, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -154,7 +154,6 @@ SELECTABLE_FIELDS: Mapping[str, SelectableFields] = {
     "/Namespace": SelectableFields.of("status.phase"),
     "/Secret": SelectableFields.of("type"),
     "/Service": SelectableFields.of("spec.clusterIP", "spec.type"),
-    "apps/ReplicaSet": _with(METADATA_ONLY, status__replicas=_count("status.replicas")),
     "batch/Job": _with(
         SelectableFields.of(refusal_text='field label "{}" not supported for Job'),
         status__successful=_count("status.succeeded"),

@@ -50,17 +50,14 @@ def settle_families(service: JsonObject) -> None:
     spec = service["spec"]
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
-    elif spec.get("clusterIPs") and spec["clusterIPs"][0] and not spec.get("clusterIP"):
-        spec["clusterIP"] = spec["clusterIPs"][0]
     if spec.get("type") == "ExternalName":
         return
     # A headless service without a selector has its endpoints written by hand, of any family.
     by_hand = spec.get("clusterIP") == HEADLESS and not spec.get("selector")
     if not spec.get("ipFamilyPolicy"):
-        dual = by_hand or len(spec.get("ipFamilies") or ()) > 1 or len(spec.get("clusterIPs") or ()) > 1
-        spec["ipFamilyPolicy"] = "RequireDualStack" if dual else "SingleStack"
-    if not spec.get("ipFamilies"):
-        spec["ipFamilies"] = ["IPv6"] if ":" in spec.get("clusterIP", "") else ["IPv4"]
+        spec["ipFamilyPolicy"] = "RequireDualStack" if by_hand else "SingleStack"
+    if not spec.get("ipFamilies") and ":" not in spec.get("clusterIP", ""):
+        spec["ipFamilies"] = ["IPv4"]
     if by_hand and spec["ipFamilyPolicy"] != "SingleStack" and len(spec["ipFamilies"]) == 1:
         spec["ipFamilies"] = [*spec["ipFamilies"], "IPv6" if spec["ipFamilies"] == ["IPv4"] else "IPv4"]
 

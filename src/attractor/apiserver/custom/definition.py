@@ -140,7 +140,7 @@ def _note_storage(obj: JsonObject) -> None:
 
 def _name_errors(obj: JsonObject, spec: JsonObject) -> Iterator[FieldError]:
     name, plural, group = obj["metadata"].get("name"), _at(spec, ("names", "plural")), spec.get("group")
-    if name != f"{plural or ''}.{group or ''}":
+    if name and name != f"{plural or ''}.{group or ''}":
         yield FieldError.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
 
 

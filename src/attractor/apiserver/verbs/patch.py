@@ -23,7 +23,8 @@ from attractor.apiserver.strategy import DecodeError
 from attractor.apiserver.verbs.create import create_object
 from attractor.apiserver.verbs.update import update_object
 from attractor.objects import builtin
-from attractor.objects.errors import BadRequest, Conflict, InternalError, Invalid, NotFound
+from attractor.objects.apply.manager import shown_object
+from attractor.objects.errors import ApiError, BadRequest, Conflict, InternalError, Invalid, NotFound
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind, GroupVersionKind
 from attractor.objects.patch.gotext import go_kind, go_text
@@ -240,17 +241,31 @@ def apply(call: Call) -> Response:
         reset=kind.strategy.reset_fields(op.subresource),
     )
     repeated = _repeated_keys(op)
-    obj, complaints = decode_object(kind, merged, (), op.write.field_validation)
+    obj, complaints = _decode_applied(kind, applied, merged, op)
     txn.warn(*repeated, *complaints)
     if version and entry:
         obj["metadata"]["resourceVersion"] = version
     elif entry:
         obj["metadata"]["resourceVersion"] = str(entry.revision)
+    if entry is None:
+        rules.require_name(obj["metadata"], op.name)
     rules.check_place(kind, obj["metadata"], op.namespace, op.name)
     kind.strategy.default(obj)
     if entry is None or live is None:
         return create_object(call, obj, managed)
     return update_object(call, entry, live, obj, managed)
+
+
+def _decode_applied(kind: Kind, applied: JsonObject, merged: JsonObject, op: Operation) -> tuple[JsonObject, list[str]]:
+    """The merged object in its kind's shape; a value that its type cannot hold is an error of conversion (500)."""
+    try:
+        return decode_object(kind, merged, (), op.write.field_validation)
+    except BadRequest as refused:
+        if kind.is_custom or not isinstance(refused.__cause__, DecodeError):
+            raise
+        named = f"{kind.gvk.group}/{kind.gvk.version}, Kind={kind.gvk.kind}"
+        why = f"unable to convert unstructured object to {named}: {refused.__cause__.restored}"
+        raise ApiError(f"failed to convert new object ({shown_object(applied)}) to proper version: {why}") from None
 
 
 def _repeated_keys(op: Operation) -> list[str]:
@@ -274,7 +289,9 @@ def _applied_object(op: Operation, kind: Kind) -> JsonObject:
         group, _, version = str(api_version).rpartition("/")
         raise BadRequest(f"invalid object type: {group}/{version}, Kind={said_kind}")
     metadata = body.get("metadata")
-    metadata = dict(metadata) if isinstance(metadata, dict) else {}
+    if not isinstance(metadata, dict | None):  # field management refuses it, in its own words
+        return {**body, "metadata": metadata}
+    metadata = dict(metadata or {})
     if metadata.get("managedFields"):
         raise BadRequest("metadata.managedFields must be nil")
     return {**body, "metadata": metadata}

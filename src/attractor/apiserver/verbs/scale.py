@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.admission import NO_PLUGINS
@@ -11,24 +10,20 @@ from attractor.apiserver.operation import APPLY_PATCH
 from attractor.apiserver.response import JsonBody, Response
 from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.verbs.call import Call
-from attractor.apiserver.verbs.patch import patched_document
+from attractor.apiserver.verbs.patch import check_name, decode_patched, patched_document
+from attractor.apiserver.verbs.scaleowners import SCALE_V1, owners_of_object, owners_of_scale
 from attractor.apiserver.verbs.subkinds import kind_named, read_body
 from attractor.apiserver.verbs.update import update_object
-from attractor.objects.errors import ApiError, BadRequest, Conflict, InternalError, Invalid
+from attractor.objects.errors import ApiError, BadRequest, InternalError, Invalid
 from attractor.objects.field import FieldError
-from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.labels import LabelSelector
-from attractor.objects.schema import Schema
 
 if TYPE_CHECKING:
     from attractor.apiserver.kinds import Kind, ScalePaths
     from attractor.objects.jsontypes import JsonObject
 
-SCALE_V1 = GroupVersionKind("autoscaling", "v1", "Scale")
 SCALE = SCALE_V1.group_kind
 _INT32 = 2**31 - 1
-UNTIMED = ""
-"""Whoever scales owns the replica count without a time: Kubernetes' handler of scale forgets it."""
 _NOT_APPLICABLE = (
     "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to "
     "proper version: request to convert CR to an invalid group/version: autoscaling/v1"
@@ -43,97 +38,73 @@ def scale(call: Call) -> Response:
     entry = call.existing()
     live = kind.decode(entry.value)
     current = scale_of(kind, live, str(entry.revision))
-    match op.verb:
-        case "get":
-            if kind.is_custom and at(live, kind.scale.spec_replicas) is None:
-                path = ".".join(kind.scale.spec_replicas)
-                raise InternalError.of(f'the spec replicas field ".{path}" does not exist')
-            return Response(200, JsonBody(current))
-        case "update":
-            wanted = op.body
-            if kind.is_custom:
-                _require_scale(wanted)
-            else:
-                wanted, complaints = read_body(call, SCALE_V1)
-                call.txn.warn(*complaints)
-        case "patch" if op.patch_type == APPLY_PATCH:
-            wanted = _applied_scale(call)
-        case "patch":
-            wanted = patched_document(op, current, replace(kind, schema=Schema({"type": "object"})))
-        case _:
-            raise method_not_allowed()
+    if op.verb == "get":
+        if kind.is_custom and at(live, kind.scale.spec_replicas) is None:
+            path = ".".join(kind.scale.spec_replicas)
+            raise InternalError.of(f'the spec replicas field ".{path}" does not exist')
+        return Response(200, JsonBody(current))
+    owners = live["metadata"].get("managedFields") or []
+    owned = {**current, "metadata": {**current["metadata"], "managedFields": owners_of_scale(kind, owners)}}
+    wanted, applied_owners = _wanted(call, owned)
     replicas, metadata = _wanted_scale(kind, wanted, op.name)
     check_uid(kind, metadata, op.name, live["metadata"]["uid"])
     check_version(kind, metadata, op.name, entry.revision)
     # Admission is asked about the Scale, not about the object that it is taken from.
-    asked = {**current, "metadata": {**current["metadata"]}, "spec": {"replicas": replicas}}
+    asked = {**current, "metadata": {**current["metadata"]}, "spec": {"replicas": replicas} if replicas else {}}
     call.admit_finally(call.admit(asked, current, entry))
     replicas, _ = _wanted_scale(kind, asked, op.name)
+    scaled = applied_owners if applied_owners is not None else _owners_after(call, owned, asked)
     changed = put(live, kind.scale.spec_replicas, replicas)
     changed["metadata"] = {**changed["metadata"], "resourceVersion": str(entry.revision)}
-    managed = _managers(call, live, changed, replicas)
+    managed = owners_of_object(kind, owners, scaled)
     response = update_object(Call(op, call.kind, call.txn, NO_PLUGINS), entry, live, changed, managed)
     version = "" if call.txn.is_dirty else str(entry.revision)
     return Response(200, JsonBody(scale_of(kind, changed, version)), response.warnings)
 
 
-def _managers(call: Call, live: JsonObject, changed: JsonObject, replicas: int) -> list[JsonObject]:
-    """Who owns the object's fields once its replica count is set; raises ``Conflict`` if an applier may not set it."""
+def _wanted(call: Call, current: JsonObject) -> tuple[JsonObject, list[JsonObject] | None]:
+    """The Scale that the caller wants, and who owns its fields then, where that is known at once: after an apply."""
     kind, op = call.kind, call.op
-    assert kind.scale is not None, "routed to scale of a kind without one"
-    if op.patch_type != APPLY_PATCH or op.verb != "patch":
-        return kind.fields.on_update(
-            live, changed, manager=op.manager, now=UNTIMED, subresource=op.subresource, reset=None
-        )
-    applied = put({**kind.identity, "metadata": {"name": op.name}}, kind.scale.spec_replicas, replicas)
-    try:
-        _, managed = kind.fields.on_apply(
-            _owned_before(live, kind),
-            applied,
-            manager=op.write.field_manager,
-            force=op.write.force,
-            now=UNTIMED,
-            subresource=op.subresource,
-        )
-    except Conflict as error:  # it is about the Scale that the caller knows
-        said, shown = f" using {kind.gvk.api_version}", f" using {SCALE_V1.api_version}"
-        causes = [{**cause, "message": cause["message"].replace(said, shown)} for cause in error.causes]
-        raise Conflict(error.message.replace(said, shown), details={"causes": causes}) from None
-    return managed
+    if op.verb == "update":
+        if kind.is_custom:
+            return _require_scale(op.body), None
+        wanted, complaints = read_body(call, SCALE_V1, must_say_name=True)
+        call.txn.warn(*complaints)
+        return wanted, None
+    if op.verb != "patch":
+        raise method_not_allowed()
+    if op.patch_type == APPLY_PATCH:
+        return _applied(call, current)
+    patched = patched_document(op, current, kind_named(SCALE_V1))
+    wanted, complaints = decode_patched(kind_named(SCALE_V1), current, patched, op)
+    call.txn.warn(*complaints)
+    check_name(wanted, op)
+    return wanted, None
 
 
-def _owned_before(live: JsonObject, kind: Kind) -> JsonObject:
-    """The object, with an owner for a replica count that nobody owns: to Kubernetes its Scale was there before."""
-    assert kind.scale is not None, "routed to scale of a kind without one"
-    managed = live["metadata"].get("managedFields") or []
-    path = [f"f:{name}" for name in kind.scale.spec_replicas]
-    if not at(live, kind.scale.spec_replicas) or any(
-        at(entry.get("fieldsV1"), tuple(path)) is not None for entry in managed
-    ):
-        return live
-    fields: JsonObject = {}
-    for name in reversed(path):
-        fields = {name: fields}
-    first = {
-        "manager": "before-first-apply",
-        "operation": "Update",
-        "apiVersion": kind.gvk.api_version,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": fields,
-        "subresource": "scale",
-    }
-    return {**live, "metadata": {**live["metadata"], "managedFields": [*managed, first]}}
+def _owners_after(call: Call, current: JsonObject, wanted: JsonObject) -> list[JsonObject]:
+    op = call.op
+    return kind_named(SCALE_V1).fields.on_update(
+        current, wanted, manager=op.manager, now=call.txn.now, subresource=op.subresource
+    )
 
 
-def _applied_scale(call: Call) -> JsonObject:
-    """The Scale that is applied, if it is one; raises ``ApiError`` for what does not fit its schema."""
+def _applied(call: Call, current: JsonObject) -> tuple[JsonObject, list[JsonObject]]:
+    """The Scale after an apply, and its owners; raises ``ApiError`` for what is no Scale, or ``Conflict``."""
+    op = call.op
     if call.kind.is_custom:
         raise ApiError(_NOT_APPLICABLE)
-    given: JsonObject = call.op.body if isinstance(call.op.body, dict) else {}
+    given: JsonObject = op.body if isinstance(op.body, dict) else {}
     metadata = given.get("metadata")
     body: JsonObject = {**given, "metadata": metadata if isinstance(metadata, dict) else {}}
-    kind_named(SCALE_V1).fields.on_apply(None, body, manager=call.op.write.field_manager, force=True, now=UNTIMED)
-    return body
+    return kind_named(SCALE_V1).fields.on_apply(
+        current,
+        body,
+        manager=op.write.field_manager,
+        force=op.write.force,
+        now=call.txn.now,
+        subresource=op.subresource,
+    )
 
 
 def scale_of(kind: Kind, obj: JsonObject, version: str) -> JsonObject:
@@ -157,10 +128,11 @@ def _selector_text(kind: Kind, selector: JsonObject) -> str:
     return str(LabelSelector.of_object(selector))
 
 
-def _require_scale(wanted: Any) -> None:
-    """A custom kind's scale is sent as what it is."""
+def _require_scale(wanted: Any) -> JsonObject:
+    """The body, if it says that it is a Scale: a custom kind's is sent as what it is."""
     if not isinstance(wanted, dict) or (wanted.get("apiVersion"), wanted.get("kind")) != ("autoscaling/v1", "Scale"):
         raise BadRequest('no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"')
+    return wanted
 
 
 def _wanted_scale(kind: Kind, wanted: Any, name: str) -> tuple[int, JsonObject]:

@@ -81,7 +81,7 @@ def update_object(
     errors += kind.strategy.validate_update(obj, live, op.subresource)
     if errors:
         raise Invalid.of(kind.said_by(obj), op.name, errors)
-    said = kind.strategy.warnings(obj, live) if not op.subresource else []
+    said = kind.strategy.warnings(obj, live) if op.subresource in {"", "scale"} else []
     if kind.is_custom:
         said = [*said, *rules.finalizer_warnings(kind, metadata, live["metadata"])]
     call.admit_finally(asked)

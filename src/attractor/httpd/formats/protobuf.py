@@ -84,7 +84,9 @@ def decode(data: bytes, must_be: str) -> JsonObject:
     try:
         envelope = _open(data)
     except WireError as error:
-        summary = data[:_SUMMARY_BYTES].hex() + (" ..." if len(data) > _SUMMARY_BYTES else "") or "<empty>"
+        start = data[:_SUMMARY_BYTES]
+        shown = start.decode(errors="replace") if start.startswith(b"{") else start.hex()
+        summary = shown + (" ..." if len(data) > _SUMMARY_BYTES else "") or "<empty>"
         message = f"the object provided is unrecognized (must be of type {must_be}): {error} ({summary})"
         raise BadRequest(message) from None
     try:

@@ -165,7 +165,7 @@ class FieldManager:
             name = applier(manager, subresource)
             merged, managed = self._applied(current, applied, managed, name, force, now, reset)
         except Untypable as reason:
-            raise ApiError(f"failed to create typed live object ({_shown(current)}): {reason}") from None
+            raise ApiError(f"failed to create typed live object ({shown_object(current)}): {reason}") from None
         if manager == last_applied.MANAGER:
             merged = last_applied.refreshed(merged, applied)
         return merged, managed_entries.written(managed)
@@ -253,7 +253,7 @@ class FieldManager:
         try:
             validate(self._atom, applied)
         except Untypable as reason:
-            raise ApiError(f"failed to create typed patch object ({_shown(applied)}): {reason}") from None
+            raise ApiError(f"failed to create typed patch object ({shown_object(applied)}): {reason}") from None
         merged = merge(self._atom, live, applied)
         fields = fields_of(self._atom, applied)
         if reset:
@@ -323,7 +323,8 @@ def _conflict(conflicts: dict[ManagerId, FieldSet]) -> Conflict:
     return Conflict(f"Apply failed with {len(found)} conflicts: {text}", details={"causes": causes})
 
 
-def _shown(obj: JsonObject) -> str:
+def shown_object(obj: JsonObject) -> str:
+    """An object as errors of field management name it: place and kind."""
     metadata = obj.get("metadata") or {}
     kind = _gvk_text(obj.get("apiVersion") or "", obj.get("kind") or "")
     namespace, name = (said if isinstance(said := metadata.get(field), str) else "" for field in ("namespace", "name"))

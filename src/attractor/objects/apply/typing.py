@@ -14,7 +14,7 @@ from attractor.objects.apply.fieldset import LEAF, FieldSet, element_text, is_me
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-from attractor.objects.patch.gotext import go_text
+from attractor.objects.patch.gotext import go_syntax, go_text
 
 
 class Untypable(Exception):
@@ -102,7 +102,7 @@ def _scalar_misfit(kind: str, value: Any) -> str:
         unstructured = "map[string]interface {}" if isinstance(value, dict) else "[]interface {}"
         return f"expected numeric (int or float), got {_GO_TYPES.get(type(value), unstructured)}"
     if kind == "string":
-        return f"expected string, got &value.valueUnstructured{{Value:{go_text(value)}}}"
+        return f"expected string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"
     return f"expected {'boolean' if kind == 'boolean' else 'any scalar'}, got &{{{go_text(value)}}}"
 
 

@@ -54,11 +54,12 @@ class GoField:
     ``protobuf_path`` has more than one number where Go inlines a struct that protobuf nests: ``Volume.hostPath`` is
     field 1 of the message in field 2. It is empty for what protobuf does not carry (``kind`` and ``apiVersion``).
     Maps and slices are ``protobuf_repeated``; a named slice that is not (``Verbs``) is a message with the items in
-    field 1.
+    field 1. ``go_within`` are the inlined structs that it stands in, outermost first: ``VolumeSource`` for that one.
     """
 
     json_name: str
     go_name: str
+    go_within: tuple[str, ...]
     type: GoType
     omitempty: bool
     omitzero: bool
@@ -129,16 +130,19 @@ def _last_two(qualified: str) -> str:
 
 
 def _field(row: list[str]) -> GoField:
-    json_name, go_name, spelling, flags, protobuf = row
+    json_name, go_path, spelling, flags, protobuf = row
+    *within, go_name = go_path.split(".")
     numbers, kind, label = protobuf.split(" ") if protobuf else ("", "", "")
     path = tuple(int(number) for number in numbers.split(".")) if numbers else ()
-    return GoField(json_name, go_name, _spelled(spelling), "o" in flags, "z" in flags, path, kind, label == "rep")
+    return GoField(
+        json_name, go_name, tuple(within), _spelled(spelling), "o" in flags, "z" in flags, path, kind, label == "rep"
+    )
 
 
 @cache
 def _spelled(spelling: str) -> GoType:
     if spelling == "[]byte":
-        return GoType(spelling, "bytes")
+        return GoType(spelling, "bytes", elem=_spelled("byte"))
     if spelling.startswith("*"):
         return GoType(spelling, "pointer", elem=_spelled(spelling[1:]))
     if spelling.startswith("[]"):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 
 def go_text(value: Any) -> str:
     """A JSON value as Go's ``%v`` prints it: maps by sorted key, no quotes."""
@@ -20,6 +22,22 @@ def go_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+def go_syntax(value: Any) -> str:
+    """A JSON value as Go's ``%#v`` prints it: as one would write it in a program."""
+    if isinstance(value, dict):
+        items = ", ".join(f"{_quoted(name)}:{go_syntax(value[name])}" for name in sorted(value))
+        return f"map[string]interface {{}}{{{items}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(go_syntax, value))}}}"
+    if value is None:
+        return "interface {}(nil)"
+    return _quoted(value) if isinstance(value, str) else go_text(value)
+
+
+def _quoted(text: str) -> str:
+    return orjson.dumps(text).decode()
 
 
 def go_kind(value: Any) -> str:

@@ -6,7 +6,8 @@ with its defaults):
 - ``replace`` of a missing object member adds it, as ``add`` does; of a missing list index it fails;
 - an index may be negative and then counts from the end (``-1`` is the last item; to ``add`` it is the end itself);
 - ``test`` of a missing member passes when the expected value is null or left out, and treats null as missing;
-- a patch that is null has no operations, and a value that is left out is null;
+- a patch that is null has no operations, an operation that is null says nothing and so fails, and a value that is
+  left out is null;
 - ``add`` with a missing parent fails, as does ``remove`` of what is not there;
 - ``copy`` of a missing member copies null, and only ``replace`` may name the whole document;
 - what stands before the first ``/`` of a path is not looked at;
@@ -33,7 +34,7 @@ COPY_LIMIT_BYTES: Final = 3 * 1024 * 1024
 """How much ``copy`` may add in one patch, all operations together: the size of the largest request."""
 
 _MISSING: Final = object()
-_INDEX = re.compile(r"-?(?:0|[1-9][0-9]*)\Z", re.ASCII)
+_INDEX = re.compile(r"[+-]?[0-9]+\Z", re.ASCII)
 _REFUSED = "the server rejected our request due to an error in our request"
 
 
@@ -77,6 +78,8 @@ def _checked_operations(operations: Json) -> list[dict[str, Any]]:
     if not isinstance(operations, list):
         raise BadRequest(_cannot_decode(operations, "[]handlers.jsonPatchOp"))
     for operation in operations:
+        if operation is None:
+            continue
         if not isinstance(operation, dict):
             raise BadRequest(_cannot_decode(operation, "handlers.jsonPatchOp"))
         for member, field in (("op", "op"), ("from", "from"), ("path", "path")):
@@ -85,9 +88,10 @@ def _checked_operations(operations: Json) -> list[dict[str, Any]]:
                 raise BadRequest(_cannot_decode(value, "string", f"jsonPatchOp.{field}"))
     if len(operations) > MAX_OPERATIONS:
         raise RequestEntityTooLarge(
-            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
+            "Request entity too large: The allowed maximum operations in a JSON patch is "
+            f"{MAX_OPERATIONS}, got {len(operations)}"
         )
-    return operations
+    return [operation or {} for operation in operations]
 
 
 def _cannot_decode(value: Json, go_type: str, field: str = "") -> str:
@@ -176,7 +180,7 @@ def _text(path: list[str]) -> str:
 
 def _index(segment: str, length: int, path: list[str]) -> int:
     """A list index within ``length`` items; negative ones count from the end."""
-    if not _INDEX.match(segment) or segment == "-0":
+    if not _INDEX.match(segment):
         raise PatchFailed(f"{segment!r} in {_text(path)} is not a list index")
     index = int(segment)
     if index < 0:

@@ -23,7 +23,7 @@ def validate_api_service(service: JsonObject) -> list[FieldError]:
     spec, name = service["spec"], service["metadata"].get("name", "")
     group, version = spec.get("group", ""), spec.get("version", "")
     errors: list[FieldError] = []
-    if name != f"{version}.{group}":
+    if name and name != f"{version}.{group}":
         detail = f'must be `spec.version+"."+spec.group`: "{version}.{group}"'
         errors.append(FieldError.invalid("metadata.name", name, detail))
     if not group and version != "v1":

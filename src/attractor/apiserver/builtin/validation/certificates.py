@@ -5,12 +5,12 @@ from __future__ import annotations
 from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin.validation.rules import each, named
+from attractor.apiserver.builtin.validation.rules import each
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
     from attractor.objects.jsontypes import JsonObject
@@ -56,15 +56,27 @@ def _usage_errors(spec: JsonObject) -> list[FieldError]:
 
 def _signer_errors(spec: JsonObject) -> list[FieldError]:
     at, signer = "spec.signerName", spec.get("signerName", "")
-    domain, slash, path = signer.partition("/")
     if not signer:
         return [FieldError.required(at)]
     if signer == _LEGACY_SIGNER:
         return [FieldError.invalid(at, signer, "the legacy signerName is not allowed via this API version")]
-    if not slash or not path:
+    if signer.count("/") != 1:
         detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
         return [FieldError.invalid(at, signer, detail)]
-    return named(names.dns1123_subdomain, domain, at)
+    domain, _, path = signer.partition("/")
+    errors = _label_errors(names.dns1123_label, domain, at)
+    if "." not in domain:
+        detail = "should be a domain with at least two segments separated by dots"
+        errors.append(FieldError.invalid(at, domain, detail))
+    return errors + _label_errors(names.dns1123_subdomain, path, at)
+
+
+def _label_errors(rule: Callable[[str], list[str]], text: str, at: str) -> list[FieldError]:
+    """What is wrong with the first of a text's labels that is wrong."""
+    for label in text.split("."):
+        if found := rule(label):
+            return [FieldError.invalid(at, text, f'validating label "{label}": {why}') for why in found]
+    return []
 
 
 def _condition_errors(csr: JsonObject) -> list[FieldError]:

@@ -59,7 +59,8 @@ def _validate_data_source(source: JsonObject, path: str) -> list[FieldError]:
 
 def _validate_access_modes(spec: JsonObject, path: str) -> list[FieldError]:
     modes = spec.get("accessModes") or []
-    errors = [error for mode in modes for error in one_of(mode, f"{path}.accessModes", _ACCESS_MODES)]
+    unknown = [mode for mode in modes if mode not in _ACCESS_MODES]
+    errors = [FieldError.unsupported(f"{path}.accessModes", mode, _ACCESS_MODES) for mode in unknown]
     if "ReadWriteOncePod" in modes and len(modes) > 1:
         detail = "may not use ReadWriteOncePod with other access modes"
         errors.append(FieldError.forbidden(f"{path}.accessModes", detail))

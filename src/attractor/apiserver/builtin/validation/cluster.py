@@ -147,7 +147,10 @@ def validate_ingress(ingress: JsonObject) -> list[FieldError]:
                 errors += _validate_ingress_path(path, where)
     for tls, at in each(spec, "tls", "spec"):
         for host, where in each(tls, "hosts", at):
-            errors += _validate_host(host, where)
+            rule = names.wildcard_dns1123_subdomain if "*" in host else names.dns1123_subdomain
+            errors += named(rule, host, where)
+        if tls.get("secretName"):
+            errors += named(names.dns1123_subdomain, tls["secretName"], f"{at}.secretName")
     if spec.get("ingressClassName") is not None:
         errors += named(names.dns1123_subdomain, spec["ingressClassName"], "spec.ingressClassName")
     return errors
@@ -336,17 +339,37 @@ def update_ingress_class(ingress_class: JsonObject, old: JsonObject) -> list[Fie
 
 def validate_storage_class(storage_class: JsonObject) -> list[FieldError]:
     """The provisioner and the policies."""
-    provisioner = storage_class.get("provisioner", "")
-    errors = [] if provisioner else [FieldError.required("provisioner")]
-    if provisioner:
-        errors += named(names.qualified_name, provisioner.lower(), "provisioner")
-    for key in storage_class.get("parameters") or {}:
-        if not key:
-            errors.append(FieldError.invalid("parameters", key, "field can not be empty."))
+    errors = _provider_errors(storage_class, "provisioner")
     errors += one_of(storage_class.get("reclaimPolicy"), "reclaimPolicy", ("Delete", "Retain"))
     return errors + one_of(
         storage_class.get("volumeBindingMode"), "volumeBindingMode", ("Immediate", "WaitForFirstConsumer")
     )
+
+
+def _provider_errors(volume_class: JsonObject, field: str) -> list[FieldError]:
+    """Who provides, and with what parameters."""
+    provider = volume_class.get(field, "")
+    errors = named(names.qualified_name, provider.lower(), field) if provider else [FieldError.required(field)]
+    if "" in (volume_class.get("parameters") or {}):
+        errors.append(FieldError.invalid("parameters", "", "field can not be empty."))
+    return errors
+
+
+def validate_volume_attributes_class(volume_class: JsonObject) -> list[FieldError]:
+    """The driver, and at least one parameter."""
+    errors = _provider_errors(volume_class, "driverName")
+    if not volume_class.get("parameters"):
+        errors.append(FieldError.required("parameters", "must contain at least one key/value pair"))
+    return errors
+
+
+def update_volume_attributes_class(volume_class: JsonObject, old: JsonObject) -> list[FieldError]:
+    """What a class means never changes."""
+    return [
+        FieldError.forbidden(field, f"updates to {field} are forbidden.")
+        for field in ("driverName", "parameters")
+        if volume_class.get(field) != old.get(field)
+    ]
 
 
 def update_storage_class(storage_class: JsonObject, old: JsonObject) -> list[FieldError]:
@@ -437,6 +460,7 @@ VALIDATE: Mapping[tuple[str, str], Validator] = {
     (RBAC, "Role"): validate_role,
     (RBAC, "RoleBinding"): validate_role_binding,
     ("storage.k8s.io", "StorageClass"): validate_storage_class,
+    ("storage.k8s.io", "VolumeAttributesClass"): validate_volume_attributes_class,
 }
 UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
     ("networking.k8s.io", "IngressClass"): update_ingress_class,
@@ -444,4 +468,5 @@ UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
     (RBAC, "RoleBinding"): update_binding,
     ("scheduling.k8s.io", "PriorityClass"): update_priority_class,
     ("storage.k8s.io", "StorageClass"): update_storage_class,
+    ("storage.k8s.io", "VolumeAttributesClass"): update_volume_attributes_class,
 }

@@ -6,6 +6,8 @@ import binascii
 from base64 import b64decode
 from typing import TYPE_CHECKING
 
+import orjson
+
 from attractor.apiserver.builtin.validation.pods import validate_pod, validate_template
 from attractor.apiserver.builtin.validation.resources import (
     CONTAINER_RESOURCES,
@@ -21,6 +23,7 @@ from attractor.apiserver.builtin.validation.rules import (
 from attractor.objects import names
 from attractor.objects.field import FieldError
 from attractor.objects.gojson import syntax_error
+from attractor.objects.patch.gotext import go_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +55,7 @@ def validate_config_map(config_map: JsonObject) -> list[FieldError]:
     if size * 4 > MAX_DATA_BYTES:  # characters have up to four bytes; count them only when it may matter
         size = sum(len(value.encode()) for value in data.values())
     if size + sum(map(_decoded_size, binary.values())) > MAX_DATA_BYTES:
-        errors.append(FieldError.too_long("", MAX_DATA_BYTES))
+        errors.append(FieldError.too_long("[]", MAX_DATA_BYTES))
     return errors
 
 
@@ -104,9 +107,12 @@ def _has(data: JsonObject, key: str, kind: str) -> bool:
 
 def _validate_redacted_json(encoded: str, path: str) -> list[FieldError]:
     try:
-        trouble = syntax_error(b64decode(encoded))
+        data = b64decode(encoded)
+        trouble = syntax_error(data)
     except binascii.Error as error:
         trouble = str(error)
+    if not trouble and not isinstance(value := orjson.loads(data), dict | None):
+        trouble = f"json: cannot unmarshal {go_kind(value)} into Go value of type map[string]interface {{}}"
     return [FieldError.invalid(path, "<secret contents redacted>", trouble)] if trouble else []
 
 

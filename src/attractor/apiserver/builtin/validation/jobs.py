@@ -37,7 +37,7 @@ def _validate_job_spec(spec: JsonObject, path: str, *, in_cron_job: bool) -> lis
     errors += one_of(spec.get("completionMode"), f"{path}.completionMode", ("NonIndexed", "Indexed"), optional=True)
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         errors.append(FieldError.required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
-    if spec.get("completionMode") != "Indexed":
+    if spec.get("completionMode") in {None, "NonIndexed"}:
         for field in ("backoffLimitPerIndex", "maxFailedIndexes"):
             if spec.get(field) is not None:
                 errors.append(FieldError.invalid(f"{path}.{field}", spec[field], "requires indexed completion mode"))
@@ -83,7 +83,7 @@ def _validate_failure_policy(spec: JsonObject, path: str) -> list[FieldError]:
             errors += one_of(codes.get("operator"), f"{at}.onExitCodes.operator", ("In", "NotIn"))
             if not codes.get("values"):
                 detail = "at least one value is required"
-                errors.append(FieldError.invalid(f"{at}.onExitCodes.values", codes.get("values") or [], detail))
+                errors.append(FieldError.invalid(f"{at}.onExitCodes.values", codes.get("values") or None, detail))
         if codes is not None and conditions:
             detail = "specifying both OnExitCodes and OnPodConditions is not supported"
             errors.append(FieldError.invalid(at, OMITTED, detail))

@@ -19,6 +19,7 @@ from attractor.apiserver.builtin.validation.rules import (
     required,
     unchanged,
 )
+from attractor.apiserver.builtin.validation.serviceaddresses import update_addresses, validate_addresses
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _FAMILIES = ("IPv4", "IPv6")
-_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
-_KUBELET_PORT = 10250
+_SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
+_HINTS, _MODE = "service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode"
+_ONLY_BALANCED = "may only be used when `type` is 'LoadBalancer'"
 _DAY_S = 86400
 
 
@@ -40,9 +42,10 @@ def validate_service(service: JsonObject) -> list[FieldError]:
     """Ports, type, selector, affinity, addresses."""
     spec = service["spec"]
     kind, headless = spec.get("type"), spec.get("clusterIP") == "None"
-    errors = _validate_addresses(spec) if kind != "ExternalName" else []
+    errors = validate_addresses(spec)
     if errors:  # addresses are looked at first, and then nothing else is
         return errors
+    errors = _validate_annotations(service["metadata"].get("annotations") or {}, spec)
     if not spec.get("ports") and not headless and kind != "ExternalName":
         errors.append(FieldError.required("spec.ports"))
     errors += _validate_type(spec, kind)
@@ -65,22 +68,43 @@ def _validate_source_ranges(spec: JsonObject, kind: str | None) -> list[FieldErr
     """Kubernetes spells this path with a capital."""
     path, errors = "spec.LoadBalancerSourceRanges", []
     if spec.get("loadBalancerSourceRanges") and kind != "LoadBalancer":
-        errors.append(FieldError.forbidden(path, "may only be used when `type` is 'LoadBalancer'"))
+        errors.append(FieldError.forbidden(path, _ONLY_BALANCED))
     for index, block in enumerate(spec.get("loadBalancerSourceRanges") or ()):
         errors += cidr(block.strip(), f"{path}[{index}]")
+    return errors
+
+
+def _validate_annotations(annotations: JsonObject, spec: JsonObject) -> list[FieldError]:
+    """What fields say today, and annotations said before."""
+    errors: list[FieldError] = []
+    mode = annotations.get(_MODE)
+    if mode is not None and annotations.get(_HINTS, mode) != mode:
+        detail = f"must match annotations[{_HINTS}] when both are specified"
+        errors.append(FieldError.invalid(f"metadata.annotations[{_MODE}]", mode, detail))
+    if _SOURCE_RANGES in annotations and not spec.get("loadBalancerSourceRanges"):
+        path, blocks = f"metadata.annotations[{_SOURCE_RANGES}]", annotations[_SOURCE_RANGES].strip()
+        if spec.get("type") != "LoadBalancer":
+            errors.append(FieldError.forbidden(path, _ONLY_BALANCED))
+        for block in blocks.split(",") if blocks else ():
+            errors += cidr(block.strip(), path)
     return errors
 
 
 def _validate_external_policy(spec: JsonObject, kind: str | None) -> list[FieldError]:
     policy = spec.get("externalTrafficPolicy", "")
     reachable = kind in {"NodePort", "LoadBalancer"} or (kind == "ClusterIP" and spec.get("externalIPs"))
-    if not reachable:
+    errors: list[FieldError] = []
+    if reachable:
+        errors += one_of(policy, "spec.externalTrafficPolicy", ("Cluster", "Local"))
+    elif policy:
         detail = "may only be set for externally-accessible services"
-        return [FieldError.invalid("spec.externalTrafficPolicy", policy, detail)] if policy else []
-    errors = one_of(policy, "spec.externalTrafficPolicy", ("Cluster", "Local"))
-    if spec.get("healthCheckNodePort") and not (kind == "LoadBalancer" and policy == "Local"):
+        errors.append(FieldError.invalid("spec.externalTrafficPolicy", policy, detail))
+    port, path = spec.get("healthCheckNodePort"), "spec.healthCheckNodePort"
+    if port and _is_checked(spec):
+        errors += port_number(port, path)
+    elif port:
         detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-        errors.append(FieldError.invalid("spec.healthCheckNodePort", spec["healthCheckNodePort"], detail))
+        errors.append(FieldError.invalid(path, port, detail))
     return errors
 
 
@@ -89,11 +113,6 @@ def _validate_type(spec: JsonObject, kind: str | None) -> list[FieldError]:
     if kind in {"LoadBalancer", "NodePort"} and spec.get("clusterIP") == "None":
         detail = f"may not be set to 'None' for {kind} services"
         errors.append(FieldError.invalid("spec.clusterIPs[0]", "None", detail))
-    if kind == "LoadBalancer":
-        for port, at in each(spec, "ports", "spec"):
-            if port.get("port") == _KUBELET_PORT:
-                detail = "may not expose port 10250 externally since it is used by kubelet"
-                errors.append(FieldError.invalid(at, port["port"], detail))
     if kind == "ExternalName":
         said = [field for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy") if spec.get(field)]
         detail = "may not be set for ExternalName services"
@@ -104,9 +123,11 @@ def _validate_type(spec: JsonObject, kind: str | None) -> list[FieldError]:
             if name
             else required(spec, "spec", "externalName")
         )
-    elif spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
-        detail = "may only be used when `type` is 'LoadBalancer'"
-        errors.append(FieldError.forbidden("spec.allocateLoadBalancerNodePorts", detail))
+    if kind != "LoadBalancer":
+        said = [name for name in ("allocateLoadBalancerNodePorts", "loadBalancerClass") if spec.get(name) is not None]
+        errors += [FieldError.forbidden(f"spec.{field}", _ONLY_BALANCED) for field in said]
+    elif spec.get("loadBalancerClass") is not None:
+        errors += named(names.qualified_name, spec["loadBalancerClass"], "spec.loadBalancerClass")
     return errors
 
 
@@ -114,7 +135,6 @@ def _validate_ports(spec: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     seen_names: set[str] = set()
     seen: set[tuple[str, int]] = set()
-    seen_node_ports: set[tuple[str, int]] = set()
     must_have_name = len(spec.get("ports") or ()) > 1
     for port, at in each(spec, "ports", "spec"):
         name = port.get("name", "")
@@ -134,10 +154,6 @@ def _validate_ports(spec: JsonObject) -> list[FieldError]:
         if spec.get("type") == "ClusterIP" and port.get("nodePort"):
             detail = "may not be used when `type` is 'ClusterIP'"
             errors.append(FieldError.forbidden(f"{at}.nodePort", detail))
-        node_port = protocol, port.get("nodePort", 0)
-        if node_port[1] and node_port in seen_node_ports:
-            errors.append(FieldError.duplicate(f"{at}.nodePort", node_port[1]))
-        seen_node_ports.add(node_port)
         if (protocol, number) in seen:
             errors.append(FieldError.duplicate(at, shown({"protocol": protocol, "port": number}, "core.ServicePort")))
         seen.add((protocol, number))
@@ -153,23 +169,6 @@ def _validate_affinity_timeout(spec: JsonObject) -> list[FieldError]:
     return [FieldError.invalid("spec.sessionAffinityConfig.clientIP.timeoutSeconds", timeout, detail)]
 
 
-def _validate_addresses(spec: JsonObject) -> list[FieldError]:
-    errors: list[FieldError] = []
-    addresses = spec.get("clusterIPs") or []
-    if addresses and not spec.get("clusterIP"):
-        detail = "must be empty when `clusterIP` is not specified"
-        errors.append(FieldError.invalid("spec.clusterIPs", addresses, detail))
-    elif addresses and spec.get("clusterIP") != addresses[0]:
-        detail = "first value must match `clusterIP`"
-        errors.append(FieldError.invalid("spec.clusterIPs", addresses, detail))
-    for address, at in each(spec, "clusterIPs", "spec"):
-        if address not in {"None", ""}:
-            errors += ip_address(address, at)
-    for family, at in each(spec, "ipFamilies", "spec"):
-        errors += one_of(family, at, _FAMILIES)
-    return errors + one_of(spec.get("ipFamilyPolicy"), "spec.ipFamilyPolicy", _POLICIES, optional=True)
-
-
 def _is_checked(spec: JsonObject) -> bool:
     """Whether nodes are asked for a service's health."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
@@ -178,15 +177,12 @@ def _is_checked(spec: JsonObject) -> bool:
 def update_service(service: JsonObject, old: JsonObject) -> list[FieldError]:
     """Addresses stay, once given, unless the service stops to have any."""
     spec, before = service["spec"], old["spec"]
-    if "ExternalName" in {spec.get("type"), before.get("type")} or _validate_addresses(spec):
+    if validate_addresses(spec):
         return []
-    errors: list[FieldError] = []
+    errors = update_addresses(spec, before)
     checked, had_port = spec.get("healthCheckNodePort"), before.get("healthCheckNodePort")
     if _is_checked(spec) and _is_checked(before) and checked != had_port:
         errors.append(FieldError.forbidden("spec.healthCheckNodePort", "field is immutable"))
-    addresses, had = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
-    if addresses and had and addresses[0] != had[0]:
-        errors.append(FieldError.invalid("spec.clusterIPs[0]", addresses, "may not change once set"))
     if before.get("type") == "LoadBalancer" == spec.get("type"):
         changed = before.get("loadBalancerClass") != spec.get("loadBalancerClass")
         if changed:
