@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from attractor.apiserver.kinds import in_order
 from attractor.embedded.controllers import ALL_CONTROLLERS, is_of_note
 from attractor.embedded.lookout import Lookout
-from attractor.store.contract import Event
+from attractor.store.contract import Entry, Event
 from attractor.store.memory import MemoryStore
 
 
@@ -72,7 +72,8 @@ KEYS = st.sampled_from(
         "core/configmaps/a/kube-root-ca.crt", "core/namespaces/a", "core/persistentvolumeclaims/a/b",
         "core/persistentvolumes/a", "core/pods/a/b", "core/replicationcontrollers/a/b", "core/resourcequotas/a/b",
         "core/serviceaccounts/a/b", "example.org/doors/a/b", "policy/poddisruptionbudgets/a/b",
-        "rbac.authorization.k8s.io/clusterroles/a",
+        "rbac.authorization.k8s.io/clusterroles/a", "flowcontrol.apiserver.k8s.io/flowschemas/a",
+        "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations/a",
     ]
 )  # fmt: skip
 METADATA = st.fixed_dictionaries(
@@ -81,7 +82,7 @@ METADATA = st.fixed_dictionaries(
         "deletionTimestamp": st.just("2026-01-01T00:00:00Z"),
         "labels": st.just({"managedFields": "[]"}),
         "annotations": st.just({"a": '"managedFields":['}),
-        "ownerReferences": st.just([{"kind": "Door", "uid": "u"}]),
+        "ownerReferences": st.just([{"apiVersion": "v1", "kind": "Door", "name": "d", "uid": "u"}]),
         "managedFields": st.just([{"manager": "m"}]),
     },
 )
@@ -91,11 +92,15 @@ PARTS: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
 )
 
 
-@given(KEYS, METADATA, PARTS, st.booleans())
+@given(KEYS, METADATA, METADATA | st.none(), PARTS, st.booleans())
 def test_what_is_not_of_note_concerns_no_controller(
-    key: str, metadata: dict[str, object], parts: dict[str, object], is_deleted: bool
+    key: str, metadata: dict[str, object], before: dict[str, object] | None, parts: dict[str, object], is_deleted: bool
 ) -> None:
-    obj = {"kind": "K", "apiVersion": "v1", "metadata": in_order({"name": "a", **metadata}), **parts}
-    event = Event(2, key, None if is_deleted else orjson.dumps(obj), None)
+    def stored(metadata: dict[str, object]) -> bytes:
+        return orjson.dumps({"kind": "K", "apiVersion": "v1", "metadata": in_order({"name": "a", **metadata}), **parts})
+
+    previous = None if before is None else Entry(key, stored(before), 1, 1)
+    event = Event(2, key, None if is_deleted else stored(metadata), previous)
     if not is_of_note(event):
-        assert [one.name for one in ALL_CONTROLLERS if one.concerns(event)] == []
+        store = MemoryStore()
+        assert [one.name for one in ALL_CONTROLLERS if one.concerns(store)(event)] == []

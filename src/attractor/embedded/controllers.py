@@ -32,6 +32,7 @@ from attractor.apiserver.registry import builtin_kind, served_builtin
 from attractor.apiserver.storageprotection import plan_storage_protection
 from attractor.apiserver.termination import plan_definitions, plan_namespaces
 from attractor.embedded.lookout import Lookout
+from attractor.embedded.ownership import OwnershipChanges
 from attractor.objects.errors import ApiError, Conflict, NotFound
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.operation import Operation
     from attractor.apiserver.server import Server
-    from attractor.store.contract import Event, Snapshot
+    from attractor.store.contract import Event, Snapshot, Store
+
+    Question = Callable[[Event], bool]
 
 log = logging.getLogger("attractor.controllers")
 
@@ -65,8 +68,8 @@ class Controller:
     """A planner and what wakes it."""
 
     name: str
-    concerns: Callable[[Event], bool]
-    """Whether a change may give it something to do; false alarms cost time, missed ones are bugs."""
+    concerns: Callable[[Store], Question]
+    """Whether a change of a store may give it something to do; false alarms cost time, missed ones are bugs."""
     plan: Callable[[Snapshot, Facts], Iterable[Operation]]
     period_s: float | None = None
     """How often it looks although nothing has changed: for what time alone brings about."""
@@ -119,10 +122,13 @@ def _plan_namespaces(snapshot: Snapshot, _facts: Facts) -> Iterable[Operation]:
     return plan_namespaces(snapshot, kinds_in(snapshot).values())
 
 
-def _is_about_ownership(event: Event) -> bool:
-    if event.value is None:
-        return True
-    return _OWNED in event.value or _DELETED in event.value
+def _is_about_ownership(store: Store) -> Question:
+    return OwnershipChanges(store, kinds_in).concern
+
+
+def _asking(question: Question) -> Callable[[Store], Question]:
+    """A question whose answer is the same whatever else is stored."""
+    return lambda _store: question
 
 
 def _is_deletion(event: Event) -> bool:
@@ -133,8 +139,8 @@ def _ends_definitions(event: Event) -> bool:
     return event.value is None or (event.key.startswith(custom_registry.PREFIX) and _DELETED in event.value)
 
 
-def _under(*prefixes: str) -> Callable[[Event], bool]:
-    return lambda event: event.key.startswith(prefixes)
+def _under(*prefixes: str) -> Callable[[Store], Question]:
+    return _asking(lambda event: event.key.startswith(prefixes))
 
 
 def _is_about_root_ca(event: Event) -> bool:
@@ -152,6 +158,8 @@ _OF_NOTE = (
     BUDGETS,
     QUOTAS,
     ROLES,
+    SCHEMAS,
+    LEVELS,
 )
 """Where every change may concern a controller."""
 
@@ -166,17 +174,18 @@ def is_of_note(event: Event) -> bool:
         return True
     end = value.find(_MANAGERS)
     end = len(value) if end < 0 else end
-    return value.find(_DELETED, 0, end) >= 0 or value.find(_OWNED, 0, end) >= 0
+    if value.find(_DELETED, 0, end) >= 0 or value.find(_OWNED, 0, end) >= 0:
+        return True
+    return event.previous is not None and _OWNED in event.previous.value
 
 
-def _never(_event: Event) -> bool:
-    return False
+_never = _asking(lambda _event: False)
 
 
 ALL_CONTROLLERS = (
     Controller("garbage-collector", _is_about_ownership, _plan_garbage),
-    Controller("namespaces", _is_deletion, _plan_namespaces),
-    Controller("crds", _ends_definitions, lambda snapshot, facts: plan_definitions(snapshot, facts.now)),
+    Controller("namespaces", _asking(_is_deletion), _plan_namespaces),
+    Controller("crds", _asking(_ends_definitions), lambda snapshot, facts: plan_definitions(snapshot, facts.now)),
     Controller(
         "service-accounts",
         _under("core/namespaces/", "core/serviceaccounts/"),
@@ -184,7 +193,7 @@ ALL_CONTROLLERS = (
     ),
     Controller(
         "root-ca",
-        _is_about_root_ca,
+        _asking(_is_about_root_ca),
         lambda snapshot, facts: plan_root_ca(snapshot, facts.root_ca),
     ),
     Controller("role-aggregation", _under(ROLES), lambda snapshot, _: plan_aggregation(snapshot)),
@@ -198,7 +207,7 @@ ALL_CONTROLLERS = (
         _under("core/pods/", "core/persistentvolumeclaims/", "core/persistentvolumes/"),
         lambda snapshot, _: plan_storage_protection(snapshot),
     ),
-    Controller("quotas", gives_back, lambda snapshot, facts: plan_quotas(snapshot, facts.now), QUOTA_PERIOD_S),
+    Controller("quotas", _asking(gives_back), lambda snapshot, facts: plan_quotas(snapshot, facts.now), QUOTA_PERIOD_S),
     Controller("flow-schemas", _under(SCHEMAS, LEVELS), lambda snapshot, facts: plan_flow_schemas(snapshot, facts.now)),
     Controller("events", _never, lambda snapshot, facts: plan_events(snapshot, facts.now), EXPIRY_PERIOD_S),
     Controller("leases", _never, lambda snapshot, facts: plan_leases(snapshot, facts.now), EXPIRY_PERIOD_S),
@@ -241,7 +250,7 @@ class Controllers:
             if controller.concerns is _never:
                 work = self._run_at_intervals(controller)
             else:
-                work = self._run(controller, self._lookout.bell(controller.concerns))
+                work = self._run(controller, self._lookout.bell(controller.concerns(self._server.store)))
             self._tasks.append(asyncio.create_task(work, name=f"controller {controller.name}"))
         return self
 
