@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from attractor.check.audit import advice, audit
 from attractor.check.blocking import forbidden
-from attractor.check.engines import EngineName, Order, Runs, explore, runs_of
+from attractor.check.engines import EngineName, Order, Runs, engine_advice, explore, runs_of
 from attractor.check.errors import Grown, SpecError
 from attractor.check.execution import truth
 from attractor.check.exploration import DEADLOCK, Exploration, Finding, Progress, Settings
@@ -177,11 +177,11 @@ class Judgement:
             properties=tuple(answers),
             bound=exploration.bound,
             engine=engine,
-            threads=self.settings.threads,
+            threads=self.settings.threads if engine == "native" else 1,
             table_bytes=exploration.table_bytes(),
             within=tuple(self.model.within),
             warnings=tuple(self.warnings),
-            advice=tuple(advice(self.model, exploration.tallies, counts.distinct)),
+            advice=(*engine_advice(self.engine), *advice(self.model, exploration.tallies, counts.distinct)),
             coverage=self._coverage(exploration),
         )
 

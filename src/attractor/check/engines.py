@@ -27,6 +27,12 @@ EngineName = Literal["auto", "native", "python"]
 Order = Literal["breadth", "depth"]
 
 
+_NOT_BUILT = (
+    "the native engine was not built; install a C compiler, and attractor again with "
+    "`pip install --force-reinstall --no-cache-dir`"
+)
+
+
 class Runs(Protocol):
     """An explored graph with fairness: where whole runs are searched."""
 
@@ -71,7 +77,7 @@ def explore(
     if engine not in {"auto", "native", "python"}:
         raise SpecError(f"there is no engine {engine!r}; choose auto, native or python")
     if engine == "native" and not HAS_KERNEL:
-        raise SpecError("the native engine was not built; install a C compiler and run `pip install .` again")
+        raise SpecError(_NOT_BUILT)
     if settings.reduction:
         if engine == "native" or order == "depth" or save or resume or settings.symmetry:
             raise SpecError("partial-order reduction is done by the python engine, breadth-first, without symmetry")
@@ -91,6 +97,11 @@ def explore(
     if save and search.bound:
         search.save(save)
     return search, "native"
+
+
+def engine_advice(asked: EngineName) -> list[str]:
+    """What would make the search faster, where the faster engine is missing."""
+    return [f"{_NOT_BUILT}; large searches are then many times faster"] if asked == "auto" and not HAS_KERNEL else []
 
 
 def runs_of(exploration: Exploration) -> Runs:
