@@ -27,7 +27,16 @@ from attractor.cache.reflector import (
     step,
 )
 from attractor.client.errors import AnswerLost, GarbledAnswer, ServerUnreachable
-from attractor.objects.errors import ApiError, Forbidden, Gone, Invalid, NotFound, Timeout, TooManyRequests
+from attractor.objects.errors import (
+    ApiError,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    Timeout,
+    TooManyRequests,
+    Unauthorized,
+)
 
 LIST, WATCH_LIST = Policy(), Policy(watch_list=True)
 TOO_LARGE = Timeout("Too large resource version", details={"causes": [{"reason": "ResourceVersionTooLarge"}]})
@@ -120,3 +129,19 @@ def test_an_input_that_a_state_cannot_have_is_an_error_of_the_drivers() -> None:
     for state in (Listing(), Opening("1"), Syncing(), Watching("1"), Waiting(1, 1, None, "")):
         with pytest.raises(UnexpectedInput):
             step(state, Listed("1") if not isinstance(state, Listing) else Waited(), LIST)
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (NotFound("404 page not found"), "404 page not found; the server does not serve this kind, create its Custom"),
+        (NotFound("create its CustomResourceDefinition first"), "create its CustomResourceDefinition first"),
+        (Unauthorized("Unauthorized"), "Unauthorized; the server does not accept the credentials, or no longer"),
+        (Forbidden("you may not list lamps"), "you may not list lamps"),
+    ],
+)
+def test_an_error_that_only_a_person_can_mend_says_what_to_do(error: ApiError, advice: str) -> None:
+    state = step(Listing(), Failed(error), Policy())
+    assert isinstance(state, Waiting)
+    assert state.why.startswith(advice)
+    assert state.why.count("CustomResourceDefinition") <= 1

@@ -20,7 +20,7 @@ from typing import TypeAlias, assert_never
 import msgspec
 
 from attractor.client.errors import AnswerLost, GarbledAnswer, ServerUnreachable
-from attractor.objects.errors import ApiError, BadRequest, Gone, Invalid, Timeout
+from attractor.objects.errors import ApiError, BadRequest, Gone, Invalid, NotFound, Timeout, Unauthorized
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -200,7 +200,18 @@ def _after_watching(state: State, version: str, failures: int, happened: Input, 
 def _failed(error: ApiError, failures: int, resume: str | None, policy: Policy) -> State:
     if resume is not None and is_outdated(error) and not failures:
         return policy.start(1)
-    return _waiting(failures, resume if can_resume(error) else None, error.message, policy)
+    return _waiting(failures, resume if can_resume(error) else None, explained(error), policy)
+
+
+def explained(error: ApiError) -> str:
+    """What the server said, and what a person can do where it will go on saying so."""
+    match error:
+        case NotFound() if "CustomResourceDefinition" not in error.message:
+            return f"{error.message}; the server does not serve this kind, create its CustomResourceDefinition first"
+        case Unauthorized():
+            return f"{error.message}; the server does not accept the credentials, or no longer: renew them"
+        case _:
+            return error.message
 
 
 def _waiting(failures: int, resume: str | None, why: str, policy: Policy) -> Waiting:

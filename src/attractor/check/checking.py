@@ -245,6 +245,8 @@ class Judgement:
                 self.warnings.append(f"{each.what}: {each.why}")
         if self.model.is_composed:
             return
+        if not self.model.actions:
+            self.warnings.append(f"{self.model.name} has no action, so nothing ever happens; mark steps with `@action`")
         taken: dict[str, int] = {}
         for action, count in zip(self.model.actions, exploration.counts.taken, strict=True):
             taken[action.name] = taken.get(action.name, 0) + count

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping, MutableSet
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, overload
 
-from attractor.check.errors import Disabled, MutationError, author_line, require_plain
+from attractor.check.errors import Disabled, MutationError, SpecError, author_line, require_plain
 
 if TYPE_CHECKING:
     from attractor.check.execution import Execution
@@ -402,6 +402,13 @@ class Henceforth:
         self.predicate = predicate
 
 
+def function_of(operand: Any) -> Any:
+    """The author's function behind an operand of a promise."""
+    if isinstance(operand, Henceforth):
+        operand = operand.predicate
+    return operand.function if isinstance(operand, Declared) else operand
+
+
 class LivenessProperty(Named):
     """A promise about whole runs, built from state predicates."""
 
@@ -474,6 +481,10 @@ def action(function: Any = None, /, *, fair: Fair | None = None, when: Any = Tru
     again is. Without it the system may leave the action out for ever, which is right for users and faults.
     ``when`` is a constant (or a function of the spec) that switches the action on; where it is false there is none.
     """
+    if fair not in {None, "weak", "strong"}:
+        raise SpecError(
+            f'{author_line()}: fair={fair!r} is unknown; an action is fair="weak", fair="strong" or neither'
+        )
     return Action(function, {}) if function else _decorator(Action, over, fair=fair, when=when)
 
 

@@ -200,7 +200,9 @@ class Execution:
             return -1 - number
         refs = self._model.families[family].refs
         if key not in refs:
-            raise SpecError(f"{author_line()}: `{self._model.families[family].name}` has no key {key!r}")
+            known = self._model.families[family]
+            there = ", ".join(map(repr, [*refs][:10])) + (", ..." if len(refs) > 10 else "")
+            raise SpecError(f"{author_line()}: `{known.name}` has no {key!r}; it has: {there or 'nothing'}")
         return refs[key]
 
     def parameters(self) -> tuple[Any, ...]:

@@ -27,7 +27,7 @@ import copy
 import itertools
 from functools import cached_property, partial
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 from attractor.check import declarations as words
 from attractor.check.errors import Disabled, MutationError, SpecError, author_line
@@ -36,6 +36,7 @@ from attractor.check.footprints import footprint
 from attractor.check.memory import Memory
 from attractor.check.model import AFTER, DERIVED, Arguments, Fairness, Instance, Model, Routine, State, Symmetry
 from attractor.check.properties import Case, Property
+from attractor.check.signatures import require_answer, require_parameters
 from attractor.check.splitting import conjuncts
 
 if TYPE_CHECKING:
@@ -75,6 +76,18 @@ class AfterView:
         return True
 
 
+class Outside:
+    """The view of a specification that is not being checked: variables have no values then."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise SpecError(
+            f"{author_line()}: variables have values only while a specification is checked; say what they begin with "
+            f"by `var(...)` or in an `@initial` method, and look at them in steps and properties"
+        )
+
+
 class Step:
     """The step that an ``always_step`` property judges."""
 
@@ -90,7 +103,7 @@ class Step:
 class Spec:
     """The base of specifications. Inside actions ``self`` is the state; outside, a specification with its constants."""
 
-    view: Any
+    view: Any = Outside()
     constants: dict[str, Any]
     layout: dict[Any, Any]
     model: Model
@@ -240,6 +253,7 @@ class Compiler:
         """Fill the model: every part's variables first, so that each part can see the shared ones."""
         variables: dict[str, Any] = {}
         for part in self.parts:
+            self._require_sense(part)
             part.__dict__["layout"] = {}
             for name, variable in part.of(words.Variable):
                 if name not in variables:
@@ -257,6 +271,18 @@ class Compiler:
             self._liveness(part)
             self._fairness(part)
             self._symmetry(part)
+
+    def _require_sense(self, part: Spec) -> None:
+        """Raise ``SpecError`` for functions that cannot be what they are declared as."""
+        for name, declared in part.of(words.Declared):
+            if getattr(declared, "kind", "") != "always_step":
+                require_parameters(name, declared.function, declared.over)
+            if not isinstance(declared, words.Action | words.Initial):
+                require_answer(name, declared.function)
+        for name, promise in part.of(words.LivenessProperty):
+            for operand in map(words.function_of, promise.operands):
+                require_parameters(name, operand, promise.over)
+                require_answer(name, operand)
 
     def bind(self, part: Spec, function: Callable[..., Any]) -> Callable[..., Any]:
         """The author's method as a function of a view."""
@@ -389,11 +415,9 @@ class Compiler:
             self.model.properties.append(Property(name, declared.kind, cases))
 
     def _operand(self, part: Spec, name: str, operand: Any, arguments: list[Arguments]) -> list[int]:
-        if isinstance(operand, words.Henceforth):
-            operand = operand.predicate
         if isinstance(operand, words.Declared):
-            name, operand = operand.name, operand.function
-        return self.model.add_predicates(name, self.bind(part, operand), arguments)
+            name = operand.name
+        return self.model.add_predicates(name, self.bind(part, words.function_of(operand)), arguments)
 
     def _fairness(self, part: Spec) -> None:
         for name, declared in part.of(words.FairnessDeclaration):

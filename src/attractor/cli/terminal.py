@@ -114,7 +114,7 @@ class Guarded:
         elif line := own_line(problem):
             complain(
                 f"the specification's code raised an error, so nothing was decided: {what(problem)}",
-                f"look at {line}\n      guard a step with `require` where it must not happen",
+                f"look at {line}{_way_out(problem)}",
             )
         else:
             traceback.print_exception(problem)
@@ -122,3 +122,12 @@ class Guarded:
                 f"{type(problem).__name__} was raised outside the specification's code: that is a bug of Attractor"
             )
         return True
+
+
+def _way_out(problem: Exception) -> str:
+    """A further line on what may be meant; nothing for a slip of the pen."""
+    if isinstance(problem, AssertionError):
+        return "\n      return what must be true from an `always` instead of asserting it"
+    if isinstance(problem, AttributeError | NameError | TypeError):
+        return ""
+    return "\n      guard a step with `require` where it must not happen"
