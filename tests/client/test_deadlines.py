@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from attractor.client.http.deadlines import Deadlines
@@ -14,11 +13,10 @@ if TYPE_CHECKING:
 class Waiting:
     """A connection of which only its end is of interest."""
 
-    def __init__(self) -> None:
-        self.expired_at: float | None = None
+    is_expired = False
 
     def expire(self) -> None:
-        self.expired_at = asyncio.get_running_loop().time()
+        self.is_expired = True
 
 
 def begun(deadlines: Deadlines, timeout_s: float) -> Any:
@@ -28,38 +26,50 @@ def begun(deadlines: Deadlines, timeout_s: float) -> Any:
     return connection
 
 
+async def later(deadlines: Deadlines, clock: VirtualTime, seconds: float) -> None:
+    clock.jump(seconds)
+    await clock.quiet()
+    deadlines.check_invariants()
+
+
 async def test_each_request_ends_at_its_own_deadline(virtual_time: VirtualTime) -> None:
-    deadlines, start = Deadlines(), virtual_time.time()
-    late, early, between = begun(deadlines, 60), begun(deadlines, 1), begun(deadlines, 5)
-    await asyncio.sleep(100)
-    assert [round(one.expired_at - start) for one in (early, between, late)] == [1, 5, 60]
+    deadlines = Deadlines()
+    requests = [begun(deadlines, timeout_s) for timeout_s in (60, 1, 5)]
+    ended = []
+    for seconds in (0.9, 0.2, 3.8, 0.2, 54.8, 0.2):
+        await later(deadlines, virtual_time, seconds)
+        ended.append([one.is_expired for one in requests])
+    none, first, second, all_ = [False] * 3, [False, True, False], [False, True, True], [True] * 3
+    assert ended == [none, first, first, second, second, all_]
 
 
 async def test_an_answer_in_time_is_left_alone_and_those_after_it_are_still_watched(virtual_time: VirtualTime) -> None:
-    deadlines, start = Deadlines(), virtual_time.time()
+    deadlines = Deadlines()
     answered = begun(deadlines, 10)
     deadlines.remove(answered)
-    await asyncio.sleep(5)
+    await later(deadlines, virtual_time, 5)
     lost = begun(deadlines, 10)
-    await asyncio.sleep(100)
-    assert answered.expired_at is None
-    assert round(lost.expired_at - start) == 15
+    await later(deadlines, virtual_time, 9)
+    assert not lost.is_expired
+    await later(deadlines, virtual_time, 2)
+    assert (answered.is_expired, lost.is_expired) == (False, True)
 
 
 async def test_a_connection_that_is_used_again_has_the_deadline_of_its_last_request(virtual_time: VirtualTime) -> None:
-    deadlines, start = Deadlines(), virtual_time.time()
+    deadlines = Deadlines()
     connection = begun(deadlines, 10)
-    await asyncio.sleep(8)
+    await later(deadlines, virtual_time, 8)
     deadlines.remove(connection)
     deadlines.add(connection, 10)
-    await asyncio.sleep(100)
-    assert round(connection.expired_at - start) == 18
+    await later(deadlines, virtual_time, 9)
+    assert not connection.is_expired
+    await later(deadlines, virtual_time, 2)
+    assert connection.is_expired
 
 
 async def test_nothing_ends_after_close(virtual_time: VirtualTime) -> None:
     deadlines = Deadlines()
     connection = begun(deadlines, 10)
     deadlines.close()
-    deadlines.check_invariants()
-    await asyncio.sleep(100)
-    assert connection.expired_at is None
+    await later(deadlines, virtual_time, 100)
+    assert not connection.is_expired
