@@ -232,6 +232,23 @@ async def test_no_answer_in_time_is_an_answer_lost_and_the_connection_is_not_use
         assert server.connections == 2
 
 
+async def test_a_connection_that_was_used_before_keeps_the_time_limit_too() -> None:
+    def ok_then_silent(made: Peer) -> Script:
+        async def run(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await read_request(reader)
+            writer.write(OK)
+            await reader.read()
+
+        return run
+
+    async with peer(ok_then_silent, timeout_s=1.0) as (server, transport):
+        assert (await transport.send(POST)).body == b"ok"
+        with pytest.raises(AnswerLost, match=r"POST /api/v1/namespaces: no answer within 1 s"):
+            await transport.send(POST)
+        assert (await transport.send(POST)).body == b"ok"
+        assert server.connections == 2
+
+
 async def test_a_stream_comes_in_pieces_and_a_cut_is_told_from_an_end() -> None:
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     async with peer(answering(head + b"2\r\na\n\r\n2\r\nb\n\r\n0\r\n\r\n")) as (_, transport):

@@ -109,6 +109,10 @@ class InFlight(NamedTuple):
     """Whether the collection was listed."""
 
 
+_FIRST = InFlight()
+"""The only write of its object that is under way, and nothing was told meanwhile."""
+
+
 class ViewState(NamedTuple):
     """All that a view knows, as a value that can be kept, compared and hashed."""
 
@@ -294,7 +298,7 @@ class ViewCore:
     def sending(self, key: Key) -> None:
         """A write is about to be sent; ``settled`` follows in any case."""
         flight = self._in_flight.get(key)
-        self._in_flight[key] = InFlight() if flight is None else flight._replace(sent=flight.sent + 1, overlapped=True)
+        self._in_flight[key] = _FIRST if flight is None else flight._replace(sent=flight.sent + 1, overlapped=True)
 
     def settled(self, key: Key) -> None:
         """The write was answered or failed; what came of it was told before."""
@@ -306,7 +310,7 @@ class ViewCore:
         """A write was acknowledged; the answer is the object as stored, and may have left this view's scope with it."""
         floor = self._floors.get(obj.key)
         made = Wrote(obj if in_scope else None, obj.uid, obj.resource_version, self._next())
-        is_last = not self._in_flight.get(obj.key, InFlight()).overlapped
+        is_last = not self._in_flight.get(obj.key, _FIRST).overlapped
         match floor:
             case Wrote() if not is_last and self._reached(floor.version, obj.resource_version):
                 return
@@ -334,7 +338,7 @@ class ViewCore:
 
     def deleted(self, key: Key, uid: str) -> None:
         """A delete was acknowledged and the object is gone; an empty uid where the answer did not say which one."""
-        floor, flight = self._floors.get(key), self._in_flight.get(key, InFlight())
+        floor, flight = self._floors.get(key), self._in_flight.get(key, _FIRST)
         seen = self.seen.get(key)
         is_same = isinstance(floor, Wrote | Removed) and floor.uid == uid
         is_missed = flight.was_listed and (seen is None or seen.uid != uid)

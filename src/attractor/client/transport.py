@@ -7,6 +7,7 @@ them apart.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 JSON = "application/json"
+
+
+@lru_cache(maxsize=256)
+def _encoded(query: tuple[tuple[str, str], ...]) -> str:
+    """A query as it stands in a request line; a client asks with the same options again and again."""
+    return "&".join(f"{name}={quote(value, safe='')}" for name, value in query)
 
 
 class ClientRequest(msgspec.Struct, frozen=True):
@@ -34,10 +41,7 @@ class ClientRequest(msgspec.Struct, frozen=True):
     @property
     def target(self) -> str:
         """Path and query, as in a request line."""
-        if not self.query:
-            return self.path
-        pairs = "&".join(f"{name}={quote(value, safe='')}" for name, value in self.query)
-        return f"{self.path}?{pairs}"
+        return f"{self.path}?{_encoded(self.query)}" if self.query else self.path
 
     @property
     def is_read(self) -> bool:

@@ -19,6 +19,7 @@ from attractor.client.transport import ClientRequest
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.patch.merge_patch import merge_patch_between
 from attractor.objects.resource import Resource
+from attractor.objects.resource.differing import differing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,9 +115,9 @@ class Writing(Requester):
         without ``optimistic_lock`` the last writer wins. Nothing is sent when nothing differs: ``changed`` is the
         answer then. A subresource ``status`` is patched with what differs in the status.
         """
-        before, after = _json(original), _json(changed)
         if original is changed:
             raise ValueError("the original and the changed object are the same; change a deep_copy() of what was read")
+        before, after = _differing(original, changed)
         if subresource == "status":
             before, after = {"status": before.get("status")}, {"status": after.get("status")}
         else:
@@ -126,7 +127,7 @@ class Writing(Requester):
             return changed
         mapped, key = await self._addressed(original)
         body: JsonObject = dict(difference)  # type: ignore[arg-type]  # two objects differ by an object
-        version = _json(original).get("metadata", {}).get("resourceVersion")
+        version = _version(original)
         if optimistic_lock:
             if not version:
                 raise ValueError(f"{mapped.info.gvk} {key} has no resourceVersion to lock on; patch what was read")
@@ -325,6 +326,19 @@ class Writing(Requester):
 
 def _json(obj: Resource | JsonObject) -> JsonObject:
     return obj.to_dict() if isinstance(obj, Resource) else obj
+
+
+def _differing(original: Resource | JsonObject, changed: Resource | JsonObject) -> tuple[JsonObject, JsonObject]:
+    """Both as JSON values; parts that are alike may be missing from both."""
+    if isinstance(original, Resource) and isinstance(changed, Resource):
+        return differing(original, changed)
+    return _json(original), _json(changed)
+
+
+def _version(obj: Resource | JsonObject) -> str:
+    if isinstance(obj, Resource):
+        return obj.metadata.resource_version
+    return str(obj.get("metadata", {}).get("resourceVersion") or "")
 
 
 def _body(obj: Resource | JsonObject) -> bytes:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.patch.merge_patch import merge_patch_between
 from attractor.objects.resource import Resource
+from attractor.objects.resource.differing import differing
 from attractor.runtime import effects
 from attractor.runtime.fieldlogger import FieldLogger
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Resource)
 S = TypeVar("S")
 P = TypeVar("P")
+
+
+_KINDS = (type, GroupVersionKind)
 
 
 class Context:
@@ -132,7 +136,7 @@ class Context:
 
     def merge(self, original: R, changed: R, *, subresource: str = "") -> effects.Patch[R]:
         """Write what differs between two copies of an object; raises ``Conflict`` if it changed since ``original``."""
-        before, after = _part(original, subresource), _part(changed, subresource)
+        before, after = (_part(value, subresource) for value in differing(original, changed))
         body = cast("JsonObject", merge_patch_between(before, after))
         metadata = {**(body.get("metadata") or {}), "resourceVersion": original.metadata.resource_version}
         return effects.Patch(type(original), original.key, {**body, "metadata": metadata}, "merge", subresource)
@@ -195,15 +199,14 @@ class Context:
 
 def _require_sense(method: str, kind: Any, key: Any = ()) -> None:
     """Raise ``TypeError`` in the caller's own line for what no type checker has seen, rather than later elsewhere."""
-    if not isinstance(kind, type | GroupVersionKind):
+    if not isinstance(kind, _KINDS):
         raise TypeError(f"ctx.{method} takes a kind, such as ConfigMap or a GroupVersionKind, not {kind!r}")
     if not isinstance(key, tuple):
         raise TypeError(f"ctx.{method} takes a Key, not {key!r}; write Key(namespace, name)")
 
 
-def _part(obj: Resource, subresource: str) -> JsonObject:
+def _part(value: JsonObject, subresource: str) -> JsonObject:
     """What of an object a write of this subresource can change."""
-    value = obj.to_dict()
     if subresource:
         return {subresource: value.get(subresource) or {}}
     return {name: part for name, part in value.items() if name != "status"}

@@ -12,9 +12,10 @@ Several: Gather (a set of the above, in any order)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+
+import msgspec
 
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.resource import Resource
@@ -36,17 +37,14 @@ Propagation = Literal["Background", "Foreground", "Orphan"]
 EventKind = Literal["Normal", "Warning"]
 
 
-class Effect(Generic[A]):
+class Effect(msgspec.Struct, Generic[A], frozen=True):
     """A question to the world whose answer is an ``A``."""
-
-    __slots__ = ()
 
     def __await__(self) -> Generator[Self, A, A]:
         return (yield self)
 
 
-@dataclass(frozen=True, slots=True)
-class Get(Effect[A]):
+class Get(Effect[A], frozen=True):
     """One object. ``is_cached`` allows the cache to answer; ``is_optional`` makes a missing object None, no error."""
 
     kind: Kind
@@ -55,8 +53,7 @@ class Get(Effect[A]):
     is_optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class List(Effect[A]):
+class List(Effect[A], frozen=True):
     """The objects of a kind that all given conditions select, in order of their keys."""
 
     kind: Kind
@@ -69,23 +66,20 @@ class List(Effect[A]):
     is_cached: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Create(Effect[A]):
+class Create(Effect[A], frozen=True):
     """A new object; the answer is the object as stored."""
 
     object: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Update(Effect[A]):
+class Update(Effect[A], frozen=True):
     """An object as a whole; ``Conflict`` when it carries a resourceVersion that is not the stored one."""
 
     object: Any
     subresource: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Patch(Effect[A]):
+class Patch(Effect[A], frozen=True):
     """Some fields of an object; the answer is the object as stored."""
 
     kind: Kind
@@ -99,8 +93,7 @@ class Patch(Effect[A]):
     """With ``apply``: take over fields that others own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delete(Effect[None]):
+class Delete(Effect[None], frozen=True):
     """An object's deletion; ``Conflict`` when a precondition does not hold, ``NotFound`` when it is gone."""
 
     kind: Kind
@@ -110,21 +103,18 @@ class Delete(Effect[None]):
     propagation: Propagation | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Now(Effect[datetime]):
+class Now(Effect[datetime], frozen=True):
     """The time, in UTC."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recall(Effect[A]):
+class Recall(Effect[A], frozen=True):
     """A clone of what is remembered for a key, or None; operations deferred for it have run first, in order."""
 
     key: Key
     slot: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Remember(Effect[None]):
+class Remember(Effect[None], frozen=True):
     """Keep a clone of a state for a key, in this process's memory only: a crash forgets it."""
 
     key: Key
@@ -134,16 +124,14 @@ class Remember(Effect[None]):
     slot: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Forget(Effect[None]):
+class Forget(Effect[None], frozen=True):
     """Drop what is remembered for a key, and the operations deferred for it."""
 
     key: Key
     slot: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Defer(Effect[bool]):
+class Defer(Effect[bool], frozen=True):
     """Queue an operation on a remembered state for the next ``Recall``; False when nothing is remembered."""
 
     key: Key
@@ -151,8 +139,7 @@ class Defer(Effect[bool]):
     slot: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Emit(Effect[None]):
+class Emit(Effect[None], frozen=True):
     """A Kubernetes Event about an object; it is written in the background and may be dropped under load."""
 
     object: Resource
@@ -161,8 +148,7 @@ class Emit(Effect[None]):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Effect[A]):
+class Call(Effect[A], frozen=True):
     """One call of an outside system that the controller declared."""
 
     protocol: type
@@ -176,8 +162,7 @@ class Call(Effect[A]):
         return dict(self.kwargs)
 
 
-@dataclass(frozen=True, slots=True)
-class Start(Effect[None]):
+class Start(Effect[None], frozen=True):
     """Background work, to begin when a slot is free; it talks to a context of its own."""
 
     work: Callable[..., Awaitable[None]]
@@ -185,15 +170,13 @@ class Start(Effect[None]):
     args: tuple[Any, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule(Effect[None]):
+class Schedule(Effect[None], frozen=True):
     """Another reconcile of a key, soon; many calls in a short time make one reconcile."""
 
     key: Key
 
 
-@dataclass(frozen=True, slots=True)
-class Gather(Effect[tuple[Any, ...]]):
+class Gather(Effect[tuple[Any, ...]], frozen=True):
     """A set of effects, performed in any order, or at once; the answer comes when all of them have theirs.
 
     The answer has, in the order of ``effects``, the value of each that succeeded and the exception of each that failed

@@ -74,6 +74,11 @@ class Performer:
         self._schedule = schedule
         self._may_write = may_write
         self.memory = Memory()
+        self._patches: dict[str, Callable[..., Awaitable[Any]]] = {
+            "merge": client.merge_patch,
+            "json": client.json_patch,
+            "strategic": client.strategic_patch,
+        }
         self._by_type: dict[type, Callable[[Any], Awaitable[Any]]] = {
             effects.Get: self._get,
             effects.List: self._list,
@@ -142,12 +147,7 @@ class Performer:
             return await client.apply(
                 obj, field_manager=manager, force=effect.is_forced, subresource=effect.subresource
             )
-        ways: dict[str, Any] = {
-            "merge": client.merge_patch,
-            "json": client.json_patch,
-            "strategic": client.strategic_patch,
-        }
-        send = ways[effect.type]
+        send = self._patches[effect.type]
         return await send(effect.kind, effect.key, body, subresource=effect.subresource, field_manager=manager)
 
     async def _delete(self, effect: effects.Delete) -> None:

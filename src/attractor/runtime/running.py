@@ -20,11 +20,10 @@ from attractor.runtime.result import Result, TerminalError
 from attractor.runtime.routing import keys_for
 from attractor.runtime.toolkit.background import BackgroundWork
 from attractor.runtime.toolkit.debounce import DebouncedCalls
-from attractor.runtime.tracing import span
 from attractor.workqueue import QueueShutDown
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Callable, Iterable
+    from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 
     from attractor.cache import Informer
     from attractor.cache.handlers import InformerEvent
@@ -193,22 +192,30 @@ class RunningController:
 
     async def _run_once(self, key: Key) -> Result | None:
         declared = self.declared
+        running = drive(declared.reconcile(Context(declared.name, key), key), self.performer.perform)
+        if self._tracer is None:
+            return await self._within_limit(running)
         attributes = {"controller": declared.name, "namespace": key.namespace, "name": key.name}
-        with span(self._tracer, f"reconcile {declared.name}", attributes):
-            running = drive(declared.reconcile(Context(declared.name, key), key), self.performer.perform)
-            if declared.timeout_s is None:
+        with self._tracer.start_as_current_span(f"reconcile {declared.name}", attributes=attributes):
+            return await self._within_limit(running)
+
+    def _within_limit(self, running: Awaitable[Result | None]) -> Awaitable[Result | None]:
+        """A reconcile, ended when it takes longer than its controller allows."""
+        limit_s = self.declared.timeout_s
+        return running if limit_s is None else self._limited(running, limit_s)
+
+    async def _limited(self, running: Awaitable[Result | None], limit_s: float) -> Result | None:
+        limit = asyncio.timeout(limit_s)
+        try:
+            async with limit:
                 return await running
-            limit = asyncio.timeout(declared.timeout_s)
-            try:
-                async with limit:
-                    return await running
-            except TimeoutError as error:
-                if not limit.expired():
-                    raise
-                self._metrics.timeouts.add(declared.name)
-                raise ReconcileTimeout(
-                    f"no end within {declared.timeout_s:g} s; do long work in the background with `ctx.start`"
-                ) from error
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            self._metrics.timeouts.add(self.declared.name)
+            raise ReconcileTimeout(
+                f"no end within {limit_s:g} s; do long work in the background with `ctx.start`"
+            ) from error
 
     def _go_on(self, key: Key, follows: Next, priority: int) -> None:
         if follows.resets_backoff:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextlib import AbstractContextManager
 
 
 class Tracer(Protocol):
@@ -22,8 +22,3 @@ def configured_tracer() -> Tracer | None:
     """OpenTelemetry's tracer if the program has imported OpenTelemetry; it is never imported for its own sake."""
     trace = sys.modules.get("opentelemetry.trace")
     return None if trace is None else trace.get_tracer("attractor")
-
-
-def span(tracer: Tracer | None, name: str, attributes: Mapping[str, Any]) -> AbstractContextManager[Any]:
-    """A span, or nothing."""
-    return nullcontext() if tracer is None else tracer.start_as_current_span(name, attributes=attributes)

@@ -10,6 +10,7 @@ import asyncio
 import select
 import zlib
 from collections import deque
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import httptools
@@ -29,6 +30,12 @@ PAUSE_BYTES = 1 << 20
 """A stream whose reader lags by this much stops reading from the socket, so that the server feels it."""
 
 
+@lru_cache(maxsize=256)
+def _name(name: bytes) -> str:
+    """A header's name in lower case; servers send the same ones with every answer."""
+    return name.decode("latin-1").lower()
+
+
 class _Parser:
     """Callbacks of httptools for the answers of one connection."""
 
@@ -41,7 +48,7 @@ class _Parser:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if len(self.headers) < MAX_HEADERS:
-            self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+            self.headers[_name(name)] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         self._connection.head_received(self.headers)
@@ -102,7 +109,10 @@ class Connection(asyncio.BufferedProtocol):
         return self._got_bytes
 
     async def send(self, data: bytes) -> ClientResponse:
-        """Send a request and wait for its whole answer; raises ``AnswerLost`` or ``GarbledAnswer``."""
+        """Send a request and wait for its whole answer; raises ``AnswerLost`` or ``GarbledAnswer``.
+
+        Raises ``TimeoutError`` after ``expire``.
+        """
         self._whole = asyncio.get_running_loop().create_future()
         self._write(data)
         try:
@@ -135,6 +145,12 @@ class Connection(asyncio.BufferedProtocol):
         self.is_reusable = False
         if self._transport is not None:
             self._transport.abort()
+
+    def expire(self) -> None:
+        """Wait no longer for the answer, which may still come: the connection is of no use for another request."""
+        if self._whole is not None and not self._whole.done():
+            self._whole.set_exception(TimeoutError())
+        self.close()
 
     def pause(self, *, is_paused: bool) -> None:
         """Stop or resume reading from the socket."""

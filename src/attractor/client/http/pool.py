@@ -57,13 +57,9 @@ class Pool:
                     self._line.remove(place)
         if self._is_shut:
             raise ServerUnreachable("the client is closed")
-        now = asyncio.get_running_loop().time()
-        while self._idle:
-            connection = self._idle.pop()
-            if _is_usable(connection, now):
-                self._used.add(connection)
-                return connection, True
-            connection.close()
+        known = self.acquire_nowait()
+        if known is not None:
+            return known, True
         self._connecting += 1
         try:
             connection = await self._connect()
@@ -73,6 +69,19 @@ class Pool:
             if len(self._used) + self._connecting < self._size:
                 self._call_next()
         return connection, False
+
+    def acquire_nowait(self) -> Connection | None:
+        """A connection that was used before and is free now, if there is one; ``release`` must follow."""
+        if not self._idle or len(self._used) + self._connecting >= self._size:
+            return None
+        now = asyncio.get_running_loop().time()
+        while self._idle:
+            connection = self._idle.pop()
+            if _is_usable(connection, now):
+                self._used.add(connection)
+                return connection
+            connection.close()
+        return None
 
     def release(self, connection: Connection) -> None:
         """The request is over, well or not."""

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from attractor.client.config import ClientConfig, tls_context
+from attractor.client.credentials import StaticCredentials
 from attractor.client.errors import AnswerLost, ConfigError, ServerUnreachable
+from attractor.client.http.deadlines import Deadlines
 from attractor.client.http.dialing import Endpoint, dial
 from attractor.client.http.pool import Pool
 from attractor.client.http.proxies import Proxy, environment_proxy, is_loopback
 
 if TYPE_CHECKING:
     from attractor.client.credentials import ClientCertificate, Credential
-    from attractor.client.http.connection import BodyStream
+    from attractor.client.http.connection import BodyStream, Connection
     from attractor.client.transport import ClientRequest, ClientResponse
 
 TIMEOUT_S = 60.0
@@ -48,6 +50,10 @@ class HttpTransport:
         self.host = parts.netloc
         """The server's host and port, as metrics name it."""
         self._fixed_headers = self._headers(parts.netloc)
+        credentials = config.credentials
+        self._lasting_credential = credentials.credential if isinstance(credentials, StaticCredentials) else None
+        """The credential, where it stays the same."""
+        self._deadlines = Deadlines()
         self._pool: Pool | None = None
         self._pool_certificate: ClientCertificate | None = None
         self._is_closed = False
@@ -76,6 +82,13 @@ class HttpTransport:
     async def send(self, request: ClientRequest) -> ClientResponse:
         """The answer; see ``Transport.send``."""
         timeout_s = self._timeout_s if request.timeout_s is None else request.timeout_s
+        credential = self._lasting_credential
+        if credential is not None and (connection := self._pool_for(credential).acquire_nowait()) is not None:
+            return await self._send_at_once(connection, request, credential, timeout_s)
+        return await self._send_in_full(request, timeout_s)
+
+    async def _send_in_full(self, request: ClientRequest, timeout_s: float) -> ClientResponse:
+        """Send a request for which credentials may have to be made, or a connection."""
         sent = False
         try:
             async with asyncio.timeout(timeout_s):
@@ -90,6 +103,24 @@ class HttpTransport:
         except TimeoutError as error:
             what = f"{request.method} {request.path}: no answer within {timeout_s:g} s"
             raise (AnswerLost if sent else ServerUnreachable)(what) from error
+
+    async def _send_at_once(
+        self, connection: Connection, request: ClientRequest, credential: Credential, timeout_s: float
+    ) -> ClientResponse:
+        """Send a request on a connection that is there; only the answer is waited for."""
+        pool, began_s = self._pool_for(credential), asyncio.get_running_loop().time()
+        self._deadlines.add(connection, timeout_s)
+        try:
+            return await connection.send(self._encode(request, credential))
+        except TimeoutError as error:
+            raise AnswerLost(f"{request.method} {request.path}: no answer within {timeout_s:g} s") from error
+        except AnswerLost:
+            if not _is_repeatable(request, connection):
+                raise
+        finally:
+            self._deadlines.remove(connection)
+            pool.release(connection)
+        return await self._send_in_full(request, timeout_s - (asyncio.get_running_loop().time() - began_s))
 
     async def open(self, request: ClientRequest) -> BodyStream:
         """The answer as a stream; see ``Transport.open``."""
@@ -108,6 +139,7 @@ class HttpTransport:
     async def aclose(self) -> None:
         """Close every connection."""
         self._is_closed = True
+        self._deadlines.close()
         if self._pool is not None:
             self._pool.close()
 
@@ -118,8 +150,7 @@ class HttpTransport:
             try:
                 return await connection.send(data)
             except AnswerLost:
-                # The server may have closed an idle connection just as the request was on its way.
-                if not (was_used and request.is_read and not connection.got_bytes):
+                if not (was_used and _is_repeatable(request, connection)):
                     raise
             finally:
                 pool.release(connection)
@@ -152,3 +183,8 @@ class HttpTransport:
         if request.body or request.method in {"POST", "PUT", "PATCH"}:
             head += f"Content-Type: {request.content_type}\r\nContent-Length: {len(request.body)}\r\n"
         return f"{head}\r\n".encode("latin-1") + request.body
+
+
+def _is_repeatable(request: ClientRequest, connection: Connection) -> bool:
+    """Whether a lost request may be sent again: the server may have closed a connection that was idle just then."""
+    return request.is_read and not connection.got_bytes

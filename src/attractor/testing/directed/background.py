@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from attractor.testing.directed.gates import Departed, Worker, become
 from attractor.testing.directed.reconciles import stepwise
@@ -53,7 +54,7 @@ class GatedBackground:
                 self._places.discard(place)
                 self._started[controller] -= 1
 
-        return replace(effect, work=run)
+        return msgspec.structs.replace(effect, work=run)
 
     def begin(self, controller: str, place: int) -> Worker | None:
         """Let the oldest piece of work begin at a place; None when one runs there. Raises ``Departed``."""

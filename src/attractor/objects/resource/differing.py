@@ -1,0 +1,31 @@
+"""The parts in which two copies of an object differ, as JSON values.
+
+Most copies differ in one part and agree in the others, of which metadata with its managed fields is the largest. Equal
+texts mean equal values; so only what is not the same text is turned into JSON values.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import orjson
+
+from attractor.objects.resource.codec import encode
+
+if TYPE_CHECKING:
+    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.resource.struct import Struct
+
+_parts_of = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def differing(one: Struct, other: Struct) -> tuple[JsonObject, JsonObject]:
+    """Both as JSON values, without the fields that are alike in both; some that are alike may be left."""
+    mine, theirs = _parts_of(encode(one)), _parts_of(encode(other))
+    alike = {name for name, part in mine.items() if theirs.get(name) == part}
+    return _values(mine, alike), _values(theirs, alike)
+
+
+def _values(parts: dict[str, msgspec.Raw], without: set[str]) -> JsonObject:
+    return {name: orjson.loads(memoryview(part)) for name, part in parts.items() if name not in without}
