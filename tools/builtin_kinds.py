@@ -12,6 +12,7 @@ same bytes. The entries are JSON, loaded one by one when asked for:
     index.json                  the version, groups in the order of discovery, resources, kinds -> definitions
     schema/<package>.json       definition -> OpenAPI v3 schema without descriptions
     text/<package>.json         definition -> {"": its description, field: the field's description}
+    enum/<package>.json         definition -> {field: [where, values, what is added to its description]}
     go/<package>.json           type -> fields of a struct, or what a named type stands for
 
 A struct field is ``[json name, Go name, type, flags, protobuf]``: the Go name of a field of an inlined struct follows
@@ -101,6 +102,38 @@ def split_texts(definitions: dict[str, Doc]) -> dict[str, dict[str, str]]:
         fields = {field: sub.pop("description", "") for field, sub in doc.get("properties", {}).items()}
         texts[name] = {field: text for field, text in {"": doc.pop("description", ""), **fields}.items() if text}
     return texts
+
+
+_FUNCTION = re.compile(r"func schema_(\w+)\(ref ")
+_PROPERTY = re.compile(r'\t{5}"(\w+)": \{')
+_DESCRIPTION = re.compile(r'\t{7}Description: +(".*"),')
+_NESTED = re.compile(r"\t{7}(Items|AdditionalProperties): ")
+_ENUM = re.compile(r"\t+Enum: +\[\]interface\{\}\{(.*)\},")
+_PLACES = {"Items": "items", "AdditionalProperties": "additionalProperties"}
+
+
+def read_enums(generated: Path, texts: dict[str, dict[str, str]]) -> dict[str, dict[str, list[Any]]]:
+    """The values that fields are limited to in OpenAPI documents of a server, which the published ones leave out.
+
+    ``where`` is empty for the field itself, or ``items`` or ``additionalProperties`` for what it holds.
+    """
+    ends = {re.sub(r"\W", "_", name): name for name in texts}
+    enums: dict[str, dict[str, list[Any]]] = {}
+    definition, field, text, where = "", "", "", ""
+    for line in generated.read_text().splitlines():
+        if found := _FUNCTION.match(line):
+            end = "_" + found[1].removeprefix("k8sio_")
+            definition, field = next((name for key, name in ends.items() if key.endswith(end)), ""), ""
+        elif found := _PROPERTY.match(line):
+            field, text, where = found[1], "", ""
+        elif found := _DESCRIPTION.match(line):
+            text = json.loads(found[1])
+        elif found := _NESTED.match(line):
+            where = _PLACES[found[1]]
+        elif (found := _ENUM.match(line)) and definition and field:
+            added = text.removeprefix(texts[definition].get(field, ""))
+            enums.setdefault(definition, {})[field] = [where, json.loads(f"[{found[1]}]"), added]
+    return enums
 
 
 def definition_name(import_path: str) -> str:
@@ -234,8 +267,10 @@ def main(version: str) -> None:
     groups = read_discovery(modules["kubernetes"] / "api/discovery")
     entries: dict[str, Any] = {"index.json": index_of(version, groups, definitions)}
     go = by_package(read_go(modules, definitions))
-    texts = by_package(split_texts(definitions))
-    for folder, packages in (("schema", by_package(definitions)), ("text", texts), ("go", go)):
+    texts = split_texts(definitions)
+    generated = modules["kubernetes"] / "pkg/generated/openapi/zz_generated.openapi.go"
+    more = {"text": by_package(texts), "enum": by_package(read_enums(generated, texts)), "go": go}
+    for folder, packages in {"schema": by_package(definitions), **more}.items():
         entries |= {f"{folder}/{package}.json": content for package, content in packages.items()}
     write(entries)
     size = TARGET.stat().st_size

@@ -63,6 +63,7 @@ NEEDS_THE_WIRE = {
     "autoscaling-versions": "tables are the HTTP layer's",
     "health": "health is the HTTP layer's",
     "ipaddresses": "the address of the service kubernetes is claimed when a cluster starts",
+    "policies-authorizer": "other users are the HTTP layer's",
     "reaching": "logs, and other users, are the HTTP layer's",
     "watch-more": "the old paths for watches, and formats of events, are the HTTP layer's",
 }

@@ -42,6 +42,8 @@ def test_explain_shows_fields_and_their_documentation(kubectl: Kubectl) -> None:
     assert "GROUP:      apps" in text
     assert "FIELD: replicas <integer>" in text
     assert "Number of desired pods." in text
+    values = kubectl("explain", "pods.spec.restartPolicy")
+    assert "ENUM:\n    Always\n    Never\n    OnFailure\n" in values
     recursive = kubectl("explain", "pods", "--recursive")
     assert "terminationGracePeriodSeconds\t<integer>" in recursive
     assert "does not exist" in kubectl.fails("explain", "pods.spec.nonsense")

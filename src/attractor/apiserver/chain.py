@@ -11,27 +11,33 @@ from typing import TYPE_CHECKING
 from attractor.apiserver.admission import NamespaceLifecycle
 from attractor.apiserver.certificaterequests import CertificateRequests
 from attractor.apiserver.policies.plugin import ValidatingAdmissionPolicies
+from attractor.apiserver.rbac import RbacAuthorizer
 from attractor.apiserver.webhooks.plugins import MutatingWebhooks, ValidatingWebhooks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from attractor.apiserver.admission import Plugin
+    from attractor.apiserver.authorization import Authorizer
 
-DEFAULT_CHAIN: tuple[Plugin, ...] = (
-    NamespaceLifecycle(),
-    MutatingWebhooks(),
-    CertificateRequests(),
-    ValidatingAdmissionPolicies(),
-    ValidatingWebhooks(),
-)
+ROLES = RbacAuthorizer()
 
 
-def chain_with(plugins: Sequence[Plugin]) -> tuple[Plugin, ...]:
+def chain_with(plugins: Sequence[Plugin], authorizer: Authorizer = ROLES) -> tuple[Plugin, ...]:
     """The chain with more plug-ins where Kubernetes has its own: before the webhooks, which see what these made.
 
-    Those that run last come after the webhooks: they count what will be stored.
+    Those that run last come after the webhooks: they count what will be stored. ``authorizer`` answers what conditions
+    and policies ask about the author of a request.
     """
-    first, *others = DEFAULT_CHAIN
+    first, *others = (
+        NamespaceLifecycle(),
+        MutatingWebhooks(authorizer),
+        CertificateRequests(),
+        ValidatingAdmissionPolicies(authorizer),
+        ValidatingWebhooks(authorizer),
+    )
     last = [one for one in plugins if one.runs_last]
     return (first, *(one for one in plugins if not one.runs_last), *others, *last)
+
+
+DEFAULT_CHAIN: tuple[Plugin, ...] = chain_with(())

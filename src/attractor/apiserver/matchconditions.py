@@ -10,15 +10,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.apiserver.admissionrequest import request_of
+from attractor.apiserver.asking import asking
 from attractor.objects.errors import Forbidden
 from attractor.objects.schema.cel import CelCheckError, CelError, CelProgram
+from attractor.objects.schema.cel.authorizer import VARIABLES
 from attractor.objects.schema.cel.types import DYN
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from attractor.apiserver.admission import Attributes
     from attractor.apiserver.admissionrequest import Versioned
+    from attractor.apiserver.authorization import Authorizer
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.schema.cel.declaration import Declaration
     from attractor.objects.schema.cel.types import Type
@@ -27,16 +30,21 @@ REQUEST_VARIABLES = ("object", "oldObject", "request")
 """What CEL knows of a request, everywhere."""
 
 
+def typed(variables: Iterable[str]) -> dict[str, Type | Declaration]:
+    """The types of the variables of policies and conditions: objects are of any, questions of their own."""
+    return {name: VARIABLES.get(name, DYN) for name in variables}
+
+
 @lru_cache(maxsize=4096)
 def compiled(text: str, variables: tuple[str, ...] = REQUEST_VARIABLES) -> CelProgram:
     """An expression over untyped variables; raises ``CelCheckError``."""
-    types: dict[str, Type | Declaration] = dict.fromkeys(variables, DYN)
-    return CelProgram.compile(text, types)
+    return CelProgram.compile(text, typed(variables))
 
 
-def bindings_of(attributes: Attributes, seen: Versioned) -> dict[str, Any]:
-    """The values of ``REQUEST_VARIABLES``."""
-    return {"object": seen.obj, "oldObject": seen.old, "request": request_of(attributes, seen)}
+def bindings_of(attributes: Attributes, seen: Versioned, deciding: Authorizer) -> dict[str, Any]:
+    """The values of ``REQUEST_VARIABLES``, and of those that ask what the request's author may do."""
+    known = {"object": seen.obj, "oldObject": seen.old, "request": request_of(attributes, seen)}
+    return known | asking(attributes, deciding)
 
 
 class Condition(NamedTuple):

@@ -106,8 +106,6 @@ class EmbeddedCluster:
     ) -> None:
         self._given = store
         self._admission = tuple(admission)
-        capabilities = () if allow_privileged else (NoPrivilegedContainers(),)
-        self._chain = chain_with((*capabilities, *plugins_named(admission_plugins)))
         self._has_priorities = "Priority" in admission_plugins
         self._is_whole = bool(admission_plugins)
         self._controllers = controllers
@@ -116,6 +114,8 @@ class EmbeddedCluster:
         self._authorizer = authorizer or RbacAuthorizer()
         if anonymous_read:
             self._authorizer = AnonymousRead(self._authorizer)
+        capabilities = () if allow_privileged else (NoPrivilegedContainers(),)
+        self._chain = chain_with((*capabilities, *plugins_named(admission_plugins)), self._authorizer)
         self._limits = limits
         self._service_addresses = service_addresses
         self._pod_logs = pod_logs

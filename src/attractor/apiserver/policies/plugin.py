@@ -13,15 +13,17 @@ from attractor.apiserver.policies.params import NoParams, params_of
 from attractor.apiserver.policies.policy import GROUP, bound_policies
 from attractor.objects.errors import ApiError, Forbidden
 from attractor.objects.schema.cel import CelCheckError, CelError
+from attractor.objects.schema.cel.authorizer import AUTHORIZER, REQUEST_RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from attractor.apiserver.admission import Attributes
+    from attractor.apiserver.authorization import Authorizer
     from attractor.apiserver.policies.policy import Binding, Policy, Validation
     from attractor.objects.jsontypes import JsonObject
 
-POLICY_VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject")
+POLICY_VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject", AUTHORIZER, REQUEST_RESOURCE)
 _REVIEWS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 _MENTION = re.compile(r"\bvariables\s*\.\s*([A-Za-z_]\w*)")
@@ -40,6 +42,9 @@ class ValidatingAdmissionPolicies(Plugin):
 
     obeys_registrations = True
 
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
     def validate(self, attributes: Attributes) -> None:
         """Evaluate every policy that is for this request."""
         if attributes.kind.gvk.group == GROUP or attributes.kind.gvk.group in _REVIEWS:
@@ -47,17 +52,19 @@ class ValidatingAdmissionPolicies(Plugin):
         refusals = [
             refusal
             for policy, bindings in bound_policies(attributes.txn)
-            for refusal in _refusals(policy, bindings, attributes)
+            for refusal in _refusals(policy, bindings, attributes, self._authorizer)
         ]
         if refusals:
             raise refusals[0]
 
 
-def _refusals(policy: Policy, bindings: list[Binding], attributes: Attributes) -> Iterator[ApiError]:
+def _refusals(
+    policy: Policy, bindings: list[Binding], attributes: Attributes, authorizer: Authorizer
+) -> Iterator[ApiError]:
     target = policy.constraints.match(attributes)
     if target is None:
         return
-    known = bindings_of(attributes, versioned(attributes, target))
+    known = bindings_of(attributes, versioned(attributes, target), authorizer)
     is_inside = attributes.kind.namespaced and bool(attributes.op.namespace)
     known["namespaceObject"] = namespace_of(attributes) if is_inside else None
     for binding in bindings:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from attractor.apiserver.admission import Attributes
     from attractor.apiserver.admissionrequest import Versioned
+    from attractor.apiserver.authorization import Authorizer
     from attractor.apiserver.outside import Answer
     from attractor.apiserver.webhooks.configuration import Webhook
     from attractor.objects.jsontypes import Json, JsonObject
@@ -34,13 +35,14 @@ class _Call(NamedTuple):
     seen: Versioned
 
 
-def _call(webhook: Webhook, attributes: Attributes) -> _Call | None:
+def _call(webhook: Webhook, attributes: Attributes, authorizer: Authorizer) -> _Call | None:
     """The call to a webhook; None when the request is none of its business."""
     target = webhook.match(attributes)
     if target is None:
         return None
     seen = versioned(attributes, target)
-    if webhook.conditions.conditions and not webhook.conditions.match(attributes, bindings_of(attributes, seen)):
+    conditions = webhook.conditions
+    if conditions.conditions and not conditions.match(attributes, bindings_of(attributes, seen, authorizer)):
         return None
     return _Call(webhook, seen)
 
@@ -68,6 +70,9 @@ class MutatingWebhooks(Plugin):
 
     obeys_registrations = True
 
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
     def admit(self, attributes: Attributes) -> None:
         """Apply their patches, or refuse."""
         stale: list[Webhook] = []
@@ -86,7 +91,7 @@ class MutatingWebhooks(Plugin):
 
     def _ask(self, webhook: Webhook, attributes: Attributes) -> bool | None:
         """Whether a webhook changed the object; None when it was not asked."""
-        call = _call(webhook, attributes)
+        call = _call(webhook, attributes, self._authorizer)
         if call is None:
             return None
         (answer,) = attributes.txn.ask([question_of(webhook, attributes, call.seen)])
@@ -161,11 +166,13 @@ class ValidatingWebhooks(Plugin):
 
     obeys_registrations = True
 
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
     def validate(self, attributes: Attributes) -> None:
         """Refuse what one of them refuses; the first refusal, in their order, is the answer."""
-        calls = [
-            call for webhook in _concerned(attributes, VALIDATING) if (call := _call(webhook, attributes)) is not None
-        ]
+        concerned = _concerned(attributes, VALIDATING)
+        calls = [call for one in concerned if (call := _call(one, attributes, self._authorizer)) is not None]
         if not calls:
             return
         answers = attributes.txn.ask([question_of(call.webhook, attributes, call.seen) for call in calls])

@@ -8,7 +8,7 @@ from attractor.httpd.formats.openapi_paths import META
 from attractor.objects import builtin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from attractor.httpd.formats.catalog import CustomVersion
     from attractor.objects.gvk import GroupVersion, GroupVersionKind
@@ -56,12 +56,25 @@ def builtin_schemas(names: Iterable[str], served: GroupVersion | None = None) ->
         if name in found:
             continue
         doc = builtin.document(name)
+        _limit(doc, builtin.enums(name))
         if name in _OF_MANY_GROUPS and served is not None:
             own = (("", "v1"), tuple(served))
             doc[GVK] = [mark for mark in doc[GVK] if (mark["group"], mark["version"]) in own]
         found[name] = doc
         waiting += [ref.removeprefix(REF) for ref in _references(doc)]
     return found
+
+
+def _limit(doc: JsonObject, enums: Mapping[str, tuple[str, list[str], str]]) -> None:
+    """Say, in place, which values fields may have; stored objects are judged by rules of their own."""
+    for field, (where, values, added) in enums.items():
+        sub = doc["properties"][field]
+        if added:
+            sub["description"] = sub.get("description", "") + added
+        if where:
+            sub[where] = {**sub[where], "enum": values}
+        else:
+            sub["enum"] = values
 
 
 def _references(doc: Any) -> Iterator[str]:

@@ -135,6 +135,16 @@ def document(name: str) -> JsonObject:
     return doc
 
 
+def enums(name: str) -> Mapping[str, tuple[str, list[str], str]]:
+    """The fields of a definition whose values a server's OpenAPI documents name.
+
+    For each field: where the values stand (in itself when empty, else in its ``items`` or ``additionalProperties``),
+    the values, and what its description says of them.
+    """
+    found: Mapping[str, tuple[str, list[str], str]] = archive.entry("enum", name) or {}
+    return found
+
+
 __all__ = [
     "KUBERNETES_VERSION",
     "GoClass",
@@ -146,6 +156,7 @@ __all__ = [
     "definition",
     "definition_of",
     "document",
+    "enums",
     "find",
     "find_kind",
     "go_type",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from attractor.objects.jsontypes import JsonObject
 
+Folder = Literal["schema", "text", "enum", "go"]
 ARCHIVE = Path(__file__).with_name("kinds.zip")
 
 
@@ -47,12 +48,12 @@ def index() -> JsonObject:
     return _read("index.json")
 
 
-def package(folder: Literal["schema", "text", "go"], name: str) -> JsonObject:
+def package(folder: Folder, name: str) -> JsonObject:
     """Everything that a folder says about a package such as ``io.k8s.api.core.v1``."""
     return _package(folder, name) or {}
 
 
-def entry(folder: Literal["schema", "text", "go"], definition: str) -> Any:
+def entry(folder: Folder, definition: str) -> Any:
     """What a folder says about a definition such as ``io.k8s.api.core.v1.Pod``; None when it says nothing."""
     owner, _, name = definition.rpartition(".")
     return package(folder, owner).get(name)

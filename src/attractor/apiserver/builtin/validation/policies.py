@@ -11,6 +11,7 @@ from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupVersion
 from attractor.objects.labels import validate_label_selector
 from attractor.objects.schema.cel import CelCheckError, CelProgram
+from attractor.objects.schema.cel.authorizer import VARIABLES
 from attractor.objects.schema.cel.types import BOOL, DYN, STRING
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _ADMISSION = "admissionregistration.k8s.io"
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
-_REQUEST = ("object", "oldObject", "request")
+_REQUEST = ("object", "oldObject", "request", *VARIABLES)
 _PATCHES = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 
@@ -36,7 +37,7 @@ def expression_errors(
     text = (expression or "").strip()
     if not text:
         return [FieldError.required(path, "expression is not specified")]
-    types: dict[str, Type | Declaration] = dict.fromkeys(variables, DYN)
+    types: dict[str, Type | Declaration] = {name: VARIABLES.get(name, DYN) for name in variables}
     try:
         program = CelProgram.compile(text, types)
     except CelCheckError as error:
@@ -185,7 +186,8 @@ def _message_errors(validation: JsonObject, path: str, known: tuple[str, ...]) -
     text, message = validation.get("messageExpression") or "", validation.get("message") or ""
     empty = "must be non-empty if specified"
     if text.strip():
-        errors += expression_errors(text, f"{path}.messageExpression", known, STRING)
+        told = tuple(name for name in known if name not in VARIABLES)  # what is said of a refusal asks nobody
+        errors += expression_errors(text, f"{path}.messageExpression", told, STRING)
     elif text:
         errors.append(FieldError.invalid(f"{path}.messageExpression", text, empty))
     if message and not message.strip():

@@ -3,7 +3,7 @@
 Read ``program`` first (compile, evaluate), then ``parser``, ``checker`` and ``evaluator``; ``rules`` runs the
 ``x-kubernetes-validations`` of a schema; ``cost`` bounds a rule before any object exists.
 Guarantees: an evaluation stops when its budget is used up; no expression and no value makes it hang or raise anything
-but ``CelError``. Refuses: the authorizer library, and constructing protobuf messages.
+but ``CelError``. Refuses: constructing protobuf messages.
 """
 
 from attractor.objects.schema.cel.checker import CelCheckError

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from attractor.objects.schema.cel import network, quantities, standard, texts
+from attractor.objects.schema.cel import authorizer, network, quantities, standard, texts
 from attractor.objects.schema.cel.library import OVERLOADS, Overload, function
 from attractor.objects.schema.cel.values import NONE, CelError, Optional
 
-__all__ = ["OVERLOADS", "Overload", "network", "quantities", "standard", "texts"]
+__all__ = ["OVERLOADS", "Overload", "authorizer", "network", "quantities", "standard", "texts"]
 
 _ZEROES: tuple[Any, ...] = (0, 0.0, "", b"", False, None, [], {})
 

@@ -189,6 +189,8 @@ class _Checker:
         if operand.name == "map":
             return operand.params[1]
         declared = self.objects.get(operand.name)
+        if declared is None and "." in operand.name:
+            return self.error(f"unexpected failed resolution of '{shown(operand)}'", expr.at)
         if declared is None:
             return self.error(f"type '{shown(operand)}' does not support field selection", expr.at)
         if (known := declared.fields.get(expr.field)) is None:

@@ -19,7 +19,7 @@ from attractor.objects.schema.cel.cost import estimate
 from attractor.objects.schema.cel.declaration import Declaration
 from attractor.objects.schema.cel.evaluator import Activation, Evaluate, compile_expression
 from attractor.objects.schema.cel.parser import parse
-from attractor.objects.schema.cel.syntax import CelSyntaxError, mentions
+from attractor.objects.schema.cel.syntax import CelSyntaxError, mentions, with_dotted_names
 from attractor.objects.schema.cel.types import DYN, INT, Type
 from attractor.objects.schema.cel.values import CelError
 
@@ -45,7 +45,7 @@ class CelProgram:
         declared = {name: kind for name, kind in variables.items() if isinstance(kind, Declaration)}
         types = {name: kind.type if isinstance(kind, Declaration) else kind for name, kind in variables.items()}
         try:
-            checked = check(parse(text), text, types, _objects(declared))
+            checked = check(with_dotted_names(parse(text), types), text, types, _objects(declared))
         except CelSyntaxError as error:
             raise syntax_error(error, text) from None
         max_cost = estimate(checked, declared)

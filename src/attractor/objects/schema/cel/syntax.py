@@ -7,7 +7,10 @@ their cost is counted as if they had been unrolled.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class CelSyntaxError(ValueError):
@@ -89,6 +92,32 @@ class Comprehension(Expr):
     item: str
     condition: Expr | None
     body: Expr | None
+
+
+def with_dotted_names(expr: Expr, names: Iterable[str]) -> Expr:
+    """The expression in which ``a.b`` is one variable wherever there is a variable of that name."""
+    dotted = {tuple(name.split(".")): name for name in names if "." in name}
+    return _joined(expr, dotted) if dotted else expr
+
+
+def _joined(expr: Expr, dotted: dict[tuple[str, ...], str]) -> Expr:
+    match expr:
+        case Select(at, Ident(_, first), second, False, False) if (first, second) in dotted:
+            return Ident(at, dotted[first, second])
+        case Select():
+            expr.operand = _joined(expr.operand, dotted)
+        case Call():
+            expr.target = _joined(expr.target, dotted) if expr.target is not None else None
+            expr.args = [_joined(part, dotted) for part in expr.args]
+        case ListLiteral():
+            expr.items = [_joined(part, dotted) for part in expr.items]
+        case MapLiteral():
+            expr.entries = [(_joined(key, dotted), _joined(value, dotted), maybe) for key, value, maybe in expr.entries]
+        case Comprehension():
+            expr.range = _joined(expr.range, dotted)
+            expr.condition = _joined(expr.condition, dotted) if expr.condition is not None else None
+            expr.body = _joined(expr.body, dotted) if expr.body is not None else None
+    return expr
 
 
 def children(expr: Expr) -> list[Expr]:
