@@ -59,6 +59,9 @@ NEEDS_THE_WIRE = {
     "tables-empty-and-new": "formats are negotiated by the HTTP layer",
     "token-requests": "other users are the HTTP layer's",
     "watch-selectors": "formats of events, and the old paths for watches, are the HTTP layer's",
+    "reviews-again": "reviews ask the HTTP layer's authenticator and authorizer",
+    "custom-again": "discovery is the HTTP layer's",
+    "bodies": "formats are negotiated by the HTTP layer",
     "watch-more": "the old paths for watches, and formats of events, are the HTTP layer's",
 }
 TABLE = "application/json;as=Table"
