@@ -65,6 +65,9 @@ NEEDS_THE_WIRE = {
     "ipaddresses": "the address of the service kubernetes is claimed when a cluster starts",
     "policies-authorizer": "other users are the HTTP layer's",
     "reaching": "logs, and other users, are the HTTP layer's",
+    "reviews-again": "reviews ask the HTTP layer's authenticator and authorizer",
+    "custom-again": "discovery is the HTTP layer's",
+    "bodies": "formats are negotiated by the HTTP layer",
     "watch-more": "the old paths for watches, and formats of events, are the HTTP layer's",
 }
 TABLE = "application/json;as=Table"

@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.bodies import RepeatedLine
+from attractor.apiserver.retired import is_retired
 from attractor.apiserver.strategy import DecodeError
 from attractor.objects import builtin
 from attractor.objects.errors import BadRequest
@@ -114,18 +115,8 @@ def refuse_other_kind(kind: Kind, obj: JsonObject) -> None:
     if _is_known(said, obj["kind"]):
         why = unknown_conversion(kind, obj["kind"], said.version)
     else:
-        why = not_registered(obj)
+        why = not_registered({**obj, "apiVersion": str(said)})
     raise BadRequest(f"{_cannot(kind, obj)}: {why}")
-
-
-_WORKLOADS = ("Deployment", "StatefulSet", "ControllerRevision", "ReplicaSet", "DaemonSet")
-_RETIRED: dict[str, dict[str, set[str]]] = {
-    "apps": {"v1beta1": {"Deployment", "StatefulSet", "ControllerRevision"}, "v1beta2": set(_WORKLOADS)},
-    "autoscaling": {"v2beta1": {"HorizontalPodAutoscaler"}, "v2beta2": {"HorizontalPodAutoscaler"}},
-    "batch": {"v1beta1": {"CronJob"}},
-    "policy": {"v1beta1": {"PodDisruptionBudget"}},
-}
-"""Versions that are served no more, but that Kubernetes still reads."""
 
 
 @cache
@@ -138,7 +129,7 @@ def _known_kinds() -> frozenset[tuple[str, str, str]]:
 def _is_known(version: GroupVersion, kind: str) -> bool:
     """Whether Kubernetes reads objects of that kind, served or not."""
     group, name = version
-    if kind in _RETIRED.get(group, {}).get(name, ()) or kind in _OF_NO_RESOURCE.get((group, name), ()):
+    if is_retired(str(version), kind) or kind in _OF_NO_RESOURCE.get((group, name), ()):
         return True
     return (group, name, kind) in _known_kinds() or (kind in _OF_EVERY_VERSION and _is_version(group, name))
 

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.apiserver.authorization import Attributes
 from attractor.apiserver.decoding import decode_object
-from attractor.apiserver.metadata import set_managed_fields
+from attractor.apiserver.kinds import in_order
+from attractor.apiserver.metadata import check_place, set_managed_fields
 from attractor.apiserver.operation import User
 from attractor.apiserver.response import JsonBody, Response
 from attractor.objects.errors import BadRequest, Invalid
 from attractor.objects.field import FieldError, InOrder
 from attractor.objects.gvk import GroupKind
+from attractor.objects.labels import validate_operator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 AUTHENTICATION, AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
 _ONE_OF = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+_KNOWN_OPERATORS = frozenset(("In", "NotIn", "Exists", "DoesNotExist"))
 _NOT_BOTH = "cannot be specified in combination with resourceAttributes"
 
 
@@ -63,6 +66,8 @@ def review(call: Call, reviewer: Reviewer) -> Response:
     """Answer a review; raises ``ApiError``."""
     op, kind = call.op, call.kind
     obj, warnings = decode_object(kind, op.body, op.duplicates, op.write.field_validation)
+    call.txn.warn(*warnings)
+    check_place(kind, obj["metadata"], op.namespace, "")
     kind.strategy.default(obj)
     managed = kind.fields.on_update(None, obj, manager=op.manager, now=call.txn.now)
     set_managed_fields(obj["metadata"], managed)
@@ -205,7 +210,12 @@ def _selector_errors(resource: JsonObject | None, name: str) -> list[FieldError]
     if not raw and not requirements:
         why = f"when {at} is specified, requirements or rawSelector is required"
         return [FieldError.required(f"{at}.requirements", why)]
-    return []
+    return [
+        error
+        for index, one in enumerate(requirements or ())
+        if one.get("operator") in _KNOWN_OPERATORS  # of others, newer clients may know
+        for error in validate_operator(one["operator"], one.get("values") or (), f"{at}.requirements[{index}]")
+    ]
 
 
 def _subject_errors(spec: JsonObject) -> list[FieldError]:
@@ -216,7 +226,14 @@ def _subject_errors(spec: JsonObject) -> list[FieldError]:
 
 def _metadata_errors(obj: JsonObject, why: str, also: str = "") -> list[FieldError]:
     said = {name: value for name, value in obj["metadata"].items() if value and name not in {"managedFields", also}}
-    return [FieldError.invalid("metadata", obj["metadata"], why)] if said else []
+    return [FieldError.invalid("metadata", _metadata_struct(obj["metadata"]), why)] if said else []
+
+
+def _metadata_struct(metadata: JsonObject) -> InOrder:
+    shown = InOrder(in_order(metadata))
+    if "managedFields" in shown:
+        shown["managedFields"] = [InOrder(entry) for entry in shown["managedFields"]]
+    return shown
 
 
 def _refuse(errors: list[FieldError]) -> None:

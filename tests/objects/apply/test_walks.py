@@ -102,8 +102,8 @@ def test_an_applied_object_names_its_leaves_items_and_keys(obj: dict[str, Any], 
         ({"map": ["x"]}, ".map: element 0: associative list with keys may not have non-map elements"),
         (
             {"map": [{"v": "1"}]},
-            ".map: element 0: associative list with keys has an element that omits key field "
-            '"k" (and doesn\'t have default value)',
+            ".map: element 0: associative list with keys has an element that omits all key fields "
+            '["k"] (and doesn\'t have default values for any key fields)',
         ),
         ({"map": [{"k": "a", "x": 1}]}, '.map[k="a"].x: field not declared in schema'),
         ({"atomic": [1]}, ".atomic[0]: expected string, got &value.valueUnstructured{Value:1}"),

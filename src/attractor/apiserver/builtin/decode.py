@@ -43,6 +43,7 @@ REMEMBERED_SHAPES: Final = 64
 
 _WORDS = {str: "string", bool: "bool", int: "number", float: "number", dict: "object", list: "array"}
 _KINDS = {str: "string", bool: "bool", int: "int64", float: "float64", dict: "map", list: "slice"}
+_SCHEMA = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
 
 
@@ -120,6 +121,8 @@ def _reader(go: GoType) -> Reader:
         return _map(go)
     if go.cls in {"int", "uint"}:
         return _integer(go)
+    if go.definition.startswith(f"{_SCHEMA}Or"):
+        return _schema_or(go)
     if go.cls in {"raw", "interface"}:
         return _any
     return _SIMPLE[go.cls](go)
@@ -296,6 +299,23 @@ def _integer(go: GoType) -> Reader:
         raise _WrongType(value, type_name, spelled, literal=type(value) is float)
 
     return read_integer
+
+
+def _schema_or(go: GoType) -> Reader:
+    """A schema, or what may stand in its place; its own reader drops unknown fields without a word."""
+    read = _reader(go_type(_SCHEMA))
+    may_be_bool = go.definition.endswith("OrBool")
+
+    def read_schema(value: Any, _unknown: list[str]) -> Any:
+        if type(value) is dict:
+            return read(value, [])
+        if type(value) is list and not may_be_bool:
+            return [read(item, []) if type(item) is dict else item for item in value]
+        if type(value) is bool or value is None or not may_be_bool:
+            return value if may_be_bool else None
+        raise _Unreadable("boolean or JSON schema expected")
+
+    return read_schema
 
 
 def _any(value: Any, _unknown: list[str]) -> Any:

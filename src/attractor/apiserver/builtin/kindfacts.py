@@ -21,6 +21,7 @@ _ADMISSION = "admissionregistration.k8s.io"
 _RBAC = "rbac.authorization.k8s.io"
 
 NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {
+    "/Event": names.path_segment,
     "/Namespace": names.dns1123_label,
     "/Service": names.dns1123_label,
     "apps/StatefulSet": names.dns1123_label,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.apiserver.builtin import kindfacts, preparation, subresources, validation
 from attractor.apiserver.builtin.decode import decoder
 from attractor.apiserver.builtin.defaults import defaulter
+from attractor.apiserver.builtin.validation.core import validate_finalizers
 from attractor.apiserver.builtin.warnings import warner_of
 from attractor.apiserver.strategy import Decoded, Strategy
 from attractor.objects import names
@@ -146,7 +147,7 @@ class BuiltinStrategy(Strategy):
         if subresource == "status":
             return validation.validate_status(self._kind, obj, old)
         if subresource == "finalize":
-            return self._rules_of_new(obj)
+            return validate_finalizers(obj)
         if (self._key, subresource) in subresources.PREPARE:
             validate = subresources.VALIDATE.get((self._key, subresource))
             return validate(obj, old) if validate else []

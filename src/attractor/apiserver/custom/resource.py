@@ -178,6 +178,9 @@ def _wrong_type(at: str, value: Any, wanted: str) -> str:
 
 def _replica_errors(obj: Any, path: tuple[str, ...]) -> list[FieldError]:
     at, value = "." + ".".join(path), _at(obj, path)
+    for depth in range(1, len(path)):
+        if not isinstance(holder := _at(obj, path[:depth]), dict) and holder is not _NOWHERE:
+            return [FieldError.invalid(at, 0, _wrong_type(at, holder, "map[string]interface{}"))]
     if value is _NOWHERE:
         return []
     if type(value) is not int:

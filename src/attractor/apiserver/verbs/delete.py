@@ -8,7 +8,7 @@ from attractor.apiserver.response import JsonBody, ObjectBody, Response
 from attractor.apiserver.verbs.read import list_page
 from attractor.apiserver.verbs.update import is_finished, remove
 from attractor.objects.errors import Conflict
-from attractor.objects.gvk import GroupResource, GroupVersionKind
+from attractor.objects.gvk import GroupKind, GroupResource, GroupVersionKind
 from attractor.objects.timestamps import format_time, parse_time
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Entry
 
+_NAMESPACE = GroupKind("", "Namespace")
 _POD = GroupVersionKind("", "v1", "Pod")
 """The kind that is deleted with grace, and therefore shown with the mark of deletion even when it is gone."""
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
@@ -59,6 +60,8 @@ def success(kind: Kind, obj: JsonObject) -> JsonObject:
 def check_preconditions(kind: Kind, live: JsonObject, entry: Entry, options: DeleteOptions) -> None:
     """Refuse the delete of another object, or of another version of it, than the caller means; raises ``Conflict``."""
     said, metadata = options.preconditions, live["metadata"]
+    if kind.group_kind == _NAMESPACE:
+        _check_namespace(kind, metadata, entry, options)
     what = GroupResource(kind.gvk.group, kind.gvk.kind)
     if said.uid is not None and said.uid != metadata["uid"]:
         why = (
@@ -72,6 +75,17 @@ def check_preconditions(kind: Kind, live: JsonObject, entry: Entry, options: Del
             f"record ({entry.revision}). The object might have been modified"
         )
         raise Conflict.of(what, metadata["name"], why)
+
+
+def _check_namespace(kind: Kind, metadata: JsonObject, entry: Entry, options: DeleteOptions) -> None:
+    """Namespaces are looked at before all others are, and in other words."""
+    for what, said, found in (
+        ("UID", options.preconditions.uid, metadata["uid"]),
+        ("ResourceVersion", options.preconditions.resource_version, str(entry.revision)),
+    ):
+        if said is not None and said != found:
+            why = f"Precondition failed: {what} in precondition: {said}, {what} in object meta: {found}"
+            raise Conflict.of(kind.group_resource, metadata["name"], why)
 
 
 def mark_deleted(call: Call, live: JsonObject) -> JsonObject:

@@ -165,7 +165,7 @@ def _bad_patch(kind: Kind, patched: Any, why: str, touched: Any = None) -> Inval
     shown = patched
     if isinstance(patched, dict):
         shown = _in_go_order(patched, kind.schema, touched if isinstance(touched, dict) else {})
-        metadata = shown.get("metadata") or {}
+        metadata = {} if shown.get("metadata") is None else shown["metadata"]
         if isinstance(metadata, dict) and not isinstance(_below(touched, "metadata"), dict):
             metadata = in_order(metadata)
         shown["metadata"] = metadata
@@ -289,8 +289,9 @@ def _applied_object(op: Operation, kind: Kind) -> JsonObject:
         group, _, version = str(api_version).rpartition("/")
         raise BadRequest(f"invalid object type: {group}/{version}, Kind={said_kind}")
     metadata = body.get("metadata")
-    if not isinstance(metadata, dict | None):  # field management refuses it, in its own words
-        return {**body, "metadata": metadata}
+    if not isinstance(metadata, dict | None):
+        why = f".metadata: expected map, got &{{{go_text(metadata)}}}"
+        raise ApiError(f"failed to create typed patch object ({shown_object({**body, 'metadata': None})}): {why}")
     metadata = dict(metadata or {})
     if metadata.get("managedFields"):
         raise BadRequest("metadata.managedFields must be nil")

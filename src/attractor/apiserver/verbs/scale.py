@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.admission import NO_PLUGINS
-from attractor.apiserver.metadata import check_uid, check_version
+from attractor.apiserver.decoding import decode_object
+from attractor.apiserver.metadata import check_place, check_uid, check_version, require_name, set_managed_fields
 from attractor.apiserver.operation import APPLY_PATCH
 from attractor.apiserver.response import JsonBody, Response
 from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.verbs.call import Call
 from attractor.apiserver.verbs.patch import check_name, decode_patched, patched_document
 from attractor.apiserver.verbs.scaleowners import SCALE_V1, owners_of_object, owners_of_scale
-from attractor.apiserver.verbs.subkinds import kind_named, read_body
+from attractor.apiserver.verbs.subkinds import kind_named
 from attractor.apiserver.verbs.update import update_object
 from attractor.objects.errors import ApiError, BadRequest, InternalError, Invalid
 from attractor.objects.field import FieldError
@@ -28,6 +29,7 @@ _NOT_APPLICABLE = (
     "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to "
     "proper version: request to convert CR to an invalid group/version: autoscaling/v1"
 )
+_NO_SCALE = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
 _METADATA = ("name", "namespace", "uid", "creationTimestamp")
 
 
@@ -44,7 +46,8 @@ def scale(call: Call) -> Response:
             raise InternalError.of(f'the spec replicas field ".{path}" does not exist')
         return Response(200, JsonBody(current))
     owners = live["metadata"].get("managedFields") or []
-    owned = {**current, "metadata": {**current["metadata"], "managedFields": owners_of_scale(kind, owners)}}
+    owned = {**current, "metadata": {**current["metadata"]}}
+    set_managed_fields(owned["metadata"], owners_of_scale(kind, owners))
     wanted, applied_owners = _wanted(call, owned)
     replicas, metadata = _wanted_scale(kind, wanted, op.name)
     check_uid(kind, metadata, op.name, live["metadata"]["uid"])
@@ -64,13 +67,9 @@ def scale(call: Call) -> Response:
 
 def _wanted(call: Call, current: JsonObject) -> tuple[JsonObject, list[JsonObject] | None]:
     """The Scale that the caller wants, and who owns its fields then, where that is known at once: after an apply."""
-    kind, op = call.kind, call.op
+    op = call.op
     if op.verb == "update":
-        if kind.is_custom:
-            return _require_scale(op.body), None
-        wanted, complaints = read_body(call, SCALE_V1, must_say_name=True)
-        call.txn.warn(*complaints)
-        return wanted, None
+        return _sent(call), None
     if op.verb != "patch":
         raise method_not_allowed()
     if op.patch_type == APPLY_PATCH:
@@ -80,6 +79,21 @@ def _wanted(call: Call, current: JsonObject) -> tuple[JsonObject, list[JsonObjec
     call.txn.warn(*complaints)
     check_name(wanted, op)
     return wanted, None
+
+
+def _sent(call: Call) -> JsonObject:
+    """The Scale in a body; of what is none, a custom kind's handler says only that it cannot tell what it is."""
+    op = call.op
+    try:
+        wanted, complaints = decode_object(kind_named(SCALE_V1), op.body, op.duplicates, op.write.field_validation)
+    except BadRequest:
+        if call.kind.is_custom:
+            raise BadRequest(_NO_SCALE) from None
+        raise
+    call.txn.warn(*complaints)
+    require_name(wanted["metadata"], op.name)
+    check_place(call.kind, wanted["metadata"], op.namespace, op.name)
+    return wanted
 
 
 def _owners_after(call: Call, current: JsonObject, wanted: JsonObject) -> list[JsonObject]:
@@ -126,13 +140,6 @@ def _selector_text(kind: Kind, selector: JsonObject) -> str:
     if kind.gvk.kind == "ReplicationController":
         return str(LabelSelector.of_labels(selector))
     return str(LabelSelector.of_object(selector))
-
-
-def _require_scale(wanted: Any) -> JsonObject:
-    """The body, if it says that it is a Scale: a custom kind's is sent as what it is."""
-    if not isinstance(wanted, dict) or (wanted.get("apiVersion"), wanted.get("kind")) != ("autoscaling/v1", "Scale"):
-        raise BadRequest('no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"')
-    return wanted
 
 
 def _wanted_scale(kind: Kind, wanted: Any, name: str) -> tuple[int, JsonObject]:

@@ -37,12 +37,10 @@ def kind_named(gvk: GroupVersionKind) -> Kind:
     return Kind(gvk, "", True, _Shape(definition), builtin.definition(definition), f"{gvk.kind}List")
 
 
-def read_body(call: Call, gvk: GroupVersionKind, *, must_say_name: bool = False) -> tuple[JsonObject, list[str]]:
+def read_body(call: Call, gvk: GroupVersionKind) -> tuple[JsonObject, list[str]]:
     """The body as an object of a kind, placed where the request is, and warnings about what was dropped from it."""
     op = call.op
     obj, warnings = decode_object(kind_named(gvk), op.body, op.duplicates, op.write.field_validation)
-    if must_say_name:
-        rules.require_name(obj["metadata"], op.name)
     rules.check_place(call.kind, obj["metadata"], op.namespace, op.name)
     return obj, warnings
 

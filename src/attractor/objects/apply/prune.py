@@ -36,8 +36,10 @@ class Versions:
 
     def convert(self, obj: JsonObject, api_version: str) -> JsonObject | None:
         """The object in another version; None when the version is gone."""
-        if self._convert is None or obj.get("apiVersion") == api_version:
+        if obj.get("apiVersion") == api_version:
             return obj
+        if self._convert is None:
+            return obj if _group(api_version) == _group(self.api_version) else None
         converted = self._convert(obj, api_version)
         if converted is None:
             return None
@@ -55,6 +57,10 @@ class Versions:
             return None
         comparison = compare_objects(self.atom(api_version), before, after)
         return comparison.without(reset) if reset else comparison
+
+
+def _group(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
 
 
 def prune(

@@ -12,7 +12,7 @@ from attractor.objects.apply.atoms import DEDUCED, LIST, MAP, Atom
 from attractor.objects.apply.fieldset import LEAF, FieldSet, element_text, is_member, key_element, value_element
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 from attractor.objects.patch.gotext import go_syntax, go_text
 
@@ -127,10 +127,14 @@ def item_element(atom: Atom, item: Any) -> str:
             keys[key] = atom.key_defaults[key]
     if not keys:
         raise Untypable(
-            f'associative list with keys has an element that omits key field "{atom.keys[0]}" '
-            "(and doesn't have default value)"
+            f"associative list with keys has an element that omits all key fields {_quoted_list(atom.keys)} "
+            "(and doesn't have default values for any key fields)"
         )
     return key_element(keys)
+
+
+def _quoted_list(names: Iterable[str]) -> str:
+    return f"[{' '.join(map(go_syntax, names))}]"
 
 
 def fields_of(atom: Atom, value: dict[str, Any]) -> FieldSet:

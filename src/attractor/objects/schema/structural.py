@@ -123,7 +123,7 @@ def _sub(doc: JsonObject, name: str) -> JsonObject | None:
 
 def _check_node(doc: JsonObject, level: str, path: str) -> Iterator[FieldError]:
     """The rules of one node on the structural spine, and of those below it."""
-    if doc.get("type") == "array" and _sub(doc, "items") is None:
+    if doc.get("type") == "array" and not isinstance(doc.get("items"), dict | list):
         yield FieldError.required(f"{path}.items", "must be specified")
     if (items := _sub(doc, "items")) is not None:
         yield from _check_node(items, "item", f"{path}.items")

@@ -122,7 +122,12 @@ def update_secret(secret: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def validate_namespace(namespace: JsonObject) -> list[FieldError]:
-    """Finalizers of the spec."""
+    """Finalizers of the spec; none of them is told by its place in the list."""
+    return [error._replace(path="spec.finalizers") for error in validate_finalizers(namespace)]
+
+
+def validate_finalizers(namespace: JsonObject) -> list[FieldError]:
+    """Finalizers of the spec, as whoever finalizes a namespace is told of them."""
     errors = []
     for finalizer, at in each(namespace["spec"], "finalizers", "spec"):
         errors += named(names.qualified_name, finalizer, at)

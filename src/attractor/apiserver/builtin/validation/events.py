@@ -90,7 +90,7 @@ def update_new_event(event: JsonObject, old: JsonObject) -> list[FieldError]:
     errors = _validate_series(event) if event.get("series") != old.get("series") else []
     for field, shown in _FROZEN.items():
         errors += [error._replace(path=shown) for error in unchanged(event, old, "", field)]
-    return errors
+    return errors + unchanged(event, old, "", "reason")  # which Kubernetes asks for twice
 
 
 def _validate_series(event: JsonObject) -> list[FieldError]:

@@ -33,8 +33,6 @@ def validate_lease(lease: JsonObject) -> list[FieldError]:
     duration: Any = spec.get("leaseDurationSeconds")
     if duration is not None and duration <= 0:
         errors.append(FieldError.invalid("spec.leaseDurationSeconds", duration, "must be greater than 0"))
-    if spec.get("holderIdentity") == "":
-        errors.append(FieldError.invalid("spec.holderIdentity", "", "must not be empty"))
     return errors + at_least_zero(spec, "spec", "leaseTransitions")
 
 
