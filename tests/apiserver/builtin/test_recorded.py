@@ -12,8 +12,19 @@ from attractor.apiserver.strategy import DecodeError
 from attractor.objects.builtin import ResourceInfo, find
 
 NOT_THE_KINDS_OWN = (
-    *("csrs", "dry-runs", "eviction", "foreground", "ipaddresses", "limits", "nodes", "owners", "pod-", "pods-"),
-    *("priority-runtime", "privileged", "quota", "reaching", "storage", "strategic-kinds", "tables"),
+    *("csrs", "dry-runs", "eviction", "foreground", "ipaddresses", "limits", "nodes", "owners"),
+    *(
+        "pod-",
+        "pods-",
+        "policies-authorizer",
+        "priority-runtime",
+        "privileged",
+        "quota",
+        "reaching",
+        "storage",
+        "strategic-kinds",
+        "tables",
+    ),
 )
 """How conversations begin that are also about what admission or the requester's name make of objects."""
 RECORDINGS = Path(__file__).parents[2] / "golden" / "kube-apiserver-1.36"
