@@ -18,6 +18,7 @@ from typing import Any
 from attractor.apiserver.registry import builtin_kind
 
 RESOURCES = (
+    ("", "configmaps"),
     ("", "services"),
     ("apiregistration.k8s.io", "apiservices"),
     ("flowcontrol.apiserver.k8s.io", "flowschemas"),
@@ -53,6 +54,8 @@ def main() -> None:
             metadata = obj["metadata"]
             del metadata["resourceVersion"]
             metadata["uid"] = "{uid}"
+            if resource == "configmaps":
+                obj["data"]["since"] = "{today}"
             if resource == "servicecidrs":
                 obj["spec"]["cidrs"] = ["10.0.0.0/16"]
             if resource == "services":

@@ -83,7 +83,8 @@ async def create_fresh_objects(server: Server) -> None:
             if snapshot.get(key) is not None:
                 continue
             uid = server.source.uid().encode()
-            group.create_task(_put_new(server, key, text.replace(b"{uid}", uid).replace(b"{now}", now)))
+            made = text.replace(b"{uid}", uid).replace(b"{now}", now).replace(b"{today}", now[: len("2026-01-01")])
+            group.create_task(_put_new(server, key, made))
 
 
 async def _put_new(server: Server, key: str, value: bytes) -> None:

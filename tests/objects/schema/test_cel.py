@@ -282,12 +282,13 @@ def read(text: str) -> Any:
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="self.a[]()'\"\\{}?:+-*/%!&|<>=10rbu ,x\n`é", max_size=40))
 def test_no_text_makes_the_parser_raise_anything_else(text: str) -> None:
-    at = 0
+    places = [0]
     try:
         parse(text)
     except CelSyntaxError as error:
-        at = error.at
-    assert 0 <= at <= len(text)
+        places = [at for _, at in error.mistakes]
+    assert places == sorted(places)
+    assert all(0 <= at <= len(text) for at in places)
 
 
 JSON = st.recursive(

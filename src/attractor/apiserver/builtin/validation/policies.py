@@ -12,7 +12,7 @@ from attractor.objects.gvk import GroupVersion
 from attractor.objects.labels import validate_label_selector
 from attractor.objects.schema.cel import CelCheckError, CelProgram
 from attractor.objects.schema.cel.authorizer import VARIABLES
-from attractor.objects.schema.cel.types import BOOL, DYN, STRING
+from attractor.objects.schema.cel.types import BOOL, DYN, STRING, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ def expression_errors(
     # What a variable is, its own expression says; it is not looked up here.
     wanted = {result, DYN} if "variables" in variables and "variables." in text else {result}
     if result is not None and program.result not in wanted:
-        return [FieldError.invalid(path, text, f"must evaluate to {result} but got {program.result}")]
+        return [FieldError.invalid(path, text, f"must evaluate to {result} but got {resolved(program.result, {})}")]
     return []
 
 

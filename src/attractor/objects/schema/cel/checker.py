@@ -93,7 +93,9 @@ def located(message: str, text: str, at: int) -> str:
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
     source = text[start : end if end >= 0 else len(text)]
-    return f"ERROR: <input>:{line}:{at - start + 1}: {message}\n | {source}\n | {'.' * (at - start)}^"
+    before = "".join("." if character.isascii() else "\uff0e" for character in text[start:at])
+    mark = "^" if text[at : at + 1].isascii() else "\uff3e"
+    return f"ERROR: <input>:{line}:{at - start + 1}: {message}\n | {source}\n | {before}{mark}"
 
 
 @dataclass(slots=True)
@@ -117,13 +119,14 @@ def check(expr: Expr, text: str, variables: dict[str, Type], objects: dict[str, 
     checker = _Checker(Checked(expr, text), dict(variables), objects)
     checker.visit(expr)
     if checker.errors:
-        raise CelCheckError("\n".join(located(message, text, at) for message, at in checker.errors))
+        errors = sorted(checker.errors, key=lambda error: error[1])
+        raise CelCheckError("\n".join(located(message, text, at) for message, at in errors))
     return checker.checked
 
 
 def syntax_error(error: CelSyntaxError, text: str) -> CelCheckError:
     """A syntax error, placed."""
-    return CelCheckError(located(str(error), text, error.at))
+    return CelCheckError("\n".join(located(message, text, at) for message, at in error.mistakes))
 
 
 class _Checker:

@@ -12,7 +12,7 @@ attractor.objects.schema.cel.syntax.CelSyntaxError: Syntax error: mismatched inp
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.objects.schema.cel.syntax import (
     Call,
@@ -26,6 +26,9 @@ from attractor.objects.schema.cel.syntax import (
     Select,
     children,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MAX_DEPTH = 80
 MAX_TREE_DEPTH = 150
@@ -68,6 +71,7 @@ _BINARY = {
 }  # fmt: skip
 _ESCAPES = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, "?": 63, '"': 34, "'": 39, "`": 96}
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
+_PART_OF_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?)?")
 _ONE_VARIABLE = {"all": 1, "exists": 1, "exists_one": 1, "existsOne": 1, "filter": 1, "map": 1}
 _TWO_VARIABLES = frozenset(
     {"all", "exists", "existsOne", "exists_one", "transformList", "transformMap", "transformMapEntry"}
@@ -87,10 +91,15 @@ def parse(text: str) -> Expr:
     """The tree of an expression; raises ``CelSyntaxError``."""
     if len(text) > MAX_LENGTH:
         raise CelSyntaxError(f"expression code point size exceeds limit: size: {len(text)}, limit {MAX_LENGTH}", 0)
-    reader = _Reader(list(_tokens(text)))
-    expr = reader.expression()
-    if (token := reader.peek()).kind != "end":
-        raise _unexpected(token, "<EOF>")
+    tokens, mistakes = _tokens(text)
+    reader = _Reader(tokens, mistakes)
+    try:
+        expr = reader.expression()
+        reader.end()
+    except CelSyntaxError as error:
+        raise CelSyntaxError(*error.mistakes[0], mistakes) from None
+    if mistakes:
+        raise CelSyntaxError(*mistakes[0], mistakes[1:])
     _refuse_deep(expr)
     return expr
 
@@ -112,24 +121,53 @@ def _refuse_deep(expr: Expr) -> None:
         level = [part for node in level for part in children(node)]
 
 
-_BEGINNINGS = (
-    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
-)
-"""What an expression may begin with, as cel-go lists it."""
+_ORDER = (
+    "'['", "']'", "'{'", "'}'", "'('", "')'", "'.'", "','", "'-'", "'!'", "'?'", "'true'", "'false'", "'null'",
+    "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER",
+)  # fmt: skip
+"""In which order cel-go lists what it expects."""
+_BEGINNINGS = frozenset(_ORDER) - {"']'", "'}'", "')'", "','", "'?'"}
+"""What an expression may begin with."""
 
 
-def _unexpected(token: Token, wanted: str) -> CelSyntaxError:
-    shown = "<EOF>" if token.kind == "end" else token.text
-    return CelSyntaxError(f"Syntax error: mismatched input '{shown}' expecting {wanted}", token.at)
+def _expected(words: Iterable[str]) -> str:
+    listed = sorted(words, key=lambda word: _ORDER.index(word) if word in _ORDER else -1)
+    return listed[0] if len(listed) == 1 else f"{{{', '.join(listed)}}}"
 
 
-def _tokens(text: str) -> list[Token]:
+def _shown(token: Token) -> str:
+    return "<EOF>" if token.kind == "end" else f"`{token.text}`" if token.kind == "escaped" else token.text
+
+
+def _word(token: Token) -> str:
+    """What kind of token it is, in the words in which cel-go says what it expects."""
+    match token.kind:
+        case "end":
+            return "<EOF>"
+        case "int" | "uint":
+            return f"NUM_{token.kind.upper()}"
+        case "literal":
+            return {str: "STRING", bytes: "BYTES", float: "NUM_FLOAT"}[type(token.value)]
+        case "ident" if token.text not in {"true", "false", "null", "in"}:
+            return "IDENTIFIER"
+    return f"'{token.text}'"
+
+
+def _tokens(text: str) -> tuple[list[Token], list[tuple[str, int]]]:
+    """The words of a text, and what in it is none."""
     found: list[Token] = []
+    mistakes: list[tuple[str, int]] = []
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
-        if match is None:
-            raise CelSyntaxError(f"Syntax error: token recognition error at: '{text[at]}'", at)
+        start, end = (at, at + 2 if text[at] in "=&|" else at + 1) if match is None else _broken(text, match)
+        if end:
+            if match is not None and start > at:
+                found.append(Token("ident", text[at:start], at))
+            mistakes.append((f"Syntax error: token recognition error at: '{text[start:end]}'", start))
+            at = end
+            continue
+        assert match is not None, "what is not recognized has an end"
         kind, end = match.lastgroup, match.end()
         if kind == "quote":
             token, end = _string(text, match)
@@ -144,25 +182,43 @@ def _tokens(text: str) -> list[Token]:
             found.append(Token("ident" if kind == "ident" else "op", match.group(), at))
         at = end
     found.append(Token("end", "", len(text)))
-    return found
+    return found, mistakes
+
+
+def _broken(text: str, match: re.Match[str]) -> tuple[int, int]:
+    """Where a string begins and breaks off; zeroes for one that does not, and for other tokens."""
+    if match.lastgroup != "quote":
+        return 0, 0
+    quote, at = match.group("quote"), match.end()
+    start = at - len(quote)
+    is_raw = "r" in match.group("prefix").lower()
+    while not text.startswith(quote, at):
+        if at >= len(text) or (len(quote) == 1 and text[at] in "\r\n"):
+            return start, max(at, start + 1)
+        if text[at] != "\\" or is_raw:
+            at += 1
+        elif (escape := _ESCAPE.match(text, at)) is not None and (
+            escape.group(5) is None or escape.group(5) in _ESCAPES
+        ):
+            at = escape.end()
+        else:
+            valid = _PART_OF_ESCAPE.match(text, at)
+            return start, min((valid.end() if valid else at + 1) + 1, len(text))
+    return 0, 0
 
 
 def _integer(match: re.Match[str], at: int) -> Token:
     value = int(match.group("int"), 0) if match.group("int")[:2].lower() == "0x" else int(match.group("int"))
     unsigned = bool(match.group("unsigned"))
     if value >= 2**64 or (not unsigned and value > 2**63):
-        raise CelSyntaxError(f"Syntax error: invalid {'uint' if unsigned else 'int'} literal", at)
+        raise CelSyntaxError(f"invalid {'uint' if unsigned else 'int'} literal", at)
     return Token("uint" if unsigned else "int", match.group(), at, value)
 
 
 def _string(text: str, match: re.Match[str]) -> tuple[Token, int]:
     prefix, quote, start = match.group("prefix").lower(), match.group("quote"), match.end()
     raw, at = "r" in prefix, match.end()
-    while not text.startswith(quote, at):
-        if at >= len(text) or (len(quote) == 1 and text[at] in "\r\n"):
-            raise CelSyntaxError(
-                f"Syntax error: token recognition error at: '{text[match.start() : at]}'", match.start()
-            )
+    while not text.startswith(quote, at):  # ``_broken`` knows that it ends
         at += 2 if text[at] == "\\" and not raw else 1
     body = text[start:at]
     end = at + len(quote)
@@ -195,22 +251,68 @@ def _escaped(found: re.Match[str], at: int) -> int:
 
 
 class _Reader:
-    """A cursor over tokens."""
+    """A cursor over tokens, which goes on after a mistake where ANTLR does.
 
-    def __init__(self, tokens: list[Token]) -> None:
+    A token too many is passed over if the one after it fits; one that is missing is thought to be there if what comes
+    fits after it. Everything else ends the reading.
+    """
+
+    def __init__(self, tokens: list[Token], mistakes: list[tuple[str, int]]) -> None:
         self._tokens = tokens
+        self._mistakes = mistakes
         self._next = 0
         self._depth = 0
+        self._open = 0
+        """How many brackets are open."""
 
     def peek(self) -> Token:
         return self._tokens[self._next]
 
-    def take(self, text: str | None = None) -> Token:
+    def take(self) -> Token:
         token = self.peek()
-        if text is not None and not (token.kind in {"op", "ident"} and token.text == text):
-            raise _unexpected(token, f"'{text}'")
         self._next += token.kind != "end"
         return token
+
+    def note(self, what: str, token: Token) -> None:
+        self._mistakes.append((f"Syntax error: {what}", token.at))
+
+    def expect(self, words: frozenset[str]) -> None:
+        """Make sure that one of these comes next, passing over one token if need be; raises ``CelSyntaxError``."""
+        token = self.peek()
+        if _word(token) in words:
+            return
+        if token.kind != "end" and _word(self._tokens[self._next + 1]) in words:
+            self.note(f"extraneous input '{_shown(token)}' expecting {_expected(words)}", token)
+            self._next += 1
+            return
+        raise CelSyntaxError(f"Syntax error: mismatched input '{_shown(token)}' expecting {_expected(words)}", token.at)
+
+    def end(self) -> None:
+        """Nothing comes any more."""
+        self.expect(frozenset({"<EOF>"}))
+
+    def demand(self, text: str) -> None:
+        """Take what must come next."""
+        token, following = self.peek(), self._tokens[self._next + (self.peek().kind != "end")]
+        fits_after = _word(token) in _BEGINNINGS if text == ":" else token.kind == "end" and not self._open
+        if _word(token) != f"'{text}'" and _word(following) != f"'{text}'" and fits_after:
+            self.note(f"missing '{text}' at '{_shown(token)}'", token)
+            return
+        self.expect(frozenset({f"'{text}'"}))
+        self.take()
+
+    def close(self, text: str) -> None:
+        """Take what ends the innermost bracket."""
+        self._open -= 1
+        self.demand(text)
+
+    def next_of(self, closing: str) -> bool:
+        """After an item of a list or a map: whether a comma comes; else its end is taken."""
+        self.expect(frozenset({f"'{closing}'", "','"}))
+        if self.accept(",") is not None:
+            return True
+        self.close(closing)
+        return False
 
     def accept(self, text: str) -> Token | None:
         token = self.peek()
@@ -226,7 +328,7 @@ class _Reader:
         condition = self.binary(1)
         if (question := self.accept("?")) is not None:
             chosen = self.binary(1)
-            self.take(":")
+            self.demand(":")
             condition = Call(question.at, "_?_:_", None, [condition, chosen, self.expression()])
         self._depth -= 1
         return condition
@@ -255,6 +357,9 @@ class _Reader:
         if token.kind == "op" and token.text in "!-":
             self.take()
             following = self.peek()
+            if token.text == "!" and following.kind == "end":  # here, and only here, the end is one token too many
+                why = f"Syntax error: extraneous input '<EOF>' expecting {_expected(_BEGINNINGS)}"
+                raise CelSyntaxError(why, following.at)
             if token.text == "-" and following.kind in {"int", "literal"} and isinstance(following.value, int | float):
                 self.take()
                 negative = Literal(token.at, -following.value, "int" if following.kind == "int" else "double")
@@ -272,35 +377,42 @@ class _Reader:
             if (dot := self.accept(".")) is not None:
                 expr = self.member(expr, dot)
             elif (bracket := self.accept("[")) is not None:
+                self.expect(_BEGINNINGS | {"'?'"})
                 function = "_[?_]" if self.accept("?") else "_[_]"
+                self._open += 1
                 expr = Call(bracket.at, function, None, [expr, self.expression()])
-                self.take("]")
+                self.close("]")
             else:
                 return expr
 
     def member(self, expr: Expr, dot: Token) -> Expr:
         optional = self.accept("?") is not None
         name = self.take()
-        if name.kind not in {"ident", "escaped"}:
-            raise _unexpected(name, "IDENTIFIER")
+        if name.kind == "ident" and name.text in {"true", "false", "null"}:
+            raise CelSyntaxError(f"Syntax error: mismatched input '{name.text}' expecting IDENTIFIER", name.at)
+        if name.kind not in {"ident", "escaped"} or name.text == "in":
+            raise CelSyntaxError(f"Syntax error: no viable alternative at input '.{name.text}'", name.at)
         if optional or name.kind == "escaped" or (paren := self.accept("(")) is None:
             return Select(dot.at, expr, name.text, optional=optional)
         return _macro(Call(paren.at, name.text, expr, self.arguments(")")))
 
     def arguments(self, closing: str) -> list[Expr]:
         found: list[Expr] = []
-        while self.accept(closing) is None:
+        self._open += 1
+        self.expect(_BEGINNINGS | {f"'{closing}'"})
+        if _word(self.peek()) != f"'{closing}'":
             found.append(self.expression())
-            if self.accept(",") is None:
-                self.take(closing)
-                break
+            while self.accept(",") is not None:
+                found.append(self.expression())
+        self.close(closing)
         return found
 
     def primary(self) -> Expr:
+        self.expect(_BEGINNINGS)
         token = self.take()
         if token.kind in {"int", "uint"}:
             if token.kind == "int" and token.value == 2**63:
-                raise CelSyntaxError("Syntax error: invalid int literal", token.at)
+                raise CelSyntaxError("invalid int literal", token.at)
             return Literal(token.at, token.value, token.kind)
         if token.kind == "literal":
             kind = {str: "string", bytes: "bytes", float: "double"}[type(token.value)]
@@ -310,14 +422,16 @@ class _Reader:
         if token.text == "." and self.peek().kind == "ident":
             return self.named(self.take())
         if token.text == "(":
+            self._open += 1
             expr = self.expression()
-            self.take(")")
+            self.close(")")
             return expr
         if token.text == "[":
             return self.list_literal(token)
         if token.text == "{":
             return self.map_literal(token)
-        raise _unexpected(token, _BEGINNINGS)
+        following = self.peek()
+        raise CelSyntaxError(f"Syntax error: no viable alternative at input '.{following.text}'", following.at)
 
     def named(self, token: Token) -> Expr:
         if token.text in {"true", "false"}:
@@ -325,9 +439,7 @@ class _Reader:
         if token.text == "null":
             return Literal(token.at, None, "null_type")
         if token.text in RESERVED:
-            raise CelSyntaxError(f"reserved identifier: {token.text}", token.at)
-        if token.text == "in":
-            raise _unexpected(token, _BEGINNINGS)
+            self._mistakes.append((f"reserved identifier: {token.text}", token.at))
         if (paren := self.accept("(")) is not None:
             return _macro(Call(paren.at, token.text, None, self.arguments(")")))
         return Ident(token.at, token.text)
@@ -335,24 +447,38 @@ class _Reader:
     def list_literal(self, token: Token) -> Expr:
         items: list[Expr] = []
         optional = set()
-        while self.accept("]") is None:
+        self._open += 1
+        self.expect(_BEGINNINGS | {"'?'", "']'", "','"})
+        if self.accept(",") is not None or _word(self.peek()) == "']'":
+            self.close("]")
+            return ListLiteral(token.at, items)
+        while True:
             if self.accept("?"):
                 optional.add(len(items))
             items.append(self.expression())
-            if self.accept(",") is None:
-                self.take("]")
+            if not self.next_of("]"):
+                break
+            if _word(self.peek()) not in _BEGINNINGS | {"'?'"}:
+                self.close("]")
                 break
         return ListLiteral(token.at, items, frozenset(optional))
 
     def map_literal(self, token: Token) -> Expr:
         literal = MapLiteral(token.at)
-        while self.accept("}") is None:
+        self._open += 1
+        self.expect(_BEGINNINGS | {"'?'", "'}'", "','"})
+        if self.accept(",") is not None or _word(self.peek()) == "'}'":
+            self.close("}")
+            return literal
+        while True:
             optional = self.accept("?") is not None
             key = self.expression()
-            self.take(":")
+            self.demand(":")
             literal.entries.append((key, self.expression(), optional))
-            if self.accept(",") is None:
-                self.take("}")
+            if not self.next_of("}"):
+                break
+            if _word(self.peek()) not in _BEGINNINGS | {"'?'"}:
+                self.close("}")
                 break
         return literal
 

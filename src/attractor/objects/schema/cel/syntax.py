@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class CelSyntaxError(ValueError):
-    """A text that is no CEL expression; ``at`` is the offset where reading stopped."""
+    """A text that is no CEL expression; ``mistakes`` are all that were found, each with its offset, in their order."""
 
-    def __init__(self, message: str, at: int) -> None:
+    def __init__(self, message: str, at: int, others: Iterable[tuple[str, int]] = ()) -> None:
         super().__init__(message)
-        self.at = at
+        self.mistakes = sorted([(message, at), *others], key=lambda mistake: mistake[1])
 
 
 @dataclass(slots=True, eq=False)
