@@ -17,10 +17,10 @@ from attractor.apiserver.decoding import (
     strict_errors,
     unknown_conversion,
 )
-from attractor.apiserver.kinds import in_order
 from attractor.apiserver.operation import APPLY_PATCH, JSON_PATCH, STRATEGIC_PATCH
 from attractor.apiserver.strategy import DecodeError
 from attractor.apiserver.verbs.create import create_object
+from attractor.apiserver.verbs.patchshown import as_shown
 from attractor.apiserver.verbs.update import update_object
 from attractor.objects import builtin
 from attractor.objects.apply.manager import shown_object
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from attractor.apiserver.strategy import Decoded
     from attractor.apiserver.verbs.call import Call
     from attractor.objects.jsontypes import JsonObject
-    from attractor.objects.schema import Schema
 
 
 _OPERATION_FIELDS = {"op", "path", "from", "value"}
@@ -154,54 +153,18 @@ def _bad_result(kind: Kind, patched: JsonObject, op: Operation, why: str) -> Inv
     """The refusal of a patch's result; of a strategic one Kubernetes shows the patch itself."""
     if op.patch_type == STRATEGIC_PATCH:
         return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", go_text(op.body), why)])
-    return _bad_patch(kind, patched, why, _touched(op))
+    return _bad_patch(kind, patched, why, op.body)
 
 
-def _bad_patch(kind: Kind, patched: Any, why: str, touched: Any = None) -> Invalid:
+def _bad_patch(kind: Kind, patched: Any, why: str, patch: Any = None) -> Invalid:
     """The refusal of a patch whose result is not an object of the kind; it shows the result, as Kubernetes does."""
-    if kind.is_custom:
-        return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", _sorted_text(patched), why)])
-    shown = patched
-    if isinstance(patched, dict):
-        shown = _in_go_order(patched, kind.schema, touched if isinstance(touched, dict) else {})
-        metadata = {} if shown.get("metadata") is None else shown["metadata"]
-        if isinstance(metadata, dict) and not isinstance(_below(touched, "metadata"), dict):
-            metadata = in_order(metadata)
-        shown["metadata"] = metadata
-    text = orjson.dumps(shown).decode()
+    text = _sorted_text(patched) if kind.is_custom else orjson.dumps(as_shown(kind.gvk, patched, patch)).decode()
     return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", text, why)])
-
-
-def _touched(op: Operation) -> Any:
-    """What a patch reaches into, as nested objects: whatever lies on its way is written anew, sorted by key."""
-    if op.patch_type != JSON_PATCH:
-        return op.body
-    ways: JsonObject = {}
-    for operation in op.body if isinstance(op.body, list) else ():
-        here = ways
-        path = operation.get("path") if isinstance(operation, dict) else None
-        for name in str(path or "").split("/")[1:-1]:
-            here = here.setdefault(name.replace("~1", "/").replace("~0", "~"), {})
-    return ways
-
-
-def _below(touched: Any, name: str) -> Any:
-    return touched.get(name) if isinstance(touched, dict) else None
 
 
 def _sorted_text(value: Any) -> str:
     """A value of a custom kind: all of it is maps to Go, which are sorted."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-
-
-def _in_go_order(value: Any, schema: Schema | None, touched: Any = None) -> Any:
-    """A value as Go writes it: maps sorted by key, and structs left in their order unless they were taken apart."""
-    if not isinstance(value, dict) or (schema is None and not isinstance(touched, dict)):
-        return value
-    is_struct = schema is not None and bool(schema.properties)
-    names = value if is_struct and not isinstance(touched, dict) else sorted(value)
-    below = {name: schema.child(name) if schema is not None else None for name in names}
-    return {name: _in_go_order(value[name], below[name], _below(touched, name)) for name in names}
 
 
 def check_name(obj: JsonObject, op: Operation) -> None:
