@@ -53,6 +53,7 @@ def patch(call: Call) -> Response:
     live = kind.decode(entry.value)
     current = {**live, "metadata": {**live["metadata"], "resourceVersion": str(entry.revision)}}
     patched = patched_document(op, current, kind)
+    call.txn.warn(*_unversioned_complaints(kind, patched, op))
     obj, complaints = decode_patched(kind, current, patched, op)
     call.txn.warn(*complaints)
     check_name(obj, op)
@@ -81,8 +82,9 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
     """The patched document in its kind's shape; what cannot be decoded is the patch's fault."""
     if not isinstance(patched, dict):
         raise _bad_patch(kind, patched, _not_a_map(patched))
+    _require_texts(kind, patched, op)
     _require_identity(kind, patched, op)
-    document = {**kind.identity, **patched}
+    document = {**kind.identity, **patched, "kind": patched.get("kind") or kind.gvk.kind}
     is_strategic = op.patch_type == STRATEGIC_PATCH
     if is_strategic:  # its result goes into an object of the kind, whatever it says that it is
         document.update(kind=kind.gvk.kind, apiVersion=kind.gvk.api_version)
@@ -115,6 +117,31 @@ def _operation_complaints(op: Operation) -> list[str]:
         for name in sorted(operation.keys() - _OPERATION_FIELDS)
     ]
     return [f"json patch {text}" for text in strict_errors(op.duplicates, unknown)]
+
+
+def _unversioned_complaints(kind: Kind, patched: Any, op: Operation) -> list[str]:
+    """What is unknown to Kubernetes in a result without a version: all of it, for such an object has no fields."""
+    if kind.is_custom or op.patch_type == STRATEGIC_PATCH or op.write.field_validation != "Warn":
+        return []
+    said = patched.get("apiVersion") if isinstance(patched, dict) else kind.gvk.api_version
+    if said or not isinstance(said, str | None):
+        return []
+    return strict_errors((), sorted(patched.keys() - {"apiVersion", "kind"}))
+
+
+def _require_texts(kind: Kind, patched: JsonObject, op: Operation) -> None:
+    """Refuse a result whose kind or version is no text at all."""
+    for name in ("apiVersion", "kind"):
+        said = patched.get(name)
+        if kind.is_custom or isinstance(said, str | None):
+            continue
+        if op.patch_type == STRATEGIC_PATCH:
+            is_number = isinstance(said, int) and not isinstance(said, bool)
+            why = "cannot convert int64 to string" if is_number else "unrecognized type: string"
+        else:
+            why = f"json: cannot unmarshal {go_kind(said)} into Go struct field .{name} of type string"
+            why = f"couldn't get version/kind; json parse error: {why}"
+        raise _bad_result(kind, patched, op, why)
 
 
 def _require_identity(kind: Kind, patched: JsonObject, op: Operation) -> None:
