@@ -173,7 +173,7 @@ for _ in range(200):
     ("data", "message"),
     [
         (b"", "the object provided is unrecognized (must be of type Pod): empty data (<empty>)"),
-        (b"{}", "the object provided is unrecognized (must be of type Pod): provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] (7b7d)"),
+        (b"{}", "the object provided is unrecognized (must be of type Pod): provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] ({})"),
         (MAGIC + b"\x0a\xff", "unexpected EOF"),
         (MAGIC + b"\x0a", "unexpected EOF"),
         (MAGIC + b"\xff" * 12, "proto: integer overflow"),

@@ -27,6 +27,7 @@ ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 def delete(call: Call) -> Response:
     """Delete the named object, or mark it as deleted if somebody must clean up first."""
     kind, options = call.kind, call.op.delete
+    _warn_of_orphans(call)
     entry = call.existing()
     live = kind.decode(entry.value)
     check_preconditions(kind, live, entry, options)
@@ -88,6 +89,12 @@ def _check_namespace(kind: Kind, metadata: JsonObject, entry: Entry, options: De
             raise Conflict.of(kind.group_resource, metadata["name"], why)
 
 
+def _warn_of_orphans(call: Call) -> None:
+    """Tell a caller who did not say what becomes of dependents, whether there is anything to delete or not."""
+    if not call.op.delete.propagation and call.kind.strategy.warns_of_orphans:
+        call.txn.warn(call.kind.strategy.warns_of_orphans)
+
+
 def mark_deleted(call: Call, live: JsonObject) -> JsonObject:
     """The object with the mark of deletion and the finalizers that its propagation policy asks for."""
     metadata = {**live["metadata"]}
@@ -95,8 +102,6 @@ def mark_deleted(call: Call, live: JsonObject) -> JsonObject:
     propagation = call.op.delete.propagation
     if not propagation and call.kind.strategy.orphans_by_default and not {ORPHAN, FOREGROUND} & {*finalizers}:
         propagation = "Orphan"
-        if call.kind.strategy.warns_of_orphans:
-            call.txn.warn(call.kind.strategy.warns_of_orphans)
     finalizers = _with_policy(finalizers, propagation)
     if finalizers:
         metadata["finalizers"] = finalizers
@@ -129,6 +134,7 @@ def _with_policy(finalizers: list[str], propagation: str) -> list[str]:
 def delete_collection(call: Call) -> Response:
     """Delete every object that the selectors match, or a page of them; the answer lists them as they were before."""
     op, kind = call.op, call.kind
+    _warn_of_orphans(call)
     page = list_page(call)
     for listed in page.entries:
         entry = call.txn.get(listed.key)

@@ -17,10 +17,10 @@ from attractor.apiserver.decoding import (
     strict_errors,
     unknown_conversion,
 )
-from attractor.apiserver.kinds import in_order
 from attractor.apiserver.operation import APPLY_PATCH, JSON_PATCH, STRATEGIC_PATCH
 from attractor.apiserver.strategy import DecodeError
 from attractor.apiserver.verbs.create import create_object
+from attractor.apiserver.verbs.patchshown import as_shown
 from attractor.apiserver.verbs.update import update_object
 from attractor.objects import builtin
 from attractor.objects.apply.manager import shown_object
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from attractor.apiserver.response import Response
     from attractor.apiserver.verbs.call import Call
     from attractor.objects.jsontypes import JsonObject
-    from attractor.objects.schema import Schema
 
 
 _OPERATION_FIELDS = {"op", "path", "from", "value"}
@@ -53,6 +52,8 @@ def patch(call: Call) -> Response:
     live = kind.decode(entry.value)
     current = {**live, "metadata": {**live["metadata"], "resourceVersion": str(entry.revision)}}
     patched = patched_document(op, current, kind)
+    if isinstance(patched, dict) and not patched.get("apiVersion"):
+        call.txn.warn(*_unversioned_complaints(kind, patched, op))
     obj, complaints = decode_patched(kind, current, patched, op)
     if complaints:
         call.txn.warn(*complaints)
@@ -82,9 +83,10 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
     """The patched document in its kind's shape; what cannot be decoded is the patch's fault."""
     if not isinstance(patched, dict):
         raise _bad_patch(kind, patched, _not_a_map(patched))
-    if not (patched.get("kind") and patched.get("apiVersion")):
+    if not (patched.get("kind") == kind.gvk.kind and patched.get("apiVersion") == kind.gvk.api_version):
+        _require_texts(kind, patched, op)
         _require_identity(kind, patched, op)
-    document = {**kind.identity, **patched}
+    document = {**kind.identity, **patched, "kind": patched.get("kind") or kind.gvk.kind}
     is_strategic = op.patch_type == STRATEGIC_PATCH
     if is_strategic:  # its result goes into an object of the kind, whatever it says that it is
         document.update(kind=kind.gvk.kind, apiVersion=kind.gvk.api_version)
@@ -121,6 +123,30 @@ def _operation_complaints(op: Operation) -> list[str]:
     return [f"json patch {text}" for text in strict_errors(op.duplicates, unknown)]
 
 
+def _unversioned_complaints(kind: Kind, patched: JsonObject, op: Operation) -> list[str]:
+    """What is unknown to Kubernetes in a result without a version: all of it, for such an object has no fields."""
+    if kind.is_custom or op.patch_type == STRATEGIC_PATCH or op.write.field_validation != "Warn":
+        return []
+    if not isinstance(patched.get("apiVersion"), str | None):
+        return []
+    return strict_errors((), sorted(patched.keys() - {"apiVersion", "kind"}))
+
+
+def _require_texts(kind: Kind, patched: JsonObject, op: Operation) -> None:
+    """Refuse a result whose kind or version is no text at all."""
+    for name in ("apiVersion", "kind"):
+        said = patched.get(name)
+        if kind.is_custom or isinstance(said, str | None):
+            continue
+        if op.patch_type == STRATEGIC_PATCH:
+            is_number = isinstance(said, int) and not isinstance(said, bool)
+            why = "cannot convert int64 to string" if is_number else "unrecognized type: string"
+        else:
+            why = f"json: cannot unmarshal {go_kind(said)} into Go struct field .{name} of type string"
+            why = f"couldn't get version/kind; json parse error: {why}"
+        raise _bad_result(kind, patched, op, why)
+
+
 def _require_identity(kind: Kind, patched: JsonObject, op: Operation) -> None:
     """Refuse a result that a patch has taken its kind or version from, where Kubernetes cannot do without."""
     if op.patch_type == STRATEGIC_PATCH:
@@ -155,54 +181,18 @@ def _bad_result(kind: Kind, patched: JsonObject, op: Operation, why: str) -> Inv
     """The refusal of a patch's result; of a strategic one Kubernetes shows the patch itself."""
     if op.patch_type == STRATEGIC_PATCH:
         return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", go_text(op.body), why)])
-    return _bad_patch(kind, patched, why, _touched(op))
+    return _bad_patch(kind, patched, why, op.body)
 
 
-def _bad_patch(kind: Kind, patched: Any, why: str, touched: Any = None) -> Invalid:
+def _bad_patch(kind: Kind, patched: Any, why: str, patch: Any = None) -> Invalid:
     """The refusal of a patch whose result is not an object of the kind; it shows the result, as Kubernetes does."""
-    if kind.is_custom:
-        return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", _sorted_text(patched), why)])
-    shown = patched
-    if isinstance(patched, dict):
-        shown = _in_go_order(patched, kind.schema, touched if isinstance(touched, dict) else {})
-        metadata = {} if shown.get("metadata") is None else shown["metadata"]
-        if isinstance(metadata, dict) and not isinstance(_below(touched, "metadata"), dict):
-            metadata = in_order(metadata)
-        shown["metadata"] = metadata
-    text = orjson.dumps(shown).decode()
+    text = _sorted_text(patched) if kind.is_custom else orjson.dumps(as_shown(kind.gvk, patched, patch)).decode()
     return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", text, why)])
-
-
-def _touched(op: Operation) -> Any:
-    """What a patch reaches into, as nested objects: whatever lies on its way is written anew, sorted by key."""
-    if op.patch_type != JSON_PATCH:
-        return op.body
-    ways: JsonObject = {}
-    for operation in op.body if isinstance(op.body, list) else ():
-        here = ways
-        path = operation.get("path") if isinstance(operation, dict) else None
-        for name in str(path or "").split("/")[1:-1]:
-            here = here.setdefault(name.replace("~1", "/").replace("~0", "~"), {})
-    return ways
-
-
-def _below(touched: Any, name: str) -> Any:
-    return touched.get(name) if isinstance(touched, dict) else None
 
 
 def _sorted_text(value: Any) -> str:
     """A value of a custom kind: all of it is maps to Go, which are sorted."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-
-
-def _in_go_order(value: Any, schema: Schema | None, touched: Any = None) -> Any:
-    """A value as Go writes it: maps sorted by key, and structs left in their order unless they were taken apart."""
-    if not isinstance(value, dict) or (schema is None and not isinstance(touched, dict)):
-        return value
-    is_struct = schema is not None and bool(schema.properties)
-    names = value if is_struct and not isinstance(touched, dict) else sorted(value)
-    below = {name: schema.child(name) if schema is not None else None for name in names}
-    return {name: _in_go_order(value[name], below[name], _below(touched, name)) for name in names}
 
 
 def check_name(obj: JsonObject, op: Operation) -> None:

@@ -199,12 +199,13 @@ def _validate_ingress_path(path: JsonObject, at: str) -> list[FieldError]:
     if not kind:
         return [FieldError.required(f"{at}.pathType", "pathType must be specified")]
     errors += one_of(kind, f"{at}.pathType", ("Exact", "ImplementationSpecific", "Prefix"))
-    if not value.startswith("/") and (kind in {"Exact", "Prefix"} or value):
-        errors.append(FieldError.invalid(f"{at}.path", value, "must be an absolute path"))
-    elif kind in {"Exact", "Prefix"}:
-        for found in ("//", "/./", "/../", "%2f", "%2F"):
-            if found in value:
-                errors.append(FieldError.invalid(f"{at}.path", value, f"must not contain '{found}'"))
+    wrong: list[str] = []
+    if not value.startswith("/") and (kind in {"Exact", "Prefix"} or (kind == "ImplementationSpecific" and value)):
+        wrong.append("must be an absolute path")
+    if kind in {"Exact", "Prefix"}:
+        wrong += [f"must not contain '{found}'" for found in ("//", "/./", "/../", "%2f", "%2F") if found in value]
+        wrong += [f"cannot end with '{found}'" for found in ("/..", "/.") if value.endswith(found)]
+    errors += [FieldError.invalid(f"{at}.path", value, why) for why in wrong]
     return errors + _validate_backend(path.get("backend") or {}, f"{at}.backend")
 
 
