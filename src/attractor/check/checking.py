@@ -166,6 +166,7 @@ class Judgement:
         if live:
             answers += self._liveness(live, exploration)
         self._warn_of_idle_actions(exploration)
+        self.warnings += self.model.remarks
         self._name_constraints()
         counts = exploration.counts
         return Verdict(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeAlias, TypeVar
 
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.resource import Resource
@@ -43,6 +43,14 @@ class Effect(Generic[A]):
 
     def __await__(self) -> Generator[Self, A, A]:
         return (yield self)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Whoever looks for an attribute of the answer has forgotten to wait for it."""
+            if name.startswith("_"):
+                raise AttributeError(name)
+            raise AttributeError(f"{type(self).__name__} is a question that was not awaited; write `await` before it")
 
 
 @dataclass(frozen=True, slots=True)
