@@ -566,3 +566,51 @@ def test_a_function_that_would_always_count_as_true_is_refused() -> None:
         for function in (later, yields):
             with pytest.raises(SpecError, match="it is `async` or yields; write a plain `def`"):
                 declare(function)
+
+
+class Growing(Spec):
+    """A number that grows, or rests for good; it is looked at up to a limit."""
+
+    rests: bool = constant(False)
+    n: int = var(0)
+    resting: bool = var(False)
+
+    @action(fair="weak")
+    def grow(self) -> None:
+        require(not self.resting)
+        self.n += 1
+
+    @action(when=rests)
+    def rest(self) -> None:
+        self.resting = True
+
+    @constraint
+    def small(self) -> bool:
+        return self.n < 3
+
+    arrives = eventually(lambda self: self.n == 10 or self.resting)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_promise_that_holds_since_every_fair_run_leaves_the_constraint_is_vacuous(engine: Any) -> None:
+    found = check(Growing(), engine=engine)["arrives"]
+    assert found.verdict == "holds"
+    assert found.vacuous == "every fair run leaves the constraint, so no run is left that could break it"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_states_from_which_every_fair_run_leaves_the_constraint_are_counted(engine: Any) -> None:
+    class Leaving(Growing):
+        leaves: bool = var(False)
+
+        def grow(self) -> None:
+            require(self.leaves)
+            self.n += 1
+
+        @action
+        def start(self) -> None:
+            self.leaves = True
+
+    verdict = check(Leaving(), engine=engine)
+    assert "from 3 of 4 states every fair run leaves the constraint: promises do not speak of those" in verdict.warnings
+    assert verdict["arrives"].verdict == "violated"

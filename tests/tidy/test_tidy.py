@@ -85,3 +85,19 @@ def test_tests_do_not_sleep(path: Path) -> None:
 def test_tests_are_neither_skipped_nor_expected_to_fail(path: Path) -> None:
     found = re.findall(r"mark\.(?:skip|skipif|xfail)|pytest\.(?:skip|xfail|importorskip)\(", path.read_text())
     assert path == Path(__file__) or not found
+
+
+def test_no_program_starts_python_with_the_users_directory_in_front_of_the_library() -> None:
+    """A file that is called ``queue.py`` would be imported instead of the library's; ``-P`` leaves it alone."""
+    started = [
+        (name_of(path), node.lineno)
+        for path in PYTHON
+        if path.is_relative_to(ROOT / "src")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.List | ast.Tuple) and "-m" in (words := _texts(node)) and "-P" not in words
+    ]
+    assert started == []
+
+
+def _texts(node: ast.List | ast.Tuple) -> list[object]:
+    return [each.value for each in node.elts if isinstance(each, ast.Constant)]

@@ -166,6 +166,7 @@ class Judgement:
         if live:
             answers += self._liveness(live, exploration)
         self._warn_of_idle_actions(exploration)
+        self.warnings += self.model.remarks
         self._name_constraints()
         counts = exploration.counts
         return Verdict(
@@ -235,7 +236,21 @@ class Judgement:
             self.warnings.append(
                 f"{kind} fairness of {condition.name} never matters: it never has a step that changes anything"
             )
-        return [Promise(self.model.properties[n], exploration, runs, self.title).verdict() for n in live]
+        found = [Promise(self.model.properties[n], exploration, runs, self.title).verdict() for n in live]
+        return self._within_constraints(found, runs, exploration.counts.distinct) if self.model.constraints else found
+
+    def _within_constraints(self, found: list[PropertyVerdict], runs: Runs, count: int) -> list[PropertyVerdict]:
+        """The verdicts on promises, with a reason where they say little: fair runs that leave are not seen."""
+        stuck = runs.fair_from(bytearray(b"\1" * count)).count(0)
+        if 0 < stuck < count:
+            self.warnings.append(
+                f"from {stuck:,} of {count:,} states every fair run leaves the constraint: promises do not speak of "
+                f"those"
+            )
+        if stuck < count:
+            return found
+        why = "every fair run leaves the constraint, so no run is left that could break it"
+        return [replace(each, vacuous=why) if each.verdict == "holds" else each for each in found]
 
     def _warn_of_idle_actions(self, exploration: Exploration) -> None:
         if exploration.bound:

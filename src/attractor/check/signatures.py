@@ -46,7 +46,7 @@ def require_answer(name: str, function: Any) -> None:
     """Raise ``SpecError`` for a function that answers nothing wherever it returns: nothing counts as false."""
     if answers_nothing(function):
         raise SpecError(
-            f"{_line(function)}: `{name}` answers nothing; return what is to be true, as in `return self.n < 3`"
+            f"{_line(function)}: `{name}` answers nothing; return what is to be true, as in `return 0 < number`"
         )
 
 

@@ -13,7 +13,7 @@ Several: Gather (a set of the above, in any order)
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeAlias, TypeVar
 
 import msgspec
 
@@ -42,6 +42,14 @@ class Effect(msgspec.Struct, Generic[A], frozen=True):
 
     def __await__(self) -> Generator[Self, A, A]:
         return (yield self)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Whoever looks for an attribute of the answer has forgotten to wait for it."""
+            if name.startswith("_"):
+                raise AttributeError(name)
+            raise AttributeError(f"{type(self).__name__} is a question that was not awaited; write `await` before it")
 
 
 class Get(Effect[A], frozen=True):

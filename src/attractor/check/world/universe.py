@@ -23,6 +23,7 @@ from attractor.check.world.looking import After, Look, Moment, root
 from attractor.check.world.notes import Operated
 from attractor.check.world.properties import Claim, StepClaim, actor_of
 from attractor.check.world.server import ApiServer
+from attractor.check.world.slips import unawaited
 from attractor.check.world.stage import Sketch, Stage
 from attractor.check.world.storage import Storage
 from attractor.check.world.viewing import Lag
@@ -170,6 +171,8 @@ class Universe:
         world_resyncs = self.world.resync
         expected = {one.name: _expected(one) for one in self.world.controllers}
         self.model.expected += expected.values()
+        for one in self.world.controllers:
+            self.model.remarks |= dict.fromkeys(unawaited(one.reconcile))
         for host in self.hosts:
             for kind in host.kinds:
                 at = (("host", host.name), ("kind", kind.gvk.kind))

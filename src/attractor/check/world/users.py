@@ -11,6 +11,7 @@ order. ``when`` keeps any step back until its author would take it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -56,6 +57,13 @@ class Edit:
     times: int = 1
     when: Callable[[Look], bool] | None = None
 
+    def __post_init__(self) -> None:
+        """Raises ``SpecError`` for one patch where several are meant, and for a key that is none."""
+        _require_key(self.key)
+        for name, given in (("spec", self.spec), ("patch", self.patch)):
+            if isinstance(given, Mapping | str | msgspec.Struct):
+                raise SpecError(f"{name}={given!r} of an Edit is one, and a list is wanted: {name}=[{given!r}]")
+
     @property
     def label(self) -> str:
         """Whose budget this is."""
@@ -79,10 +87,19 @@ class Delete:
     uid: str = ""
     when: Callable[[Look], bool] | None = None
 
+    def __post_init__(self) -> None:
+        """Raises ``SpecError`` for a key that is none."""
+        _require_key(self.key)
+
     @property
     def label(self) -> str:
         """Whose budget this is."""
         return f"delete {described(self.kind, Key(*self.key))}"
+
+
+def _require_key(key: object) -> None:
+    if not isinstance(key, tuple) or len(key) != 2:
+        raise SpecError(f"{key!r} is no key of an object; write Key('default', 'name')")
 
 
 Act: TypeAlias = Create | Edit | Delete

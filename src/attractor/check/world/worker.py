@@ -18,6 +18,7 @@ from attractor.check.world.guarding import guarded_state
 from attractor.check.world.notes import Ended, Performed, Recorded, Started
 from attractor.check.world.queueing import WorldQueue
 from attractor.check.world.remembering import Kept, loaded, saved
+from attractor.check.world.slips import slip
 from attractor.check.world.stage import Sketch
 from attractor.check.world.suspension import Answer, Finished, Suspended, Suspensions, context
 from attractor.check.world.working import Background
@@ -206,6 +207,8 @@ class Worker:
             return went, is_alone and not isinstance(went.effect, MEMORY)
         self.audit.finished(run, key, self._maker(key), self.declared.reconcile)
         error = run.error or wrong_result(run.result)
+        if error is not None and (remark := slip(self.declared.name, error)):
+            self._stage.model.remarks[remark] = None
         return Finished(error, after_error(error) if error is not None else after_result(run.result)), is_alone
 
     def _arrive(self, key: Key, went: Went, priority: int) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import SpecError
+from attractor.check.signatures import require_answer
 from attractor.check.world.clock import checked
 from attractor.check.world.externals import NoAnswer
 from attractor.check.world.faults import Faults
@@ -24,8 +25,9 @@ from attractor.check.world.properties import Claim, StepClaim, goes_quiet
 from attractor.check.world.server import EPOCH
 from attractor.check.world.storage import INCARNATIONS
 from attractor.check.world.universe import Universe
-from attractor.check.world.users import Create, Script, all_acts
+from attractor.check.world.users import Create, Delete, Edit, Script, all_acts
 from attractor.objects.gvk import Key
+from attractor.objects.resource import Resource
 from attractor.runtime.controller import Controller
 
 if TYPE_CHECKING:
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     from attractor.check.errors import Grown
     from attractor.check.model import Model
     from attractor.check.world.users import User
-    from attractor.objects.resource import Resource
 
 
 class World:
@@ -88,6 +89,7 @@ class World:
         ``changes_blindly=False`` runs a step for each value of what it only adds to (a queue, a set of names).
         """
         self._given = {name: value for name, value in locals().items() if name != "self"}
+        _require_lists(controllers=controllers, objects=objects, users=users, properties=properties)
         self.placement = placement(controllers, hosts)
         """What each host runs, where they do not all run the same."""
         if workers < 1 or lag < 1:
@@ -136,16 +138,30 @@ class World:
         for one in self.controllers:
             if not isinstance(one, Controller):
                 raise SpecError(f"{_called(one)} is no controller; declare it with @controller(for_=...)")
+        for obj in self.objects:
+            if not isinstance(obj, Resource):
+                raise SpecError(
+                    f"{_called(obj)} is no object; make one, as in Lamp(metadata=ObjectMeta(...), spec=...)"
+                )
+            if obj.resource_info.namespaced and not obj.metadata.namespace:
+                raise SpecError(f"{obj.gvk.kind} {obj.metadata.name} has no namespace; write ObjectMeta(namespace=...)")
+        for user in self.users:
+            if not isinstance(user, Create | Edit | Delete | Script):
+                raise SpecError(f"{_called(user)} is no user; a user is a Create, an Edit, a Delete or a Script")
         for claim in properties:
             if not isinstance(claim, Claim | StepClaim):
                 raise SpecError(
                     f"{_called(claim)} is no property; say what it claims, as in eventually_stable({_called(claim)})"
                 )
+            for predicate in claim.predicates if isinstance(claim, Claim) else ():
+                require_answer(claim.name, predicate)
         names = [user.name for user in self.users if isinstance(user, Script)]
         if len(set(names)) < len(names):
             raise SpecError('several scripts need names to tell them apart, as in Script(..., name="admin")')
 
     def _check_faults(self) -> None:
+        if not isinstance(self.faults, Faults):
+            raise SpecError(f"faults={self.faults!r} are no faults; write faults=Faults(crash=1)")
         self.faults.check_hosts(self.hosts)
         if self.faults.leader_change and not (self.election and any(len(group) > 1 for group in self.electing)):
             raise SpecError(
@@ -200,6 +216,13 @@ class World:
     def compile(self) -> Model:
         """The model to explore."""
         return self.compose().model
+
+
+def _require_lists(**given: object) -> None:
+    """Raise ``SpecError`` for one where several are meant."""
+    for name, value in given.items():
+        if isinstance(value, Controller | Resource | Create | Edit | Delete | Script | Claim | StepClaim):
+            raise SpecError(f"`{name}` of a world is a list, and this is one {type(value).__name__}: {name}=[...]")
 
 
 def _called(given: object) -> str:
