@@ -55,6 +55,7 @@ class Server:
         self.kubeconfig = directory / "kubeconfig"
         command = [sys.executable, "-m", "attractor", "serve", "--listen", "127.0.0.1:0", "--no-tls"]
         command += ["--kubeconfig", str(self.kubeconfig), "--state-dir", str(directory), "--controllers", "none"]
+        command += ["--disable-admission-plugins", "ServiceAccount"]  # nobody makes accounts without controllers
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         os.sched_setaffinity(self.process.pid, {0})
         assert self.process.stdout is not None
