@@ -24,7 +24,7 @@ INTERRUPTED = 128 + signal.SIGINT
 class CommandParser(argparse.ArgumentParser):
     """A command that refuses words that it does not know itself, with its own usage."""
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # pyright: ignore[reportIncompatibleMethodOverride]  # it has overloads
         """What the words mean; none is left over."""
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:

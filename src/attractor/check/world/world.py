@@ -103,8 +103,7 @@ class World:
         self._check_declared(properties)
         self._check_faults()
         self.externals = dict(externals or {})
-        self.external_failure = external_failure
-        self.clock = checked(clock)
+        self.external_failure, self.clock = external_failure, checked(clock)
         self.joins_local_steps, self.resync = joins_local_steps, resync
         self.merges_reconciles, self.recalls_answers = merges_reconciles, recalls_answers
         self._check_externals()
