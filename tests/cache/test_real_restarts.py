@@ -31,17 +31,23 @@ async def test_a_killed_server_that_comes_back_is_followed_again(tmp_path: Path,
     async with Client.connect(config) as client, asyncio.timeout(PATIENCE_S):
         cache = Cache(client)
         informer = cache.informer(ConfigMap)
+
+        def seen() -> list[str]:
+            return sorted(key.name for key in informer.core.seen if key.namespace == "default")
+
         running = asyncio.ensure_future(cache.run())
         try:
             await client.create(config_map("old"))
-            await informer.wait_for(lambda: informer.is_ready and len(informer.core.seen) == 1)
+            await informer.wait_for(lambda: informer.is_ready and seen() == ["old"])
             server.kill()
             await informer.wait_for(lambda: not cache.is_ready)
-            server = Served(tmp_path, *where, str(tokens), "--listen", f"127.0.0.1:{server.port}")
+            server = await asyncio.to_thread(  # the informer goes on meanwhile, and finds nobody there
+                Served, tmp_path, *where, str(tokens), "--listen", f"127.0.0.1:{server.port}"
+            )
             await client.create(config_map("new"))
             expected = ["new"] if store == "memory" else ["new", "old"]
-            await informer.wait_for(lambda: cache.is_ready and sorted(k.name for k in informer.core.seen) == expected)
-            assert [item.metadata.name for item in await cache.list(ConfigMap)] == expected
+            await informer.wait_for(lambda: cache.is_ready and seen() == expected)
+            assert [item.metadata.name for item in await cache.list(ConfigMap, namespace="default")] == expected
         finally:
             running.cancel()
             await asyncio.wait({running})
