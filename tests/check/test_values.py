@@ -170,7 +170,19 @@ class Judges(Spec):
         return next(iter(self.names)) < "b"
 
 
-@pytest.mark.parametrize("spec", [Picks(), Judges()])
+class Waits(Spec):
+    """Goes on where the right element comes first."""
+
+    names: frozenset[str] = var(frozenset({"a", "b"}))
+    gone: bool = var(False)
+
+    @action
+    def go(self) -> None:
+        require(next(iter(self.names)) < "b")
+        self.gone = True
+
+
+@pytest.mark.parametrize("spec", [Picks(), Judges(), Waits()])
 @pytest.mark.parametrize("engine", ["python", "native"])
 def test_a_step_that_depends_on_the_order_of_a_set_is_refused_with_the_line(spec: Spec, engine: Any) -> None:
     with pytest.raises(ImpureStep, match=r"test_values\.py:\d+: what .* does depends on the order of a set"):

@@ -72,14 +72,13 @@ class Tally:
     samples: list[Sample] = field(default_factory=list)
 
     def note(self, model: Model, sample: Sample) -> None:
-        """Count these executions, and keep a few of them to be run again by the audit."""
+        """Count these executions, and keep a few to be run again by the audit, rather those that do something."""
         instance, outcomes = sample.instance, sample.outcomes
         self.executed += len(outcomes)
-        if any(outcome.leaf for outcome in outcomes):
-            if len(self.samples) < SAMPLES_PER_ROUTINE:
-                self.samples.append(sample)
-            else:
-                self.samples[self.executed % SAMPLES_PER_ROUTINE] = sample
+        if len(self.samples) < SAMPLES_PER_ROUTINE:
+            self.samples.append(sample)
+        elif any(outcome.leaf for outcome in outcomes):
+            self.samples[self.executed % SAMPLES_PER_ROUTINE] = sample
         for outcome in outcomes:
             reads = [ref for ref, _ in outcome.path if ref < CHOICE]
             if len(reads) > self.widest:
