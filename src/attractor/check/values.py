@@ -140,9 +140,10 @@ class FrozenMap(Mapping[K, V]):
 
 def alike(one: Any, other: Any) -> bool:
     """Whether two values that are equal are also of the same types, at any depth."""
-    if one is other:
+    kind = type(one)
+    if one is other or (kind in _PLAIN and kind is type(other)):
         return True
-    if type(one) is not type(other):
+    if kind is not type(other):
         return False
     if isinstance(one, float):
         return copysign(1, one) == copysign(1, other)
@@ -152,9 +153,22 @@ def alike(one: Any, other: Any) -> bool:
         return _alike_keys(dict(zip(one, one, strict=True)), dict(zip(other, other, strict=True)))
     if isinstance(one, FrozenMap | Bag):
         return _alike_keys(_keyed(one), _keyed(other))
-    if dataclasses.is_dataclass(one):
-        return all(alike(getattr(one, each.name), getattr(other, each.name)) for each in dataclasses.fields(one))
-    return True
+    return all(alike(getattr(one, name), getattr(other, name)) for name in _fields(kind))
+
+
+_PLAIN = frozenset({str, bytes, int, bool, type(None)})
+"""Types whose equal values cannot be told apart."""
+
+
+_FIELDS: dict[type, tuple[str, ...]] = {}
+
+
+def _fields(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass; none of any other type."""
+    if kind not in _FIELDS:
+        is_record = dataclasses.is_dataclass(kind)
+        _FIELDS[kind] = tuple(each.name for each in dataclasses.fields(kind)) if is_record else ()
+    return _FIELDS[kind]
 
 
 def _keyed(value: FrozenMap[Any, Any] | Bag[Any]) -> dict[Any, Any]:
@@ -172,6 +186,6 @@ def is_itself(value: Any) -> bool:
         return all(map(is_itself, value))
     if isinstance(value, FrozenMap):
         return all(is_itself(key) and is_itself(value[key]) for key in value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return all(is_itself(getattr(value, each.name)) for each in dataclasses.fields(value))
+    if names := _fields(type(value)):
+        return all(is_itself(getattr(value, name)) for name in names)
     return bool(value == value)  # noqa: PLR0124 - that is the question

@@ -159,15 +159,20 @@ typedef struct {
     uint64_t edge;
 } Frame;
 
+/* What is known of a state while components are looked for, together: it is asked for all at once. */
+typedef struct {
+    uint32_t region; /* edges count within one region only; 0 is nowhere */
+    uint32_t order;
+    uint32_t low;
+    uint32_t trial; /* the component being judged */
+} Mark;
+
 typedef struct {
     const Kernel *kernel;
     const FairnessTable *fairness;
     const FairQuery *query;
     uint32_t *component; /* the result: the fair component of a state, 0 for none */
-    uint32_t *trial;     /* the component being judged */
-    uint32_t *region;    /* edges count within one region only; 0 is nowhere */
-    uint32_t *order;
-    uint32_t *low;
+    Mark *marks;
     uint32_t *stack;
     Frame *frames;
     uint64_t *seen;  /* for each condition: the last state that had it enabled, and how many had */
@@ -203,13 +208,13 @@ static void survey(Components *c, const uint32_t *members, size_t size) {
     memset(c->count, 0, c->fairness->conditions * sizeof *c->count);
     memset(c->taken, 0, c->fairness->conditions);
     memset(c->seen, 0xFF, c->fairness->conditions * sizeof *c->seen);
-    for (size_t i = 0; i < size; i++) c->trial[members[i]] = trial;
+    for (size_t i = 0; i < size; i++) c->marks[members[i]].trial = trial;
     for (size_t i = 0; i < size; i++) {
         uint32_t state = members[i];
         for (uint64_t e = kernel->edge_offsets[state]; e < edges_end(kernel, state); e++) {
             uint32_t target = kernel->edge_targets[e], from, to;
             if (target == state || !condition_loop(c->fairness, kernel->edge_actions[e], &from, &to)) continue;
-            bool inside = target != NO_STATE && c->trial[target] == trial;
+            bool inside = target != NO_STATE && c->marks[target].trial == trial;
             for (; from < to; from++) {
                 uint32_t condition = c->fairness->numbers[from];
                 if (inside) c->taken[condition] = 1;
@@ -277,31 +282,31 @@ static bool judge(Components *c, const uint32_t *members, size_t size) {
 /* Tarjan's algorithm from one root, without recursion, within the root's region. */
 static bool components_from(Components *c, uint32_t root) {
     const Kernel *kernel = c->kernel;
-    uint32_t region = c->region[root];
+    uint32_t region = c->marks[root].region;
     size_t depth = 0;
     c->frames[depth++] = (Frame){root, kernel->edge_offsets[root]};
-    c->order[root] = c->low[root] = c->next_order++;
+    c->marks[root].order = c->marks[root].low = c->next_order++;
     c->stack[c->stacked++] = root;
     while (depth) {
         Frame *frame = &c->frames[depth - 1];
         uint32_t state = frame->state;
         if (frame->edge < edges_end(kernel, state)) {
             uint32_t target = kernel->edge_targets[frame->edge++];
-            if (target == NO_STATE || target == state || c->region[target] != region) continue;
-            if (c->order[target] == 0) {
-                c->order[target] = c->low[target] = c->next_order++;
+            if (target == NO_STATE || target == state || c->marks[target].region != region) continue;
+            if (c->marks[target].order == 0) {
+                c->marks[target].order = c->marks[target].low = c->next_order++;
                 c->stack[c->stacked++] = target;
                 c->frames[depth++] = (Frame){target, kernel->edge_offsets[target]};
-            } else if (c->order[target] < c->low[state]) {
-                c->low[state] = c->order[target];
+            } else if (c->marks[target].order < c->marks[state].low) {
+                c->marks[state].low = c->marks[target].order;
             }
             continue;
         }
         depth--;
-        if (depth && c->low[state] < c->low[c->frames[depth - 1].state]) c->low[c->frames[depth - 1].state] = c->low[state];
-        if (c->low[state] != c->order[state]) continue;
+        if (depth && c->marks[state].low < c->marks[c->frames[depth - 1].state].low) c->marks[c->frames[depth - 1].state].low = c->marks[state].low;
+        if (c->marks[state].low != c->marks[state].order) continue;
         size_t from = c->stacked;
-        do c->region[c->stack[--from]] = 0;
+        do c->marks[c->stack[--from]].region = 0;
         while (c->stack[from] != state);
         if (!judge(c, c->stack + from, c->stacked - from)) return false;
         c->stacked = from;
@@ -310,11 +315,11 @@ static bool components_from(Components *c, uint32_t root) {
 }
 
 static bool components_run(Components *c, size_t states) {
-    for (size_t i = 0; i < states; i++) c->region[i] = c->query->allowed[i] ? 1 : 0;
+    for (size_t i = 0; i < states; i++) c->marks[i].region = c->query->allowed[i] ? 1 : 0;
     c->next_region = 1;
     c->next_order = 1;
     for (size_t i = 0; i < states; i++)
-        if (c->region[i] == 1 && !components_from(c, (uint32_t)i)) return false;
+        if (c->marks[i].region == 1 && !components_from(c, (uint32_t)i)) return false;
     while (c->pending.length) {
         /* take the last record: walk the records to find it, they are few */
         uint32_t *data = c->pending.data;
@@ -330,12 +335,12 @@ static bool components_run(Components *c, size_t states) {
         c->pending.length = last;
         c->next_order = 1;
         for (uint32_t i = 0; i < size; i++) {
-            c->region[members[i]] = region;
-            c->order[members[i]] = 0;
+            c->marks[members[i]].region = region;
+            c->marks[members[i]].order = 0;
         }
         bool done = true;
         for (uint32_t i = 0; done && i < size; i++)
-            if (c->region[members[i]] == region) done = components_from(c, members[i]);
+            if (c->marks[members[i]].region == region) done = components_from(c, members[i]);
         free(members);
         if (!done) return false;
     }
@@ -346,22 +351,16 @@ bool fair_components(const Kernel *kernel, const FairnessTable *fairness, const 
     size_t states = kernel_count(kernel), size = (states + 1) * sizeof(uint32_t);
     size_t conditions = fairness->conditions + 1;
     Components c = {.kernel = kernel, .fairness = fairness, .query = query, .component = component};
-    c.trial = calloc(1, size);
-    c.region = malloc(size);
-    c.order = calloc(1, size);
-    c.low = malloc(size);
+    c.marks = calloc(states + 1, sizeof *c.marks);
     c.stack = malloc(size);
     c.frames = malloc((states + 1) * sizeof *c.frames);
     c.seen = malloc(conditions * sizeof *c.seen);
     c.count = malloc(conditions * sizeof *c.count);
     c.taken = malloc(conditions);
-    bool done = c.trial && c.region && c.order && c.low && c.stack && c.frames && c.seen && c.count && c.taken;
+    bool done = c.marks && c.stack && c.frames && c.seen && c.count && c.taken;
     memset(component, 0, states * sizeof *component);
     done = done && components_run(&c, states);
-    free(c.trial);
-    free(c.region);
-    free(c.order);
-    free(c.low);
+    free(c.marks);
     free(c.stack);
     free(c.frames);
     free(c.seen);
