@@ -12,7 +12,7 @@ from attractor.check.engines import EngineName, Order, Runs, engine_advice, expl
 from attractor.check.errors import Grown, SpecError
 from attractor.check.execution import truth
 from attractor.check.exploration import DEADLOCK, Exploration, Finding, Progress, Settings
-from attractor.check.liveness import Lasso, Query
+from attractor.check.liveness import JUDGED_IN_THE_CORE, Lasso, Query
 from attractor.check.trace import Trace, Tracer
 from attractor.check.verdict import ActionCoverage, Answer, PropertyVerdict, Verdict
 from attractor.check.walks import Simulation
@@ -321,7 +321,7 @@ class Promise:
         Only for runs that may go anywhere: what they visit again and again is in the core, all of it together. The core
         is small, and where the promise is kept in it nobody asks about any other state.
         """
-        if self.claim.kind not in {"eventually_always", "settles"}:
+        if self.claim.kind not in JUDGED_IN_THE_CORE:
             return True
         core = self.runs.core
         kept = self.exploration.mask(case.operands[-1], core)

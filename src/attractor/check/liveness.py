@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from attractor.check.model import Fairness
 
 
+JUDGED_IN_THE_CORE = frozenset({"eventually_always", "settles"})
+"""Promises of the end: whether they can be broken is told by the states to which fair runs come back."""
+
+
 @dataclass(frozen=True)
 class Query:
     """A broken promise, as a search: ``starts`` is where it begins to be broken; masks have one byte for each state."""

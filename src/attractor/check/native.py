@@ -9,14 +9,16 @@ from __future__ import annotations
 import time
 from array import array
 from collections import Counter
+from contextlib import suppress
 from functools import cached_property
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from attractor.check._kernel import Kernel
 from attractor.check.errors import SpecError
 from attractor.check.execution import Outcome, outcomes_of, padded, truth
 from attractor.check.exploration import DEADLOCK, Counts, Finding, Graph, Progress, Settings
-from attractor.check.liveness import Lasso, Query
+from attractor.check.liveness import JUDGED_IN_THE_CORE, Lasso, Query
 from attractor.check.memory import Sample, Tally, impure
 from attractor.check.packing import with_room
 from attractor.check.symmetry import canonical_form
@@ -359,6 +361,11 @@ class NativeFairGraph:
             offsets.tobytes(),
             flat.tobytes(),
         )
+        self._found_ahead: bytearray | None = None
+        self._ahead: Thread | None = None
+        if search.settings.threads > 1 and any(claim.kind in JUDGED_IN_THE_CORE for claim in model.properties):
+            self._ahead = Thread(target=self._find_core_ahead, daemon=True)
+            self._ahead.start()
 
     def find(self, query: Query) -> Lasso | None:
         """A fair run that answers the query, with the shortest prefix; None if there is none."""
@@ -374,9 +381,22 @@ class NativeFairGraph:
 
     @cached_property
     def core(self) -> bytearray:
-        """The states to which some fair run comes back again and again."""
+        """The states to which some fair run comes back again and again.
+
+        A search that may use several threads begins to look for them at once, beside what is asked for before.
+        """
+        if self._ahead is None:
+            return self._find_core()
+        self._ahead.join()
+        return self._found_ahead if self._found_ahead is not None else self._find_core()
+
+    def _find_core(self) -> bytearray:
         everywhere = bytearray(b"\1" * self.size)
         return self._kernel.fair_core(everywhere, everywhere, (), self.initial, self._fairness)
+
+    def _find_core_ahead(self) -> None:
+        with suppress(MemoryError):  # whoever wants it tries again, and is told
+            self._found_ahead = self._find_core()
 
     def shortest(self, query: Query, goal: bytearray) -> tuple[int, ...] | None:
         """The shortest run that goes from a start through allowed states to ``goal``."""

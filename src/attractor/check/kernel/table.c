@@ -134,9 +134,10 @@ bool shard_reserve(Shard *shard, uint32_t words, size_t states) {
 }
 
 bool shard_rehash(Shard *shard, uint32_t words, size_t buckets) {
-    uint64_t *index = calloc(buckets, sizeof *index);
+    uint64_t *index = malloc(buckets * sizeof *index);
     if (index == NULL) return false;
     prefer_large_pages(index, buckets * sizeof *index);
+    memset(index, 0, buckets * sizeof *index); /* a page that is read before it is written costs every thread a flush */
     uint64_t ahead[AHEAD] = {0}; /* hashes whose buckets were asked for */
     for (size_t i = 0; i < shard->count + AHEAD; i++) {
         uint64_t hash = ahead[i % AHEAD];
