@@ -188,7 +188,7 @@ def _reached(start: Iterable[Any]) -> Iterator[types.FunctionType]:
             if is_authors(value.__code__.co_filename):
                 yield value
                 waiting += value.__globals__.values()
-            waiting += [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
+            waiting += [cell.cell_contents for cell in value.__closure__ or () if is_filled(cell)]
             waiting += [vars(value).get("__wrapped__")]
         elif isinstance(value, types.MethodType):
             waiting += [value.__func__, type(value.__self__)]
@@ -208,7 +208,8 @@ def _reached(start: Iterable[Any]) -> Iterator[types.FunctionType]:
             waiting.append(type(value))
 
 
-def _is_filled(cell: types.CellType) -> bool:
+def is_filled(cell: types.CellType) -> bool:
+    """Whether a variable that a function takes from around it has a value yet."""
     try:
         _ = cell.cell_contents
     except ValueError:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from attractor.apiserver.garbage import OwnerReference  # noqa: TC001 - a field of a struct
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -20,19 +22,11 @@ if TYPE_CHECKING:
 _OWNED, _DELETED = b'"ownerReferences"', b'"deletionTimestamp"'
 
 
-class _Reference(msgspec.Struct, rename="camel"):
-    kind: str
-    name: str
-    uid: str
-    api_version: str = ""
-    block_owner_deletion: bool = False
-
-
 class _Metadata(msgspec.Struct, rename="camel"):
     uid: str = ""
     namespace: str = ""
     deletion_timestamp: str | None = None
-    owner_references: list[_Reference] = []
+    owner_references: list[OwnerReference] = []
 
 
 class _Object(msgspec.Struct):
@@ -73,7 +67,7 @@ class OwnershipChanges:
         snapshot = self._store.snapshot_nowait()
         return not all(self._is_there(owner, now.namespace, snapshot) for owner in now.owner_references)
 
-    def _is_there(self, owner: _Reference, namespace: str, snapshot: Snapshot) -> bool:
+    def _is_there(self, owner: OwnerReference, namespace: str, snapshot: Snapshot) -> bool:
         """Whether an owner exists, and is not to be deleted; False where that would take a longer look."""
         named = (owner.api_version.rpartition("/")[0], owner.kind)
         if named not in self._kinds:

@@ -21,6 +21,7 @@ from uuid import UUID
 
 import msgspec
 
+from attractor.check.setorder import is_filled
 from attractor.runtime.context import Context
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _content(kind: type) -> _Way:
     if issubclass(kind, functools.partial):
         return lambda value, memo: (kind, *_all((value.func, value.args, value.keywords), memo))
     if issubclass(kind, types.CellType):
-        return lambda value, memo: (kind, freeze(value.cell_contents, memo) if _is_filled(value) else "empty")
+        return lambda value, memo: (kind, freeze(value.cell_contents, memo) if is_filled(value) else "empty")
     if issubclass(kind, BaseException):
         return lambda value, memo: (kind, freeze(value.args, memo), freeze(value.__dict__, memo))
     return _object(kind)
@@ -129,14 +130,6 @@ def _content(kind: type) -> _Way:
 
 def _attributes(kind: type, names: tuple[str, ...]) -> _Way:
     return lambda value, memo: (kind, *_all([getattr(value, name, None) for name in names], memo))
-
-
-def _is_filled(cell: types.CellType) -> bool:
-    try:
-        _ = cell.cell_contents
-    except ValueError:
-        return False
-    return True
 
 
 def _function(value: types.FunctionType, memo: dict[int, int]) -> Hashable:
