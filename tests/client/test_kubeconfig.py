@@ -118,6 +118,7 @@ def test_impersonation(tmp_path: Path) -> None:
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"current-context": ""}, "no current-context; name one of: x"),
+    ({"current-context": "", "contexts": []}, "has no contexts, so it names no cluster"),
     ({"current-context": "z"}, "no context 'z'; there are: x"),
     ({"context": {"cluster": "d"}}, "no cluster 'd'; there are: c"),
     ({"context": {"user": "v"}}, "no user 'v'; there are: u"),

@@ -151,9 +151,9 @@ class Kubeconfig:
         """The configuration of a context; raises ``ConfigError``."""
         name = context or self.current_context
         if not name:
-            raise ConfigError(
-                f"{self._where} has no current-context; name one of: {', '.join(self.contexts) or 'none'}"
-            )
+            if not self.contexts:
+                raise ConfigError(f"{self._where} has no contexts, so it names no cluster; is it the file you meant?")
+            raise ConfigError(f"{self._where} has no current-context; name one of: {', '.join(self.contexts)}")
         chosen = self._entry(self.contexts, "context", name)
         cluster_name = chosen.text("cluster")
         cluster = self._entry(self.clusters, "cluster", cluster_name)
