@@ -15,6 +15,8 @@ VERSION = re.compile(
     r"(resourceVersion(?:\\*\"|): ?\\*\"|current: |UID in precondition: |ResourceVersion in (?:the )?precondition: "
     r"|record: |record \(|too old resource version: 1 \()\d+"
 )
+LONG_AGO = re.compile(r"\b(\d{3,}d|\d+y(\d+d)?)\b")
+"""How long ago a date was that a conversation names: more with every day."""
 FIXED_UIDS = {c * 8 + "-" + "-".join([c * 4] * 3) + "-" + c * 12 for c in "0123"}
 
 
@@ -72,8 +74,9 @@ class Normal:
         for column in columns:
             column.pop("description", None)
         for row in table.get("rows") or []:
-            for index in ages:
-                row["cells"][index] = "<age>"
+            for index in (*ages, *range(len(columns) or len(row["cells"]), len(row["cells"]))):
+                row["cells"][index] = "<age>"  # kube-apiserver tells that of IPAddresses beyond their columns
+            row["cells"] = [LONG_AGO.sub("<long>", cell) if isinstance(cell, str) else cell for cell in row["cells"]]
 
     @staticmethod
     def status(status: dict[str, Any]) -> None:
