@@ -42,6 +42,7 @@ AIMS = {
     "times TLC, liveness, N=6, same threads": ("irsa", 6, "liveness", 200),
 }
 MEMORY = 8 * 2**30
+SHORT_S = 3.0
 TRANSLATED = {"irsa", "twophase"}
 SAFETY = ("type_ok", "requests_are_known", "no_concurrent_processing_of_same_resource")
 LIVENESS = ("termination_is_the_last_action", "terminates")
@@ -86,6 +87,15 @@ def in_child(arguments: list[str]) -> dict[str, Any]:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return {"seconds": round(seconds, 2), "cpu_seconds": round(cpu, 2), **json.loads(done.stdout)}
+
+
+def median_of(arguments: list[str]) -> dict[str, Any]:
+    """A run in a child; of five where one is so short that whoever else uses the machine decides how long it takes."""
+    first = in_child(arguments)
+    if first["seconds"] > SHORT_S:
+        return first
+    runs = sorted([first, *(in_child(arguments) for _ in range(4))], key=lambda run: run["seconds"])
+    return {**runs[2], "least_seconds": runs[0]["seconds"], "most_seconds": runs[-1]["seconds"]}
 
 
 def tlc_jar() -> str | None:
@@ -144,7 +154,7 @@ def measure(model: str, size: int, *, liveness: bool, jar: str | None, with_pyth
     row: dict[str, Any] = {"model": model, "size": size, "kind": "liveness" if liveness else "safety"}
     flags = ["--liveness"] if liveness else []
     for threads in (1, 2):
-        row[f"native_{threads}"] = in_child(["--one", model, str(size), "native", str(threads), *flags])
+        row[f"native_{threads}"] = median_of(["--one", model, str(size), "native", str(threads), *flags])
     if with_python:
         row["python"] = in_child(["--one", model, str(size), "python", "1", *flags])
     for threads in (1, 2) if jar else ():
