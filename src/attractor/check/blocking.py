@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import SpecError, authors_frame, is_authors
@@ -72,11 +73,15 @@ def _hook(event: str, _: tuple[Any, ...]) -> None:
             raise Blocking(f"{line} {what}; {instead}")
 
 
+@cache
+def _add_hook() -> None:
+    """Once, for a hook cannot be taken away again."""
+    sys.addaudithook(_hook)
+
+
 def _listen() -> None:
     """Be told from now on."""
-    if not _looked_at:
-        sys.addaudithook(_hook)
-        _looked_at.add(0)
+    _add_hook()
     if not _TELLS_OF_SLEEP:
         time.sleep = _told_sleep
         for module in list(sys.modules.values()):

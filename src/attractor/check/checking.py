@@ -223,12 +223,13 @@ class Judgement:
         return {each.name for each in self.model.properties if each.kind in {"always", "always_step"}}
 
     def _liveness(self, live: list[int], exploration: Exploration) -> list[PropertyVerdict]:
+        claims = [self.model.properties[number] for number in live]
         if exploration.reduced:
             plain = replace(self.settings, symmetry=False, reduction=False, edges=True, properties=frozenset())
             exploration, _ = explore(self.model, plain, self.engine)
         if exploration.bound:
-            return [PropertyVerdict(p.name, p.kind, "inconclusive") for p in (self.model.properties[n] for n in live)]
-        runs = runs_of(exploration)
+            return [PropertyVerdict(claim.name, claim.kind, "inconclusive") for claim in claims]
+        runs = runs_of(exploration, needs_core=any(claim.kind in JUDGED_IN_THE_CORE for claim in claims))
         idle = set() if self.model.is_composed else set(range(len(self.model.fairness))) - runs.ever_enabled()
         for number in sorted(idle):
             condition = self.model.fairness[number]
@@ -236,7 +237,7 @@ class Judgement:
             self.warnings.append(
                 f"{kind} fairness of {condition.name} never matters: it never has a step that changes anything"
             )
-        found = [Promise(self.model.properties[n], exploration, runs, self.title).verdict() for n in live]
+        found = [Promise(claim, exploration, runs, self.title).verdict() for claim in claims]
         return self._within_constraints(found, runs, exploration.counts.distinct) if self.model.constraints else found
 
     def _within_constraints(self, found: list[PropertyVerdict], runs: Runs, count: int) -> list[PropertyVerdict]:

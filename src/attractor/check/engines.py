@@ -104,8 +104,8 @@ def engine_advice(asked: EngineName) -> list[str]:
     return [f"{_NOT_BUILT}; large searches are then many times faster"] if asked == "auto" and not HAS_KERNEL else []
 
 
-def runs_of(exploration: Exploration) -> Runs:
-    """The explored graph with the model's fairness, ready for queries."""
+def runs_of(exploration: Exploration, *, needs_core: bool = False) -> Runs:
+    """The explored graph with the model's fairness, ready for queries; ``core`` will be one if it is needed."""
     if HAS_KERNEL and isinstance(exploration, NativeSearch):  # pyright: ignore[reportArgumentType]
-        return NativeFairGraph(exploration)  # pyright: ignore[reportOptionalCall, reportArgumentType]
+        return NativeFairGraph(exploration, needs_core=needs_core)  # pyright: ignore[reportOptionalCall, reportArgumentType]
     return FairGraph(exploration.graph(), exploration.initial(), exploration.model.fairness)

@@ -18,7 +18,7 @@ from attractor.check._kernel import Kernel
 from attractor.check.errors import SpecError
 from attractor.check.execution import Outcome, outcomes_of, padded, truth
 from attractor.check.exploration import DEADLOCK, Counts, Finding, Graph, Progress, Settings
-from attractor.check.liveness import JUDGED_IN_THE_CORE, Lasso, Query
+from attractor.check.liveness import Lasso, Query
 from attractor.check.memory import Sample, Tally, impure
 from attractor.check.packing import with_room
 from attractor.check.symmetry import canonical_form
@@ -340,7 +340,7 @@ class NativeSearch:
 class NativeFairGraph:
     """The explored graph with fairness, searched by the kernel; the same contract as ``FairGraph``."""
 
-    def __init__(self, search: NativeSearch) -> None:
+    def __init__(self, search: NativeSearch, *, needs_core: bool = False) -> None:
         search._build_graph()  # noqa: SLF001 - the two halves of one engine
         self._kernel = search._kernel  # noqa: SLF001
         self.size = search.counts.distinct
@@ -363,7 +363,7 @@ class NativeFairGraph:
         )
         self._found_ahead: bytearray | None = None
         self._ahead: Thread | None = None
-        if search.settings.threads > 1 and any(claim.kind in JUDGED_IN_THE_CORE for claim in model.properties):
+        if needs_core and search.settings.threads > 1:
             self._ahead = Thread(target=self._find_core_ahead, daemon=True)
             self._ahead.start()
 

@@ -139,27 +139,63 @@ def _ends_definitions(event: Event) -> bool:
     return event.value is None or (event.key.startswith(custom_registry.PREFIX) and _DELETED in event.value)
 
 
-def _under(*prefixes: str) -> Callable[[Store], Question]:
-    return _asking(lambda event: event.key.startswith(prefixes))
+@dataclass(frozen=True, slots=True)
+class Under:
+    """Concerned by every change below these prefixes, and by no other."""
+
+    prefixes: tuple[str, ...]
+
+    def __call__(self, _store: Store) -> Question:
+        """The question for a store; the same for all."""
+        return lambda event: event.key.startswith(self.prefixes)
 
 
 def _is_about_root_ca(event: Event) -> bool:
     return event.key.startswith("core/namespaces/") or event.key.endswith(f"/{ROOT_CA}")
 
 
+_never = _asking(lambda _event: False)
+
+
+ALL_CONTROLLERS = (
+    Controller("garbage-collector", _is_about_ownership, _plan_garbage),
+    Controller("namespaces", _asking(_is_deletion), _plan_namespaces),
+    Controller("crds", _asking(_ends_definitions), lambda snapshot, facts: plan_definitions(snapshot, facts.now)),
+    Controller(
+        "service-accounts",
+        Under(("core/namespaces/", "core/serviceaccounts/")),
+        lambda snapshot, _: plan_service_accounts(snapshot),
+    ),
+    Controller(
+        "root-ca",
+        _asking(_is_about_root_ca),
+        lambda snapshot, facts: plan_root_ca(snapshot, facts.root_ca),
+    ),
+    Controller("role-aggregation", Under((ROLES,)), lambda snapshot, _: plan_aggregation(snapshot)),
+    Controller(
+        "disruption",
+        Under(("core/pods/", BUDGETS, "apps/", "core/replicationcontrollers/")),
+        lambda snapshot, facts: plan_budgets(snapshot, facts.now),
+    ),
+    Controller(
+        "storage-protection",
+        Under(("core/pods/", "core/persistentvolumeclaims/", "core/persistentvolumes/")),
+        lambda snapshot, _: plan_storage_protection(snapshot),
+    ),
+    Controller("quotas", _asking(gives_back), lambda snapshot, facts: plan_quotas(snapshot, facts.now), QUOTA_PERIOD_S),
+    Controller(
+        "flow-schemas", Under((SCHEMAS, LEVELS)), lambda snapshot, facts: plan_flow_schemas(snapshot, facts.now)
+    ),
+    Controller("events", _never, lambda snapshot, facts: plan_events(snapshot, facts.now), EXPIRY_PERIOD_S),
+    Controller("leases", _never, lambda snapshot, facts: plan_leases(snapshot, facts.now), EXPIRY_PERIOD_S),
+)
+ALWAYS = frozenset({"crds"})
+"""Controllers that run whatever is chosen: kube-apiserver ends definitions itself, without a controller manager."""
+CONTROLLERS: tuple[str, ...] = tuple(controller.name for controller in ALL_CONTROLLERS)
+
 _OF_NOTE = (
-    "core/namespaces/",
-    "core/serviceaccounts/",
-    "core/pods/",
-    "core/persistentvolumeclaims/",
-    "core/persistentvolumes/",
-    "core/replicationcontrollers/",
-    "apps/",
-    BUDGETS,
-    QUOTAS,
-    ROLES,
-    SCHEMAS,
-    LEVELS,
+    *("core/namespaces/", QUOTAS),
+    *(each for one in ALL_CONTROLLERS if isinstance(one.concerns, Under) for each in one.concerns.prefixes),
 )
 """Where every change may concern a controller."""
 
@@ -177,44 +213,6 @@ def is_of_note(event: Event) -> bool:
     if value.find(_DELETED, 0, end) >= 0 or value.find(_OWNED, 0, end) >= 0:
         return True
     return event.previous is not None and _OWNED in event.previous.value
-
-
-_never = _asking(lambda _event: False)
-
-
-ALL_CONTROLLERS = (
-    Controller("garbage-collector", _is_about_ownership, _plan_garbage),
-    Controller("namespaces", _asking(_is_deletion), _plan_namespaces),
-    Controller("crds", _asking(_ends_definitions), lambda snapshot, facts: plan_definitions(snapshot, facts.now)),
-    Controller(
-        "service-accounts",
-        _under("core/namespaces/", "core/serviceaccounts/"),
-        lambda snapshot, _: plan_service_accounts(snapshot),
-    ),
-    Controller(
-        "root-ca",
-        _asking(_is_about_root_ca),
-        lambda snapshot, facts: plan_root_ca(snapshot, facts.root_ca),
-    ),
-    Controller("role-aggregation", _under(ROLES), lambda snapshot, _: plan_aggregation(snapshot)),
-    Controller(
-        "disruption",
-        _under("core/pods/", BUDGETS, "apps/", "core/replicationcontrollers/"),
-        lambda snapshot, facts: plan_budgets(snapshot, facts.now),
-    ),
-    Controller(
-        "storage-protection",
-        _under("core/pods/", "core/persistentvolumeclaims/", "core/persistentvolumes/"),
-        lambda snapshot, _: plan_storage_protection(snapshot),
-    ),
-    Controller("quotas", _asking(gives_back), lambda snapshot, facts: plan_quotas(snapshot, facts.now), QUOTA_PERIOD_S),
-    Controller("flow-schemas", _under(SCHEMAS, LEVELS), lambda snapshot, facts: plan_flow_schemas(snapshot, facts.now)),
-    Controller("events", _never, lambda snapshot, facts: plan_events(snapshot, facts.now), EXPIRY_PERIOD_S),
-    Controller("leases", _never, lambda snapshot, facts: plan_leases(snapshot, facts.now), EXPIRY_PERIOD_S),
-)
-ALWAYS = frozenset({"crds"})
-"""Controllers that run whatever is chosen: kube-apiserver ends definitions itself, without a controller manager."""
-CONTROLLERS: tuple[str, ...] = tuple(controller.name for controller in ALL_CONTROLLERS)
 
 
 def chosen(text: str) -> tuple[str, ...]:

@@ -293,18 +293,21 @@ static bool components_from(Components *c, uint32_t root) {
         if (frame->edge < edges_end(kernel, state)) {
             uint32_t target = kernel->edge_targets[frame->edge++];
             if (target == NO_STATE || target == state || c->marks[target].region != region) continue;
-            if (c->marks[target].order == 0) {
-                c->marks[target].order = c->marks[target].low = c->next_order++;
+            Mark *met = &c->marks[target];
+            if (met->order == 0) {
+                met->order = met->low = c->next_order++;
                 c->stack[c->stacked++] = target;
                 c->frames[depth++] = (Frame){target, kernel->edge_offsets[target]};
-            } else if (c->marks[target].order < c->marks[state].low) {
-                c->marks[state].low = c->marks[target].order;
+            } else if (met->order < c->marks[state].low) {
+                c->marks[state].low = met->order;
             }
             continue;
         }
         depth--;
-        if (depth && c->marks[state].low < c->marks[c->frames[depth - 1].state].low) c->marks[c->frames[depth - 1].state].low = c->marks[state].low;
-        if (c->marks[state].low != c->marks[state].order) continue;
+        const Mark *mark = &c->marks[state];
+        Mark *above = depth ? &c->marks[c->frames[depth - 1].state] : NULL;
+        if (above && mark->low < above->low) above->low = mark->low;
+        if (mark->low != mark->order) continue;
         size_t from = c->stacked;
         do c->marks[c->stack[--from]].region = 0;
         while (c->stack[from] != state);
