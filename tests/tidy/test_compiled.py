@@ -14,7 +14,7 @@ from tests.compiled import LIBRARY, ROOT, SOURCES, stale
 
 CHANGES_MEANING = ("cached_property", "Decoder(", "msgspec.convert(")
 """A cached property of a compiled class is called like a method; structs lose the parameters of their fields' types."""
-NEEDS_NO_SERVER = ("tests/store/test_sortedmap.py", "tests/objects/apply", "tests/golden/test_golden_in_process.py")
+REQUESTS = 1_000
 
 
 def test_all_of_them_are_compiled_or_none() -> None:
@@ -51,10 +51,25 @@ def test_coverage_leaves_out_what_it_cannot_see() -> None:
     assert left_out == set(settings["tool"]["attractor"]["compiled"])
 
 
+@pytest.fixture(scope="module")
+def interpreted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package without anything compiled."""
+    there = tmp_path_factory.mktemp("interpreted")
+    shutil.copytree(ROOT / "src", there, ignore=shutil.ignore_patterns("*.so", "__pycache__"), dirs_exist_ok=True)
+    return there
+
+
 @pytest.mark.slow
-def test_they_mean_the_same_interpreted(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *NEEDS_NO_SERVER]
-    here = {**os.environ, "PYTHONPATH": str(tmp_path / "src"), "PYTEST_ADDOPTS": ""}
-    ran = subprocess.run(command, cwd=ROOT, env=here, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stdout[-4000:]
+@pytest.mark.parametrize("seed", range(2))
+def test_interpreted_modules_answer_random_requests_alike(interpreted: Path, seed: int) -> None:
+    def answers(of: Path) -> list[str]:
+        command = [sys.executable, "-m", "tests.fuzz.answers", str(seed), str(REQUESTS)]
+        here = {**os.environ, "PYTHONPATH": str(of)}
+        return subprocess.run(
+            command, cwd=ROOT, env=here, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+
+    compiled = answers(ROOT / "src")
+    assert len(compiled) == REQUESTS
+    for said, wanted in zip(answers(interpreted), compiled, strict=True):
+        assert said == wanted
