@@ -15,16 +15,15 @@ COMPILED = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["attractor"
 GENERATED = Path("build/mypyc")
 
 
-def kernel() -> Extension:
-    """The checker's engine, in C."""
-    return Extension(
-        "attractor.check._kernel",
-        [str(NATIVE / "kernel.c")],
-        depends=sorted(str(path) for path in NATIVE.iterdir()),
-        extra_compile_args=["-O3", "-std=c11", "-pthread", "-fvisibility=hidden", "-Wall", "-Wextra"],
-        extra_link_args=["-pthread"],
-        optional=True,
-    )
+KERNEL = Extension(
+    "attractor.check._kernel",
+    [str(NATIVE / "kernel.c")],
+    depends=sorted(str(path) for path in NATIVE.iterdir()),
+    extra_compile_args=["-O3", "-std=c11", "-pthread", "-fvisibility=hidden", "-Wall", "-Wextra"],
+    extra_link_args=["-pthread"],
+    optional=True,
+)
+"""The checker's engine, in C."""
 
 
 def compiled_python() -> list[Extension]:
@@ -49,6 +48,12 @@ def compiled_python() -> list[Extension]:
 class BuildAll(build_ext):
     """Compiles on all cores, and of the Python modules all or none: half of them would call what is not there."""
 
+    def finalize_options(self) -> None:
+        """Add what is generated; it takes a while, so not for commands that only ask who we are."""
+        if self.distribution.ext_modules == [KERNEL]:
+            self.distribution.ext_modules += compiled_python()
+        super().finalize_options()
+
     def build_extensions(self) -> None:
         """Build what can be built here."""
         if not self._can_compile():
@@ -72,4 +77,4 @@ class BuildAll(build_ext):
             return [file for files in made for file in files]
 
 
-setup(ext_modules=[kernel(), *compiled_python()], cmdclass={"build_ext": BuildAll})
+setup(ext_modules=[KERNEL], cmdclass={"build_ext": BuildAll})
