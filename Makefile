@@ -7,14 +7,16 @@ STAMP := $(VENV)/.attractor-setup
 export VENV
 export PYTHONDONTWRITEBYTECODE :=
 
+COMPILED := $(shell sed -n '/^compiled = \[/,/^]/s/^ *"\(.*\)",$$/\1/p' pyproject.toml)
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench nightly format clean
+.PHONY: help setup demo test check bench nightly interpreted format clean
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "  make %-11s %s\n", $$1, $$2}'
 
-setup: $(STAMP) ## Create .venv, install pinned dependencies, build the native kernel
-$(STAMP): pyproject.toml constraints.txt setup.py tools/setup $(wildcard src/attractor/check/kernel/*.[ch])
+setup: $(STAMP) ## Create .venv, install pinned dependencies, build the native parts
+$(STAMP): pyproject.toml constraints.txt setup.py tools/setup $(wildcard src/attractor/check/kernel/*.[ch]) $(COMPILED)
 	@bash tools/setup
 	@touch $(STAMP)
 
@@ -37,6 +39,9 @@ bench: setup ## Run the benchmarks; JSON on stdout
 
 nightly: setup ## Run the long tests too
 	$(PY) -m pytest -n 2 --timeout 3600 tests
+
+interpreted: ## Remove the compiled Python: what you edit runs at once (make setup compiles what you edited)
+	find src -name '*.so' ! -name '_kernel*' -delete
 
 format: setup ## Format and fix what can be fixed
 	$(VENV)/bin/ruff format

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.anycluster import Leftovers, given_config, lacking
+from tests.compiled import stale
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
@@ -26,6 +27,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--kube-context", default="", metavar="NAME", help="the kubeconfig's context (default: its current)"
     )
+
+
+def pytest_configure() -> None:
+    if old := stale():
+        raise pytest.UsageError(
+            f"compiled modules are older than their source: {', '.join(old)}; run `make setup`, or `make interpreted`"
+        )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

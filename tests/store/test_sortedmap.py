@@ -65,7 +65,8 @@ def test_a_map_made_at_once_is_as_good_as_one_made_step_by_step(keys: set[str]) 
 
 
 def test_deleting_an_absent_key_answers_the_same_map() -> None:
-    tree = SortedMap[int]().set("a", 1)
+    tree: SortedMap[int] = SortedMap()
+    tree = tree.set("a", 1)
     assert tree.delete("b") is tree
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import orjson
 
+from attractor.apiserver.repeated import Pairs, RepeatedFields, RepeatedLine
 from attractor.objects.errors import BadRequest, UnsupportedMediaType
 from attractor.objects.gojson import syntax_error
 from attractor.objects.yamljson import YamlError, parse_yaml, repeated_keys
@@ -47,19 +48,6 @@ def unsupported(accepted: Sequence[str]) -> UnsupportedMediaType:
 def unroutable() -> UnsupportedMediaType:
     """The refusal of a patch's format by Kubernetes' router, which knows the routes of built-in kinds only."""
     return UnsupportedMediaType("415: Unsupported Media Type", details={})
-
-
-class RepeatedFields(tuple[str, ...]):
-    """Paths of fields that stand twice, and where in the text each field stands."""
-
-    places: dict[str, int]
-    """The place of each field; of a repeated one, the place where it stands again."""
-
-
-class RepeatedLine(str):
-    """A key that stands twice in YAML, told by its line."""
-
-    __slots__ = ()
 
 
 def parse_object(data: bytes, content_type: str, kind: str, *, must_say_kind: bool = False) -> Parsed:
@@ -211,14 +199,10 @@ def duplicate_fields(data: bytes, value: Json) -> tuple[str, ...]:
         return ()
     found: list[str] = []
     places: dict[str, int] = {}
-    _find_duplicates(json.loads(data, object_pairs_hook=_Pairs), "", found, places)
+    _find_duplicates(json.loads(data, object_pairs_hook=Pairs), "", found, places)
     repeated = RepeatedFields(found)
     repeated.places = places
     return repeated
-
-
-class _Pairs(list[tuple[str, Any]]):
-    """An object as its pairs, repeated ones included."""
 
 
 _CONTAINERS = frozenset({dict, list})
@@ -248,7 +232,7 @@ def _count_keys(value: Any, depth: int) -> int:
 
 
 def _find_duplicates(value: Any, path: str, found: list[str], places: dict[str, int]) -> None:
-    if isinstance(value, _Pairs):
+    if isinstance(value, Pairs):
         seen: set[str] = set()
         for name, item in value:
             at = f"{path}.{name}" if path else name

@@ -7,6 +7,7 @@ a module under ``verbs`` and a line to ``_VERBS``; a subresource with a meaning 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ import msgspec
 from attractor.apiserver import bodies, options, routing
 from attractor.apiserver.admission import Chain
 from attractor.apiserver.chain import DEFAULT_CHAIN
+from attractor.apiserver.kinds import Kind
 from attractor.apiserver.operation import (
     APPLY_PATCH,
     JSON_PATCH,
@@ -31,6 +33,7 @@ from attractor.apiserver.reaching import REACHING, why_not
 from attractor.apiserver.registry import find_kind
 from attractor.apiserver.response import Response, refusal
 from attractor.apiserver.reviews import is_review, review
+from attractor.apiserver.routing import Target
 from attractor.apiserver.serviceaccounts.tokenrequest import token_request
 from attractor.apiserver.verbs.binding import BINDING, bind
 from attractor.apiserver.verbs.call import Call
@@ -46,13 +49,11 @@ from attractor.objects import names
 from attractor.objects.errors import ApiError, BadRequest, MethodNotAllowed, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from attractor.apiserver.admission import Plugin
-    from attractor.apiserver.kinds import Kind
     from attractor.apiserver.operation import Verb
     from attractor.apiserver.reviews import Reviewer
-    from attractor.apiserver.routing import Target
     from attractor.apiserver.transaction import Transaction
 
 _VERBS: dict[Verb, Callable[[Call], Response]] = {

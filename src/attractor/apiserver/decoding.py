@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.bodies import RepeatedLine
+from attractor.apiserver.repeated import RepeatedLine
 from attractor.apiserver.retired import is_retired
-from attractor.apiserver.strategy import DecodeError
+from attractor.apiserver.strategy import DecodeError, Undecodable
 from attractor.objects import builtin
 from attractor.objects.errors import BadRequest
 from attractor.objects.gvk import GroupVersion
@@ -32,7 +32,7 @@ def decode_object(
     try:
         decoded = kind.strategy.decode(obj)
     except DecodeError as error:
-        raise BadRequest(f"{_cannot(kind, obj)}: {error}") from error
+        raise Undecodable(f"{_cannot(kind, obj)}: {error}", error.restored) from error
     complaints: list[str] = []
     if validation != "Ignore" and (duplicates or decoded.unknown):
         places = None if kind.is_custom else getattr(duplicates, "places", None)

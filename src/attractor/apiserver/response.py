@@ -6,14 +6,13 @@ resourceVersion, and a list is a join.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import orjson
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from attractor.objects.errors import ApiError
     from attractor.objects.jsontypes import JsonObject
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from attractor.objects.apply.manager import RESET_SPEC, RESET_STATUS
+from attractor.objects.errors import BadRequest
 from attractor.objects.fields import METADATA_ONLY
 
 if TYPE_CHECKING:
@@ -27,6 +28,15 @@ class DecodeError(ValueError):
         super().__init__(text)
         self.restored = restored or text
         """The same in the words of Go's converter from maps, which reads what a strategic merge patch made."""
+
+
+class Undecodable(BadRequest):
+    """The refusal of an object that cannot be read as its kind."""
+
+    def __init__(self, text: str, restored: str) -> None:
+        super().__init__(text)
+        self.restored = restored
+        """What the decoder said, in the words of Go's converter from maps."""
 
 
 class Decoded(msgspec.Struct, frozen=True):

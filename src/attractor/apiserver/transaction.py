@@ -7,20 +7,19 @@ name suffixes are handed in, so that the same inputs give the same answer.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from attractor.apiserver.outside import Answers
-from attractor.store.contract import Compacted, Entry
+from attractor.store.contract import Compacted, Entry, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
 
     from attractor.apiserver.operation import Operation
     from attractor.apiserver.outside import Answer, Question
-    from attractor.store.contract import Snapshot
 
 
 _NOTHING: frozenset[str] = frozenset()

@@ -325,7 +325,7 @@ def _revision(entry: Entry | None) -> int:
     return 0 if entry is None else entry.revision
 
 
-def check_transaction(puts: Mapping[str, bytes], deletes: Collection[str]) -> None:
+def check_transaction(puts: Mapping[str, object], deletes: Collection[str]) -> None:
     """Raise ``ValueError`` or ``TypeError`` for a transaction that no engine could write."""
     for key, value in puts.items():
         if type(value) is not bytes:

@@ -3,7 +3,7 @@
 It is a B+ tree of tuples. A change copies the nodes on one path from the root to a leaf (two or three small tuples
 for a hundred thousand keys) and shares all the others with the version before::
 
-    one = SortedMap[int]().set("a", 1).set("b", 2)
+    one = SortedMap().set("a", 1).set("b", 2)
     two = one.set("a", 3).delete("b")
     one.get("a"), one.get("b")    # 1, 2: still there
     two.get("a"), two.get("b")    # 3, None

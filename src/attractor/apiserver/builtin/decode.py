@@ -94,14 +94,14 @@ def decoder(definition: str) -> Decode:
     go = go_type(definition)
     read = _reader(go)
 
-    def decode(obj: JsonObject) -> Decoded:
+    def decode(obj: Any) -> Decoded:
         unknown: list[str] = []
         try:
             found = read(obj, unknown)
         except _WrongType as error:
             raise DecodeError(str(error), error.restored()) from None
-        except _Unreadable as error:
-            raise DecodeError(str(error), error.restored) from None
+        except _Unreadable as unreadable:
+            raise DecodeError(str(unreadable), unreadable.restored) from None
         return Decoded(found, list(_unknown_paths(go, obj, "")) if unknown else unknown)
 
     return decode

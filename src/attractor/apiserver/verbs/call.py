@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from attractor.apiserver.admission import Attributes
+from attractor.apiserver.admission import Attributes, Chain
+from attractor.apiserver.kinds import Kind
+from attractor.apiserver.operation import Operation
+from attractor.apiserver.transaction import Transaction
 from attractor.objects.errors import NotFound
 
 if TYPE_CHECKING:
-    from attractor.apiserver.admission import Chain
-    from attractor.apiserver.kinds import Kind
-    from attractor.apiserver.operation import Operation
-    from attractor.apiserver.transaction import Transaction
     from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Entry
 

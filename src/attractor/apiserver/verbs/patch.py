@@ -18,7 +18,7 @@ from attractor.apiserver.decoding import (
     unknown_conversion,
 )
 from attractor.apiserver.operation import APPLY_PATCH, JSON_PATCH, STRATEGIC_PATCH
-from attractor.apiserver.strategy import DecodeError
+from attractor.apiserver.strategy import DecodeError, Undecodable
 from attractor.apiserver.verbs.create import create_object
 from attractor.apiserver.verbs.patchshown import as_shown
 from attractor.apiserver.verbs.update import update_object
@@ -250,11 +250,11 @@ def _decode_applied(kind: Kind, applied: JsonObject, merged: JsonObject, op: Ope
     """The merged object in its kind's shape; a value that its type cannot hold is an error of conversion (500)."""
     try:
         return decode_object(kind, merged, (), op.write.field_validation)
-    except BadRequest as refused:
-        if kind.is_custom or not isinstance(refused.__cause__, DecodeError):
+    except Undecodable as refused:
+        if kind.is_custom:
             raise
         named = f"{kind.gvk.group}/{kind.gvk.version}, Kind={kind.gvk.kind}"
-        why = f"unable to convert unstructured object to {named}: {refused.__cause__.restored}"
+        why = f"unable to convert unstructured object to {named}: {refused.restored}"
         raise ApiError(f"failed to convert new object ({shown_object(applied)}) to proper version: {why}") from None
 
 

@@ -12,11 +12,11 @@ import msgspec
 import orjson
 
 from attractor.objects.apply import fieldset
+from attractor.objects.apply.fieldset import FieldSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from attractor.objects.apply.fieldset import FieldSet
     from attractor.objects.jsontypes import JsonObject
 
 APPLY: Final = "Apply"

@@ -1,0 +1,75 @@
+"""The modules that are compiled: none of them holds what would compile into something else."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.compiled import LIBRARY, ROOT, SOURCES, stale
+
+CHANGES_MEANING = ("cached_property", "Decoder(", "msgspec.convert(")
+"""A cached property of a compiled class is called like a method; structs lose the parameters of their fields' types."""
+REQUESTS = 1_000
+
+
+def test_all_of_them_are_compiled_or_none() -> None:
+    beside = {source.with_name(source.stem + LIBRARY.name.removeprefix("attractor__mypyc")) for source in SOURCES}
+    assert {library.exists() for library in beside} == {LIBRARY.exists()}
+
+
+def test_none_is_older_than_its_source() -> None:
+    assert stale() == []
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
+def test_a_compiled_module_means_what_it_says(source: Path) -> None:
+    text = source.read_text()
+    assert [word for word in CHANGES_MEANING if word in text] == []
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
+def test_errors_of_two_kinds_have_two_names(source: Path) -> None:
+    """One variable has one type when it is compiled, that of the first ``except`` which names it."""
+    for function in ast.walk(ast.parse(source.read_text())):
+        if isinstance(function, ast.FunctionDef):
+            caught = {
+                (handler.name, ast.unparse(handler.type))
+                for handler in ast.walk(function)
+                if isinstance(handler, ast.ExceptHandler) and handler.name and handler.type
+            }
+            assert len({name for name, _ in caught}) == len(caught), f"{function.name} in {source.name}: {caught}"
+
+
+def test_coverage_leaves_out_what_it_cannot_see() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    left_out = {name for name in settings["tool"]["coverage"]["run"]["omit"] if not name.startswith("*")}
+    assert left_out == set(settings["tool"]["attractor"]["compiled"])
+
+
+@pytest.fixture(scope="module")
+def interpreted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package without anything compiled."""
+    there = tmp_path_factory.mktemp("interpreted")
+    shutil.copytree(ROOT / "src", there, ignore=shutil.ignore_patterns("*.so", "__pycache__"), dirs_exist_ok=True)
+    return there
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_interpreted_modules_answer_random_requests_alike(interpreted: Path, seed: int) -> None:
+    def answers(of: Path) -> list[str]:
+        command = [sys.executable, "-m", "tests.fuzz.answers", str(seed), str(REQUESTS)]
+        here = {**os.environ, "PYTHONPATH": str(of)}
+        return subprocess.run(
+            command, cwd=ROOT, env=here, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+
+    compiled = answers(ROOT / "src")
+    assert len(compiled) == REQUESTS
+    for said, wanted in zip(answers(interpreted), compiled, strict=True):
+        assert said == wanted
