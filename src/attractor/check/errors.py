@@ -5,8 +5,8 @@
     ├── ValueNotHashable      a value that cannot be part of a state
     └── ImpureStep            the same reads gave two different results
 
-``Disabled``, ``SharingLost`` and ``Grown`` are signals between a running action and the engine, not errors; they
-derive from ``BaseException`` so that an action's own ``except`` cannot swallow them.
+``Disabled``, ``SharingLost``, ``Blocking`` and ``Grown`` are signals between a running action and the engine, not
+errors; they derive from ``BaseException`` so that an action's own ``except`` cannot swallow them.
 """
 
 from __future__ import annotations
@@ -50,6 +50,10 @@ class SharingLost(BaseException):
     """Raised when a step looks at who it is; its instances then stop sharing what they remember."""
 
 
+class Blocking(BaseException):
+    """A call was stopped that waits or reaches outside; the text has the line and the way out."""
+
+
 def author_line() -> str:
     """Return ``file.py:line`` of the innermost frame outside this package and the library: the author's own line."""
     frame = authors_frame(sys._getframe(1))  # noqa: SLF001 - the only way to the caller's line
@@ -68,6 +72,11 @@ def authors_frame(frame: FrameType | None) -> FrameType | None:
 def is_authors(filename: str) -> bool:
     """Whether a file is neither installed nor of the library nor of this package, but for what ships as an example."""
     return filename.startswith(_SHIPPED) or not filename.startswith((_PACKAGE, *_LIBRARY, "<"))
+
+
+def is_of_package(filename: str) -> bool:
+    """Whether a file is of this package, and no example that ships with it."""
+    return filename.startswith(_PACKAGE) and not filename.startswith(_SHIPPED)
 
 
 def require_plain(function: object, use: str) -> None:

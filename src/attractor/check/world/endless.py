@@ -1,25 +1,36 @@
-"""Code under check that computes for ever without awaiting anything: it is stopped, and its line named.
+"""Code under check that computes or waits for ever without awaiting anything: it is stopped, and its line named.
 
-    with_watch(move)        runs ``move``; raises ``Endless`` when it uses more than ``LIMIT_S`` of processor time
+    with_watch(move)        runs ``move``; raises ``Endless`` when it uses more than ``LIMIT_S`` of processor time,
+                            ``Stuck`` when it uses none for a while and waits for a lock
 
 A thread looks once in a while whether the same call is still running, by a counter, and by the processor time of the
 calling thread, so that a busy machine is no reason. It then raises ``Endless`` there, which comes out at the line that
 loops. The thread ends by itself when nothing has run for a while.
 
-Not stopped: a loop inside one call of compiled code, such as ``sum(itertools.count())``, and code that swallows every
-``BaseException``.
+Nothing can be raised in a thread that waits for a lock; a signal wakes it, which only the main thread hears
+(``SIGURG``: nobody minds it, and where somebody handles it, it is left to them).
+
+Not stopped: a loop inside one call of compiled code, such as ``sum(itertools.count())``, a wait in another thread than
+the main one, and code that swallows every ``BaseException``.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import queue
+import signal
+import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from attractor.check.errors import is_authors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
 LIMIT_S = 10.0
 """So much processor time between two effects is taken for a loop that does not end."""
@@ -27,10 +38,19 @@ LOOKS = 8
 """How often the thread looks within the limit."""
 IDLE = 3 * LOOKS
 """After so many looks at nothing it ends."""
+STILL = 4
+"""After so many looks at a call that waits for a lock it is taken for one that does not end."""
+_WAITING = {threading.__file__, queue.__file__}
+_LIBRARY = str(Path(threading.__file__).parent)
+_PACKAGES = "site-packages"
 
 
 class Endless(BaseException):
     """A call was stopped; no ``except Exception`` of the code under check keeps it."""
+
+
+class Stuck(BaseException):
+    """A call was stopped that waited for a lock."""
 
 
 class _Watch:
@@ -44,6 +64,9 @@ class _Watch:
         self._is_running = False
         self._is_stopped = False
         self._is_looked_after = False
+        self._is_stuck = False
+        """Whether the next signal says that the call is to be stopped."""
+        self._hears = False
 
     def run(self, move: Callable[[], None]) -> None:
         try:
@@ -62,17 +85,32 @@ class _Watch:
             self._is_running = True
             if not self._is_looked_after:
                 self._is_looked_after = True
+                self._hears = self._listen()
                 threading.Thread(target=self._look_after, name="attractor-endless", daemon=True).start()
 
     def _end(self) -> None:
         with self._lock:
-            self._is_running = False
+            self._is_running = self._is_stuck = False
             stopped, self._is_stopped = self._is_stopped, False
         if stopped:
             _take_back(self._caller)
 
+    def _listen(self) -> bool:
+        """Be ready to be woken from a wait; False where that cannot be."""
+        if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGURG"):
+            return False
+        if signal.getsignal(signal.SIGURG) not in {signal.SIG_DFL, signal.SIG_IGN, self._woken}:
+            return False
+        signal.signal(signal.SIGURG, self._woken)
+        return True
+
+    def _woken(self, _number: int, _frame: FrameType | None) -> None:
+        if self._is_stuck:
+            self._is_stuck = False
+            raise Stuck
+
     def _look_after(self) -> None:
-        number, since, idle = 0, 0.0, 0
+        number, since, before, still, idle = 0, 0.0, 0.0, 0, 0
         pause = threading.Event()
         while self._is_looked_after:
             pause.wait(LIMIT_S / LOOKS)
@@ -84,10 +122,31 @@ class _Watch:
                     continue
                 used = _used_s(self._caller)
                 if number != self._number:
-                    number, since = self._number, used
+                    number, since, still = self._number, used, 0
                 elif used - since >= LIMIT_S:
                     since, self._is_stopped = used, True
                     _raise_there(self._caller)
+                still = still + 1 if used == before and _waits_for_a_lock(self._caller) else 0
+                before = used
+                if still >= STILL and self._hears:
+                    still, self._is_stuck = 0, True
+                    signal.pthread_kill(self._caller, signal.SIGURG)
+
+
+def _waits_for_a_lock(thread: int) -> bool:
+    """Whether a thread that does nothing waits in an author's line, or for that in ``threading``.
+
+    A debugger waits, too, but in its own code.
+    """
+    frame = sys._current_frames().get(thread)  # noqa: SLF001 - the only way to another thread's line
+    if frame is not None and frame.f_code.co_filename in _WAITING:
+        while frame is not None and _is_library(frame.f_code.co_filename):
+            frame = frame.f_back
+    return frame is not None and is_authors(frame.f_code.co_filename)
+
+
+def _is_library(filename: str) -> bool:
+    return filename.startswith(_LIBRARY) and _PACKAGES not in filename
 
 
 def _used_s(thread: int) -> float:
