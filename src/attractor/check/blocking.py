@@ -5,7 +5,7 @@
 A step is run again and again, in any order, and nothing of it happens: a pause in it only makes the check slow, and a
 request would be sent thousands of times. CPython tells audit hooks before it does such a thing. Whatever asks an event
 loop finds one that refuses (``noloop``). What nobody tells of is a wait for a lock; without another thread it never
-ends, and ``world.endless`` ends it.
+ends, and ``endless`` ends it.
 """
 
 from __future__ import annotations

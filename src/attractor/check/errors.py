@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = str(Path(__file__).parents[1])
 _SHIPPED = tuple(str(Path(_PACKAGE) / room) for room in ("check/specs", "operators"))
+_STANDARD = sysconfig.get_path("stdlib")
 _LIBRARY = tuple(sysconfig.get_path(each) for each in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
@@ -58,6 +59,30 @@ def author_line() -> str:
     """Return ``file.py:line`` of the innermost frame outside this package and the library: the author's own line."""
     frame = authors_frame(sys._getframe(1))  # noqa: SLF001 - the only way to the caller's line
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame else "unknown line"
+
+
+def line_of(function: object) -> str:
+    """``file.py:line`` where an author's function begins; nothing for one that is not an author's."""
+    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    if code is None or not is_authors(code.co_filename):
+        return ""
+    return f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+
+
+def raising_line(error: BaseException) -> str:
+    """File and line of the author's code from which an error came: the innermost outside the standard library."""
+    line, trace = "", error.__traceback__
+    while trace is not None:
+        filename = trace.tb_frame.f_code.co_filename
+        if not is_standard(filename) and not is_of_package(filename):
+            line = f"{filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return line
+
+
+def is_standard(filename: str) -> bool:
+    """Whether a file is of the standard library."""
+    return filename.startswith(_STANDARD) and "site-packages" not in filename
 
 
 def authors_frame(frame: FrameType | None) -> FrameType | None:

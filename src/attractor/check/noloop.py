@@ -9,8 +9,8 @@ no loop works: a lock that is free, a queue that is not empty, an event that is 
 
 from __future__ import annotations
 
-import asyncio
 import sys
+import sysconfig
 from contextlib import contextmanager
 from pathlib import Path
 from types import CoroutineType
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-_ASYNCIO = str(Path(asyncio.__file__).parent)
+_ASYNCIO = str(Path(sysconfig.get_path("stdlib")) / "asyncio")
 _ALONE = (
     "under check a reconcile runs alone, so nobody ends the wait, and what a process shares is no part of the state; "
     "leave it out (a key is never reconciled twice at once, and a write to an object that was changed meanwhile fails "
@@ -68,9 +68,13 @@ class NoLoop:
 
 @contextmanager
 def without_loop() -> Iterator[None]:
-    """Run a block without the event loop that may be running."""
+    """Run a block without the event loop that may be running; where nobody uses ``asyncio`` it is not loaded either."""
+    asyncio: Any = sys.modules.get("asyncio")
+    if asyncio is None:
+        yield
+        return
     running = asyncio._get_running_loop()  # noqa: SLF001 - the pair that other loops use, too
-    asyncio._set_running_loop(NoLoop())  # type: ignore[arg-type]  # noqa: SLF001
+    asyncio._set_running_loop(NoLoop())  # noqa: SLF001
     try:
         yield
     finally:

@@ -21,14 +21,13 @@ from typing import Any
 import pytest
 
 from attractor import Context, Key, Reconciler, Result, controller
-from attractor.check import SpecError, check
+from attractor.check import SpecError, check, endless
 from attractor.check.world import (
     Faults,
     Look,
     World,
     always,
     always_step,
-    endless,
     eventually_stable,
     sometimes,
 )
@@ -197,7 +196,7 @@ def test_what_is_checked_after_a_loop_was_stopped_is_left_in_peace(monkeypatch: 
 
 TRACED = """
 import sys
-from attractor.check.world import endless
+from attractor.check import endless
 
 def spin():
     while True:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from attractor import Context, Key, controller
-from attractor.check import SpecError, Verdict, check, noloop
-from attractor.check.world import World, endless
+from attractor.check import SpecError, Verdict, check, endless, noloop
+from attractor.check.world import World
 from tests.check.world.pairs import Pair, pair
 
 LOCK = asyncio.Lock()

@@ -13,15 +13,13 @@ For the same reason it is not run again where the same answer comes to the same 
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import logging
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from attractor.check.errors import SpecError, is_of_package
+from attractor.check import endless
+from attractor.check.errors import SpecError, raising_line
 from attractor.check.noloop import needs_a_loop
-from attractor.check.world import endless
 from attractor.check.world.frames import frame_of
 from attractor.check.world.freezing import Unfreezable, freeze
 from attractor.check.world.locking import held_lock
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
     from attractor.runtime.outcome import Next
     from attractor.runtime.result import Result
 
-_LIBRARY = str(Path(asyncio.__file__).parents[1])
-_PACKAGES = "site-packages"
 MAX_EFFECTS = 500
 """A reconcile that asks for more than so many things is taken for one that does not end."""
 
@@ -97,12 +93,12 @@ class Run:
             endless.with_watch(move)
         except endless.Endless as stopped:
             raise CheckedCodeError(
-                f"{_raising_line(stopped)}: the reconcile computes for ever here, or at least for {endless.LIMIT_S:g} "
+                f"{raising_line(stopped)}: the reconcile computes for ever here, or at least for {endless.LIMIT_S:g} "
                 "s of processor time, without asking for anything; make the loop end"
             ) from None
         except endless.Stuck as stopped:
             raise CheckedCodeError(
-                f"{_raising_line(stopped)}: the reconcile waits here for another thread, and under check there is "
+                f"{raising_line(stopped)}: the reconcile waits here for another thread, and under check there is "
                 "none; ask the context instead, and leave locks out: a key is never reconciled twice at once"
             ) from None
         except ForeignAwait as problem:
@@ -110,7 +106,7 @@ class Run:
         except Exception as error:  # whatever a reconcile raises is an outcome of it
             if isinstance(error, RuntimeError) and needs_a_loop(error):
                 raise CheckedCodeError(
-                    f"{_raising_line(error)} needs an event loop, and under check there is none; ask the context "
+                    f"{raising_line(error)} needs an event loop, and under check there is none; ask the context "
                     "instead: `Result(requeue_after_s=...)` to wait, `externals` for outside systems"
                 ) from None
             self.error = error
@@ -306,18 +302,6 @@ def _refuse_held(run: Run, *, tasks: bool = False) -> None:
             "would wait for it for ever; leave it out (a key is never reconciled twice at once, and a write to an "
             "object that was changed meanwhile fails with `Conflict`), or release it before the `await`"
         )
-
-
-def _raising_line(error: BaseException) -> str:
-    """File and line of the author's code from which an error came: the innermost outside the standard library."""
-    line, trace = "", error.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        is_library = code.co_filename.startswith(_LIBRARY) and _PACKAGES not in code.co_filename
-        if not is_library and not is_of_package(code.co_filename):
-            line = f"{code.co_filename}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return line
 
 
 def own_line(coroutine: Any) -> str:

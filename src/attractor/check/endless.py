@@ -16,22 +16,20 @@ the main one, and code that swallows every ``BaseException``.
 
 from __future__ import annotations
 
-import ctypes
 import os
-import queue
 import signal
 import sys
 import threading
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from attractor.check.errors import is_authors
+from attractor.check.errors import is_authors, is_standard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
+T = TypeVar("T")
 LIMIT_S = 10.0
 """So much processor time between two effects is taken for a loop that does not end."""
 LOOKS = 8
@@ -40,9 +38,7 @@ IDLE = 3 * LOOKS
 """After so many looks at nothing it ends."""
 STILL = 4
 """After so many looks at a call that waits for a lock it is taken for one that does not end."""
-_WAITING = {threading.__file__, queue.__file__}
-_LIBRARY = str(Path(threading.__file__).parent)
-_PACKAGES = "site-packages"
+_WAITING = {threading.__file__, threading.__file__.replace("threading", "queue")}
 
 
 class Endless(BaseException):
@@ -61,36 +57,40 @@ class _Watch:
         self._lock = threading.Lock()
         """Held to begin, to end and to look, so that nobody is stopped who has just ended."""
         self._number = 0
-        self._is_running = False
+        self._depth = 0
+        """How many calls are running, one within the other."""
         self._is_stopped = False
         self._is_looked_after = False
         self._is_stuck = False
         """Whether the next signal says that the call is to be stopped."""
         self._hears = False
 
-    def run(self, move: Callable[[], None]) -> None:
+    def run(self, move: Callable[[], T]) -> T:
+        around = self._depth
         try:
-            self._begin()
+            self._begin(around + 1)
             try:
-                move()
+                return move()
             finally:
-                self._end()
+                self._end(around)
         except Endless:
-            self._end()
+            self._end(around)
             raise
 
-    def _begin(self) -> None:
+    def _begin(self, depth: int) -> None:
         with self._lock:
             self._number += 1
-            self._is_running = True
+            self._depth = depth
             if not self._is_looked_after:
                 self._is_looked_after = True
                 self._hears = self._listen()
                 threading.Thread(target=self._look_after, name="attractor-endless", daemon=True).start()
 
-    def _end(self) -> None:
+    def _end(self, depth: int) -> None:
         with self._lock:
-            self._is_running = self._is_stuck = False
+            self._number += 1
+            self._depth = depth
+            self._is_stuck = False
             stopped, self._is_stopped = self._is_stopped, False
         if stopped:
             _take_back(self._caller)
@@ -115,7 +115,7 @@ class _Watch:
         while self._is_looked_after:
             pause.wait(LIMIT_S / LOOKS)
             with self._lock:
-                if not self._is_running:
+                if not self._depth:
                     idle = idle + 1 if number == self._number else 0
                     number = self._number
                     self._is_looked_after = idle < IDLE
@@ -140,13 +140,9 @@ def _waits_for_a_lock(thread: int) -> bool:
     """
     frame = sys._current_frames().get(thread)  # noqa: SLF001 - the only way to another thread's line
     if frame is not None and frame.f_code.co_filename in _WAITING:
-        while frame is not None and _is_library(frame.f_code.co_filename):
+        while frame is not None and is_standard(frame.f_code.co_filename):
             frame = frame.f_back
     return frame is not None and is_authors(frame.f_code.co_filename)
-
-
-def _is_library(filename: str) -> bool:
-    return filename.startswith(_LIBRARY) and _PACKAGES not in filename
 
 
 def _used_s(thread: int) -> float:
@@ -156,6 +152,8 @@ def _used_s(thread: int) -> float:
 
 
 def _raise_there(thread: int) -> None:
+    import ctypes  # a check that needs it is rare, and waits anyway
+
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Endless))
 
 
@@ -177,9 +175,9 @@ _watches = threading.local()
 os.register_at_fork(after_in_child=_watches.__dict__.clear)
 
 
-def with_watch(move: Callable[[], None]) -> None:
-    """Run something; raises ``Endless`` when it does not come to an end."""
+def with_watch(move: Callable[[], T]) -> T:
+    """Run something; raises ``Endless`` or ``Stuck`` when it does not come to an end. What runs inside has its own."""
     watch: _Watch | None = getattr(_watches, "one", None)
     if watch is None:
         watch = _watches.one = _Watch()
-    watch.run(move)
+    return watch.run(move)
