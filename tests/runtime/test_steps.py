@@ -61,7 +61,9 @@ def test_awaiting_anything_else_is_refused_with_file_and_line() -> None:
     async def sleeper() -> None:
         await asyncio.sleep(0)
 
-    with pytest.raises(ForeignAwait, match=r"py:\d+ awaits NoneType, which is no effect; ask the context instead"):
+    with pytest.raises(
+        ForeignAwait, match=r"test_steps.py:\d+ gives way to other tasks, which is no effect; ask the context instead"
+    ):
         Steps(sleeper())
 
 

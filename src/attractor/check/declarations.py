@@ -344,6 +344,7 @@ class Declared(Named, Generic[Function]):
 
     def remade(self, function: Any) -> Declared[Any]:
         """The same declaration around another function: what a subclass's plain override means."""
+        require_plain(function, "part of a specification")
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__, function=function)
         return other
@@ -434,6 +435,7 @@ class FairnessDeclaration(Named):
         self.actions = actions
         self.per = per
         self.strong = strong
+        self.line = author_line()
 
 
 def _decorator(declaration: type[Any], over: Mapping[str, Any], **settings: Any) -> Callable[[Any], Any]:

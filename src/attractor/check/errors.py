@@ -5,8 +5,8 @@
     ├── ValueNotHashable      a value that cannot be part of a state
     └── ImpureStep            the same reads gave two different results
 
-``Disabled``, ``SharingLost`` and ``Grown`` are signals between a running action and the engine, not errors; they
-derive from ``BaseException`` so that an action's own ``except`` cannot swallow them.
+``Disabled``, ``SharingLost``, ``Blocking`` and ``Grown`` are signals between a running action and the engine, not
+errors; they derive from ``BaseException`` so that an action's own ``except`` cannot swallow them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = str(Path(__file__).parents[1])
 _SHIPPED = tuple(str(Path(_PACKAGE) / room) for room in ("check/specs", "operators"))
+_STANDARD = sysconfig.get_path("stdlib")
 _LIBRARY = tuple(sysconfig.get_path(each) for each in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
@@ -50,10 +51,38 @@ class SharingLost(BaseException):
     """Raised when a step looks at who it is; its instances then stop sharing what they remember."""
 
 
+class Blocking(BaseException):
+    """A call was stopped that waits or reaches outside; the text has the line and the way out."""
+
+
 def author_line() -> str:
     """Return ``file.py:line`` of the innermost frame outside this package and the library: the author's own line."""
     frame = authors_frame(sys._getframe(1))  # noqa: SLF001 - the only way to the caller's line
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame else "unknown line"
+
+
+def line_of(function: object) -> str:
+    """``file.py:line`` where an author's function begins; nothing for one that is not an author's."""
+    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    if code is None or not is_authors(code.co_filename):
+        return ""
+    return f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+
+
+def raising_line(error: BaseException) -> str:
+    """File and line of the author's code from which an error came: the innermost outside the standard library."""
+    line, trace = "", error.__traceback__
+    while trace is not None:
+        filename = trace.tb_frame.f_code.co_filename
+        if not is_standard(filename) and not is_of_package(filename):
+            line = f"{filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return line
+
+
+def is_standard(filename: str) -> bool:
+    """Whether a file is of the standard library."""
+    return filename.startswith(_STANDARD) and "site-packages" not in filename
 
 
 def authors_frame(frame: FrameType | None) -> FrameType | None:
@@ -68,6 +97,11 @@ def authors_frame(frame: FrameType | None) -> FrameType | None:
 def is_authors(filename: str) -> bool:
     """Whether a file is neither installed nor of the library nor of this package, but for what ships as an example."""
     return filename.startswith(_SHIPPED) or not filename.startswith((_PACKAGE, *_LIBRARY, "<"))
+
+
+def is_of_package(filename: str) -> bool:
+    """Whether a file is of this package, and no example that ships with it."""
+    return filename.startswith(_PACKAGE) and not filename.startswith(_SHIPPED)
 
 
 def require_plain(function: object, use: str) -> None:

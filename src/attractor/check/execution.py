@@ -17,7 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
-from attractor.check.errors import Disabled, SharingLost, SpecError, author_line
+from attractor.check import endless
+from attractor.check.endless import Endless, Stuck, with_watch
+from attractor.check.errors import Disabled, SharingLost, SpecError, author_line, raising_line
 from attractor.check.model import AFTER, CHOICE, COPY, DERIVED, UPDATE, Instance, Model, Slot, State
 
 if TYPE_CHECKING:
@@ -269,14 +271,26 @@ def _execute(model: Model, instance: Instance, state: State, leaf_of: LeafOf, af
     while script is not None:
         run = Execution(model, instance, state, after, script)
         try:
-            result = instance.routine.function(run, *run.parameters())
+            result = with_watch(lambda: instance.routine.function(run, *run.parameters()))  # noqa: B023 - called at once
         except Disabled:
             leaf = None
+        except (Endless, Stuck) as stopped:
+            raise _does_not_end(instance, stopped) from None
         else:
             leaf = leaf_of(run, result)
         outcomes.append(Outcome(tuple(run.path), leaf, tuple(run.chosen)))
         script = _next_script(run.path) if run.chosen else None
     return outcomes
+
+
+def _does_not_end(instance: Instance, stopped: BaseException) -> SpecError:
+    line = raising_line(stopped)
+    if isinstance(stopped, Stuck):
+        return SpecError(f"{line}: {instance.label} waits here for another thread, and under check there is none")
+    return SpecError(
+        f"{line}: {instance.label} computes for ever here, or at least for {endless.LIMIT_S:g} s of processor time; "
+        "make the loop end (a step is one thing that happens, not all that will)"
+    )
 
 
 def _next_script(path: Sequence[tuple[int, int]]) -> list[int] | None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from attractor.check.exploration import OUTSIDE, Graph
@@ -57,6 +56,7 @@ class FairGraph:
         self.size = len(graph.offsets) - 1
         self.initial = initial
         self.fairness = fairness
+        self._core: bytearray | None = None
         self._conditions: dict[int, list[int]] = {}
         for number, condition in enumerate(fairness):
             for instance in condition.instances:
@@ -110,9 +110,14 @@ class FairGraph:
                     queue.append(state)
         return marked
 
-    @cached_property
+    @property
     def core(self) -> bytearray:
         """The states to which some fair run comes back again and again."""
+        if self._core is None:
+            self._core = self._find_core()
+        return self._core
+
+    def _find_core(self) -> bytearray:
         marked = bytearray(self.size)
         for component in self._fair_components(bytearray(b"\1" * self.size), ()):
             for state in component:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from attractor.check.errors import ImpureStep, SpecError
+from attractor.check.errors import ImpureStep, SpecError, line_of
 from attractor.check.execution import Outcome, judges_steps, outcomes_of, padded
 from attractor.check.model import AFTER, CHOICE, DERIVED, Instance, Model, State
 
@@ -227,8 +227,9 @@ def _hold_to_footprint(instance: Instance, outcomes: list[Outcome]) -> None:
 
 def impure(instance: Instance) -> ImpureStep:
     """The error for a routine that behaved differently after the same reads."""
+    line = line_of(instance.routine.function)
     return ImpureStep(
-        f"{instance.label} gave two different results for the same values read; a step may depend on variables, "
-        f"constants and its parameters only: look for hidden state, random, time, the order of a set, or a value that "
-        f"equals only itself (a function, a generator, an object without `__eq__`)"
+        f"{line}{': ' if line else ''}{instance.label} gave two different results for the same values read; a step may "
+        "depend on variables, constants and its parameters only: look for hidden state, random, time, the order of a "
+        "set, or a value that equals only itself (a function, a generator, an object without `__eq__`)"
     )

@@ -10,7 +10,6 @@ import time
 from array import array
 from collections import Counter
 from contextlib import suppress
-from functools import cached_property
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -361,7 +360,7 @@ class NativeFairGraph:
             offsets.tobytes(),
             flat.tobytes(),
         )
-        self._found_ahead: bytearray | None = None
+        self._core: bytearray | None = None
         self._ahead: Thread | None = None
         if needs_core and search.settings.threads > 1:
             self._ahead = Thread(target=self._find_core_ahead, daemon=True)
@@ -379,16 +378,17 @@ class NativeFairGraph:
         """The states from which some fair run stays among ``allowed``."""
         return self._kernel.fair_from(allowed, allowed, (), self.initial, self._fairness)
 
-    @cached_property
+    @property
     def core(self) -> bytearray:
         """The states to which some fair run comes back again and again.
 
         A search that may use several threads begins to look for them at once, beside what is asked for before.
         """
-        if self._ahead is None:
-            return self._find_core()
-        self._ahead.join()
-        return self._found_ahead if self._found_ahead is not None else self._find_core()
+        if self._ahead is not None:
+            self._ahead.join()
+        if self._core is None:
+            self._core = self._find_core()
+        return self._core
 
     def _find_core(self) -> bytearray:
         everywhere = bytearray(b"\1" * self.size)
@@ -396,7 +396,7 @@ class NativeFairGraph:
 
     def _find_core_ahead(self) -> None:
         with suppress(MemoryError):  # whoever wants it tries again, and is told
-            self._found_ahead = self._find_core()
+            self._core = self._find_core()
 
     def shortest(self, query: Query, goal: bytearray) -> tuple[int, ...] | None:
         """The shortest run that goes from a start through allowed states to ``goal``."""

@@ -295,6 +295,7 @@ class Compiler:
             finally:
                 part.__dict__["view"] = outer
 
+        run.__dict__["__wrapped__"] = function  # whoever names it wants the author's
         return run
 
     def product(self, part: Spec, over: Mapping[str, Any]) -> list[Arguments]:
@@ -425,12 +426,18 @@ class Compiler:
             for each in declared.actions:
                 action = each if isinstance(each, str) else each.name
                 if not isinstance(part.declared.get(action), words.Action):
-                    raise SpecError(f"fairness {name}: {part.name} has no action {action!r}")
+                    known = ", ".join(each for each, _ in part.of(words.Action))
+                    raise SpecError(
+                        f"{declared.line}: fairness {name}: {part.name} has no action {action!r}; it has: {known}"
+                    )
                 for index in part.layout.get(("action", action), {}).values():
                     arguments = dict(self.model.actions[index].arguments)
                     missing = [parameter for parameter in declared.per if parameter not in arguments]
                     if missing:
-                        raise SpecError(f"fairness {name}: action {action} has no parameter {', '.join(missing)}")
+                        raise SpecError(
+                            f"{declared.line}: fairness {name}: action {action} has no parameter {', '.join(missing)}, "
+                            f"which `per` names; write another condition for it, as in `weak({action!r})`"
+                        )
                     groups.setdefault(tuple(arguments[parameter] for parameter in declared.per), []).append(index)
             for values, indices in groups.items():
                 label = f"{name}({', '.join(map(str, values))})" if values else name

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor.cli import serve
+from attractor.testing.pythonfiles import make_importable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -206,6 +207,7 @@ def _run_agent(args: argparse.Namespace) -> int:
     if args.no_wait:
         options.append("--no-wait")
     args.state_dir.mkdir(parents=True, exist_ok=True)
+    make_importable(Path.cwd())  # a driver of one's own, for the agent of the next version too, which starts with -P
     settings = AgentSettings(
         namespace=args.namespace,
         version=args.version or _last_version(args.state_dir),

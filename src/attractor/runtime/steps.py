@@ -11,6 +11,7 @@ The checker drives reconciles this way. Anything awaited that is no effect is re
 
 from __future__ import annotations
 
+import sysconfig
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from attractor.runtime.effects import Effect
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
 T = TypeVar("T")
+_LIBRARY = sysconfig.get_path("stdlib")
 
 
 class ForeignAwait(TypeError):
@@ -86,21 +88,26 @@ class Steps(Generic[T]):
         if not isinstance(yielded, Effect):
             where = awaiting_line(self.coroutine)
             self.close()
+            what = "gives way to other tasks" if yielded is None else f"awaits {type(yielded).__name__}"
             raise ForeignAwait(
-                f"{where} awaits {type(yielded).__name__}, which is no effect; ask the context instead, "
+                f"{where} {what}, which is no effect; ask the context instead, "
                 "and declare outside systems with `externals` so that `ctx.external(...)` reaches them"
             )
         self._effect = yielded
 
 
 def awaiting_line(coroutine: Any) -> str:
-    """File and line of the innermost Python frame at which a suspended coroutine waits."""
+    """File and line at which a suspended coroutine waits: its innermost frame outside the standard library."""
     frame = None
     while coroutine is not None:
         inner = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)
         if inner is None:
             break
-        if frame is None or not inner.f_code.co_filename.startswith("<"):
+        if frame is None or not _is_library(inner.f_code.co_filename):
             frame = inner
         coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
     return "a finished coroutine" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _is_library(filename: str) -> bool:
+    return filename.startswith("<") or (filename.startswith(_LIBRARY) and "site-packages" not in filename)

@@ -21,14 +21,13 @@ from typing import Any
 import pytest
 
 from attractor import Context, Key, Reconciler, Result, controller
-from attractor.check import SpecError, check
+from attractor.check import SpecError, check, endless
 from attractor.check.world import (
     Faults,
     Look,
     World,
     always,
     always_step,
-    endless,
     eventually_stable,
     sometimes,
 )
@@ -56,11 +55,11 @@ async def sleeps(ctx: Context, key: Key) -> None:
 def test_awaiting_anything_but_the_context_is_refused_with_the_line() -> None:
     text = refused(sleeps)
     assert "test_checked_code.py:" in text
-    assert "ask the context instead" in text
+    assert "uses `loop.create_future`; under check a reconcile runs alone" in text
 
 
 async def test_it_is_refused_inside_an_event_loop_too() -> None:
-    assert "ask the context instead" in refused(sleeps)
+    assert "uses `loop.create_future`" in refused(sleeps)
 
 
 async def _named(ctx: Context, name: str) -> None:
@@ -197,7 +196,7 @@ def test_what_is_checked_after_a_loop_was_stopped_is_left_in_peace(monkeypatch: 
 
 TRACED = """
 import sys
-from attractor.check.world import endless
+from attractor.check import endless
 
 def spin():
     while True:

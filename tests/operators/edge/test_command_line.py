@@ -1,5 +1,7 @@
 """``attractor edge``: what it prints, and how it refuses."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,18 @@ def test_an_agent_with_a_driver_that_there_is_not_says_which_there_are(
     options = ["--namespace", "berlin", "--kubeconfig", str(config), "--state-dir", str(tmp_path / "state")]
     assert main(["edge", "agent", *options, "--driver", "magic"]) == 2
     assert "error: there is no driver 'magic'; give process, kubernetes, or MODULE:FACTORY" in capsys.readouterr().err
+
+
+def test_a_driver_in_the_current_folder_is_found_although_python_was_started_without_it(tmp_path: Path) -> None:
+    """As the agent of the next version is."""
+    config = tmp_path / "config"
+    config.write_bytes(kubeconfig("http://127.0.0.1:1", "token", None))
+    (tmp_path / "robots.py").write_text("")
+    command = [sys.executable, "-P", "-m", "attractor", "edge", "agent", "--driver", "robots:make"]
+    command += ["--namespace", "berlin", "--kubeconfig", str(config), "--state-dir", str(tmp_path / "state")]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "'robots:make' cannot be loaded: module 'robots' has no attribute 'make'" in ended.stderr
 
 
 def test_a_server_that_does_not_answer_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,7 +94,23 @@ static bool append(Vector *all, const Vector *part, size_t total) {
     return true;
 }
 
-static void make_dense(const Kernel *kernel, uint32_t *targets) {
+/* Hand the first worker's arrays over to the kernel, with the others' behind them. */
+bool edges_join(Kernel *kernel) {
+    Edges *first = &kernel->workers[0].edges;
+    for (uint32_t t = 1; t < kernel->threads; t++) {
+        const Edges *edges = &kernel->workers[t].edges;
+        if (!append(&first->targets, &edges->targets, kernel->edge_count)) return false;
+        if (!append(&first->actions, &edges->actions, kernel->edge_count)) return false;
+    }
+    kernel->edge_targets = first->targets.data;
+    kernel->edge_actions = first->actions.data;
+    first->targets = first->actions = (Vector){0};
+    edges_give_up(kernel);
+    return true;
+}
+
+static void make_dense(Kernel *kernel) {
+    uint32_t *targets = kernel->edge_targets;
     for (size_t e = 0; e < kernel->edge_count; e++)
         if (targets[e] != NO_STATE) targets[e] = (uint32_t)dense_of(kernel, targets[e]);
 }
@@ -110,16 +126,7 @@ bool edges_take(Kernel *kernel) {
     if (!kernel->edge_offsets || !kernel->edge_degrees) return false;
     for (uint32_t t = 0; t < kernel->threads; t++) edges_settle(&kernel->workers[t].edges);
     place_sources(kernel);
-    Edges *first = &kernel->workers[0].edges;
-    for (uint32_t t = 1; t < kernel->threads; t++) {
-        const Edges *edges = &kernel->workers[t].edges;
-        if (!append(&first->targets, &edges->targets, kernel->edge_count)) return false;
-        if (!append(&first->actions, &edges->actions, kernel->edge_count)) return false;
-    }
-    if (kernel->threads > 1) make_dense(kernel, first->targets.data);
-    kernel->edge_targets = first->targets.data;
-    kernel->edge_actions = first->actions.data;
-    first->targets = first->actions = (Vector){0};
-    edges_give_up(kernel);
+    if (!edges_join(kernel)) return false;
+    if (kernel->threads > 1) make_dense(kernel);
     return true;
 }

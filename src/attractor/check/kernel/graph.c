@@ -21,9 +21,9 @@ typedef struct {
 static bool note_steps(Worker *worker, Vector *records) {
     const Kernel *kernel = worker->kernel;
     uint32_t words = kernel->layout.words;
-    size_t degree = worker->steps.length, length = worker->actions.length, stride = words + 2;
-    if (!vector_reserve(&worker->targets, sizeof(uint32_t), length + degree) ||
-        !vector_reserve(&worker->actions, sizeof(uint32_t), length + degree) ||
+    size_t degree = worker->steps.length, length = worker->edges.actions.length, stride = words + 2;
+    if (!vector_reserve(&worker->edges.targets, sizeof(uint32_t), length + degree) ||
+        !vector_reserve(&worker->edges.actions, sizeof(uint32_t), length + degree) ||
         !vector_reserve(records, sizeof(uint64_t), records->length + degree * stride))
         return false;
     for (size_t i = 0; i < degree; i++) {
@@ -35,11 +35,11 @@ static bool note_steps(Worker *worker, Vector *records) {
         record[1] = action & OUTSIDE ? NO_STATE : owner;
         copy_words(record + 2, packed, words);
         records->length += stride;
-        ((uint32_t *)worker->actions.data)[length + i] = (uint32_t)action;
+        ((uint32_t *)worker->edges.actions.data)[length + i] = (uint32_t)action;
         const Shard *shard = &kernel->shards[owner];
         __builtin_prefetch(&shard->index[bucket_of(record[0], shard->buckets)]);
     }
-    worker->actions.length = length + degree;
+    worker->edges.actions.length = length + degree;
     return true;
 }
 
@@ -47,11 +47,11 @@ static void find_targets(Worker *worker, Vector *records) {
     const Kernel *kernel = worker->kernel;
     uint32_t words = kernel->layout.words;
     const uint64_t *record = records->data;
-    for (; worker->targets.length < worker->actions.length; record += words + 2) {
+    for (; worker->edges.targets.length < worker->edges.actions.length; record += words + 2) {
         uint32_t owner = (uint32_t)record[1], local, target = NO_STATE;
         if (owner != NO_STATE && shard_find(&kernel->shards[owner], words, record + 2, record[0], &local))
             target = (uint32_t)(kernel->dense_base[owner] + local);
-        ((uint32_t *)worker->targets.data)[worker->targets.length++] = target;
+        ((uint32_t *)worker->edges.targets.data)[worker->edges.targets.length++] = target;
     }
     records->length = 0;
 }
@@ -90,31 +90,6 @@ void kernel_free_graph(Kernel *kernel) {
     kernel->has_graph = false;
 }
 
-/* Hand the first worker's arrays over to the kernel and append the others'. */
-static bool join_edges(Kernel *kernel) {
-    Worker *first = &kernel->workers[0];
-    size_t total = 0;
-    for (uint32_t t = 0; t < kernel->threads; t++) total += kernel->workers[t].targets.length;
-    if (!vector_reserve(&first->targets, sizeof(uint32_t), total + 1)) return false;
-    if (!vector_reserve(&first->actions, sizeof(uint32_t), total + 1)) return false;
-    for (uint32_t t = 1; t < kernel->threads; t++) {
-        Worker *worker = &kernel->workers[t];
-        size_t size = worker->targets.length * sizeof(uint32_t);
-        if (size) {
-            memcpy((uint32_t *)first->targets.data + first->targets.length, worker->targets.data, size);
-            memcpy((uint32_t *)first->actions.data + first->targets.length, worker->actions.data, size);
-        }
-        first->targets.length += worker->targets.length;
-        vector_free(&worker->targets);
-        vector_free(&worker->actions);
-    }
-    kernel->edge_targets = first->targets.data;
-    kernel->edge_actions = first->actions.data;
-    memset(&first->targets, 0, sizeof first->targets);
-    memset(&first->actions, 0, sizeof first->actions);
-    return true;
-}
-
 Advanced kernel_build_graph(Kernel *kernel) {
     size_t states = kernel_count(kernel);
     if (kernel->has_graph) return ADVANCED_DONE;
@@ -132,7 +107,7 @@ Advanced kernel_build_graph(Kernel *kernel) {
     bool started[kernel->threads];
     for (uint32_t t = 0; t < kernel->threads; t++) {
         Worker *worker = &kernel->workers[t];
-        worker->targets.length = worker->actions.length = 0;
+        worker->edges.targets.length = worker->edges.actions.length = 0;
         ranges[t] = (Range){worker, states * t / kernel->threads, states * (t + 1) / kernel->threads, false};
         started[t] = t && pthread_create(&threads[t], NULL, collect_edges, &ranges[t]) == 0;
     }
@@ -148,7 +123,7 @@ Advanced kernel_build_graph(Kernel *kernel) {
     if (!complete) return ADVANCED_MISSES;
     for (size_t i = 0; i < states; i++) kernel->edge_offsets[i + 1] = kernel->edge_offsets[i] + kernel->edge_degrees[i];
     kernel->edge_count = kernel->edge_offsets[states];
-    kernel->has_graph = join_edges(kernel);
+    kernel->has_graph = edges_join(kernel);
     return kernel->has_graph ? ADVANCED_DONE : ADVANCED_MEMORY;
 }
 

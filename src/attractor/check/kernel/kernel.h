@@ -328,7 +328,7 @@ typedef struct {
     size_t round;     /* the first edge of the round */
     uint64_t *lately; /* for each place of Worker.lately: the edge that named it */
     Vector sources;   /* uint32_t pairs: a state, interleaved, and how many edges it has */
-    Vector targets;   /* uint32_t, interleaved */
+    Vector targets;   /* uint32_t, interleaved; dense in MODE_GRAPH */
     Vector actions;   /* uint32_t */
     Vector repeats;   /* uint64_t: edges of this round whose target is that of an earlier one */
 } Edges;
@@ -365,8 +365,6 @@ typedef struct {
     Vector *out;      /* for each shard, uint64_t records: hash, parent, words */
     Vector missed;    /* uint32_t records: instance, has_after, slots values (twice with after) */
     Vector redo;      /* uint32_t states whose steps are not all known */
-    Vector targets;   /* uint32_t: MODE_GRAPH */
-    Vector actions;   /* uint32_t: MODE_GRAPH */
     Found *found;
     uint64_t *taken;
     uint64_t generated;
@@ -491,6 +489,8 @@ void edges_settle(Edges *edges);
 void edges_give_up(Kernel *kernel);
 /* Between rounds: where one worker gave up, all do. */
 void edges_agree(Kernel *kernel);
+/* Put those of all workers together as the graph's, `edge_count` of them; false if there is no memory for it. */
+bool edges_join(Kernel *kernel);
 /* Make the graph of them; false if some are missing, or there is no memory to put them together. */
 bool edges_take(Kernel *kernel);
 

@@ -81,8 +81,6 @@ void workers_free(Kernel *kernel) {
         edges_forget(&worker->edges);
         vector_free(&worker->missed);
         vector_free(&worker->redo);
-        vector_free(&worker->targets);
-        vector_free(&worker->actions);
     }
     free(kernel->workers);
     kernel->workers = NULL;

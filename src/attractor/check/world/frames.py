@@ -43,11 +43,11 @@ def frame_of(awaitable: Any, memo: dict[int, int]) -> Hashable:
     code, variables = frame.f_code, frame.f_locals
     live = live_names(code, frame.f_lasti)
     kept = tuple((name, freeze(value, memo)) for name, value in variables.items() if name in live)
-    stack = tuple(freeze(each, memo) for each in _stack(awaitable, frame, variables))
+    stack = tuple(freeze(each, memo) for each in stack_of(awaitable, frame, variables))
     return (id(code), frame.f_lasti, kept, stack, numbers_of(awaitable))
 
 
-def _stack(awaitable: Any, frame: FrameType, variables: Mapping[str, Any]) -> list[Any]:
+def stack_of(awaitable: Any, frame: FrameType, variables: Mapping[str, Any]) -> list[Any]:
     """What the frame holds besides its variables: the value stack, then the exception that is being handled."""
     code = frame.f_code
     referents = gc.get_referents(awaitable)

@@ -13,16 +13,16 @@ For the same reason it is not run again where the same answer comes to the same 
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import logging
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from attractor.check.errors import SpecError
-from attractor.check.world import endless
+from attractor.check import endless
+from attractor.check.errors import SpecError, raising_line
+from attractor.check.noloop import needs_a_loop
 from attractor.check.world.frames import frame_of
 from attractor.check.world.freezing import Unfreezable, freeze
+from attractor.check.world.locking import held_lock
 from attractor.check.world.telling import described
 from attractor.objects.resource import DecodeError
 from attractor.runtime.context import Context
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from attractor.runtime.outcome import Next
     from attractor.runtime.result import Result
 
-_LIBRARY = str(Path(asyncio.__file__).parents[1])
-_PACKAGES = "site-packages"
 MAX_EFFECTS = 500
 """A reconcile that asks for more than so many things is taken for one that does not end."""
 
@@ -95,15 +93,20 @@ class Run:
             endless.with_watch(move)
         except endless.Endless as stopped:
             raise CheckedCodeError(
-                f"{_raising_line(stopped)}: the reconcile computes for ever here, or at least for {endless.LIMIT_S:g} "
+                f"{raising_line(stopped)}: the reconcile computes for ever here, or at least for {endless.LIMIT_S:g} "
                 "s of processor time, without asking for anything; make the loop end"
+            ) from None
+        except endless.Stuck as stopped:
+            raise CheckedCodeError(
+                f"{raising_line(stopped)}: the reconcile waits here for another thread, and under check there is "
+                "none; ask the context instead, and leave locks out: a key is never reconciled twice at once"
             ) from None
         except ForeignAwait as problem:
             raise CheckedCodeError(str(problem)) from None
         except Exception as error:  # whatever a reconcile raises is an outcome of it
-            if isinstance(error, RuntimeError) and "no running event loop" in str(error):
+            if isinstance(error, RuntimeError) and needs_a_loop(error):
                 raise CheckedCodeError(
-                    f"{_raising_line(error)} needs an event loop, and under check there is none; ask the context "
+                    f"{raising_line(error)} needs an event loop, and under check there is none; ask the context "
                     "instead: `Result(requeue_after_s=...)` to wait, `externals` for outside systems"
                 ) from None
             self.error = error
@@ -239,7 +242,8 @@ class Suspensions:
         identity = self._identity(run, key, origin)
         known = self._known.get(identity)
         if known is None:
-            again = Run(make, tuple(run.history))
+            _refuse_held(run)
+            again = _again(run, make)
             if again.is_done or self._identity(again, key, origin) != identity:
                 raise _differs(run.coroutine, "went another way")
             known = self._known[identity] = Suspended(run, key, make, identity)
@@ -247,9 +251,10 @@ class Suspensions:
         known.keep(run)
         return known
 
-    def check_guarded(self, where: str) -> None:
+    def check_guarded(self, run: Run, where: str) -> None:
         """Make sure that what the code may not change is as it was."""
         if self._guarded is not None and self._guarded() != self._pristine:
+            _refuse_held(run, tasks=True)
             raise CheckedCodeError(
                 f"{where} changes an attribute of its controller, or a global variable; memory that outlives a "
                 "reconcile goes through `ctx.remember` (it is lost at a crash) or into the object's status"
@@ -265,6 +270,15 @@ class Suspensions:
             return (key, origin, "history", tuple(_frozen_answer(answer) for answer in run.history))
 
 
+def _again(run: Run, make: Callable[[], Coroutine[Any, Any, Any]]) -> Run:
+    """Another coroutine with the same answers; where it cannot be, the first lets go of what it holds."""
+    try:
+        return Run(make, tuple(run.history))
+    except BaseException:
+        run.close()
+        raise
+
+
 def _frozen_answer(answer: Answer) -> Hashable:
     return freeze((answer.value, answer.error))
 
@@ -277,15 +291,17 @@ def _differs(coroutine: Any, how: str) -> CheckedCodeError:
     )
 
 
-def _raising_line(error: BaseException) -> str:
-    """File and line of the author's code from which an error came: the innermost outside the standard library."""
-    line, trace = "", error.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if not code.co_filename.startswith(_LIBRARY) or _PACKAGES in code.co_filename:
-            line = f"{code.co_filename}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return line
+def _refuse_held(run: Run, *, tasks: bool = False) -> None:
+    """Refuse a coroutine that waits with a lock of threads in its hands; with ``tasks`` also one of ``asyncio``."""
+    lock = held_lock(run.coroutine, tasks=tasks)
+    if lock is not None:
+        line = own_line(run.coroutine)
+        run.close()
+        raise CheckedCodeError(
+            f"{line} waits while it holds {lock}, which is no part of the state, so that others "
+            "would wait for it for ever; leave it out (a key is never reconciled twice at once, and a write to an "
+            "object that was changed meanwhile fails with `Conflict`), or release it before the `await`"
+        )
 
 
 def own_line(coroutine: Any) -> str:

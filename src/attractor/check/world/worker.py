@@ -229,7 +229,7 @@ class Worker:
         while not run.is_done and self._is_unnoticed(run.effect):
             is_alone = is_alone and (run.effect == NOTHING or isinstance(run.effect, STATELESS))
             run.go_on(self.answer(key, run.effect))
-        self.suspensions.check_guarded(f"controller {self.declared.name!r}")
+        self.suspensions.check_guarded(run, f"controller {self.declared.name!r}")
         return is_alone
 
     def _is_unnoticed(self, effect: Effect[Any]) -> bool:
