@@ -210,3 +210,15 @@ class _Nowhere:
 def test_a_manager_without_controllers_says_what_to_give_it() -> None:
     with pytest.raises(BuilderError, match="give it at least one"):
         Manager(Client(_Nowhere()), [])
+
+
+def test_type_checkers_refuse_functions_of_another_kind() -> None:
+    def keys(found: ConfigMap) -> list[Key]:
+        return [found.key]
+
+    def names(found: ConfigMap) -> list[str]:
+        return [found.metadata.name]
+
+    Watches(ConfigMap, keys)
+    Watches(Secret, keys)  # type: ignore[arg-type]  # mypy complains where this is not needed
+    Index(Secret, "names", names)  # type: ignore[arg-type]

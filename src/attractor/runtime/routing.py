@@ -79,7 +79,7 @@ def _owners(child: EncodedObject, owner: type[Resource], every_owner: bool) -> I
 
 
 def watched_keys(
-    watched: Watches, event: InformerEvent[Any], keys_by_index: Callable[[str, str], Iterable[Key]]
+    watched: Watches[Any], event: InformerEvent[Any], keys_by_index: Callable[[str, str], Iterable[Key]]
 ) -> set[Key]:
     """What a changed object of another kind concerns; ``keys_by_index`` looks the reconciled kind's index up."""
     if watched.index:
@@ -90,7 +90,7 @@ def watched_keys(
     return found
 
 
-def _mapped(watched: Watches, obj: Any) -> set[Key]:
+def _mapped(watched: Watches[Any], obj: Any) -> set[Key]:
     """What a map function answers; raises ``TypeError`` for what would only fail later, in a reconcile."""
     assert watched.to_keys is not None
     answer: Any = watched.to_keys(obj)

@@ -46,7 +46,7 @@ class Views:
     def _own(self, index: str) -> str:
         return f"{self._name}/{index}"
 
-    def _safe(self, index: Index) -> Callable[[Any], Iterable[str]]:
+    def _safe(self, index: Index[Any]) -> Callable[[Any], Iterable[str]]:
         """An index function whose failure on one object leaves that object out, and everybody's informer alive."""
 
         def values(obj: Any) -> list[str]:
@@ -79,7 +79,7 @@ class Views:
         return lambda name, value: seen.keys(self._own(name), value)
 
 
-def _texts(index: Index, answer: Any) -> list[str]:
+def _texts(index: Index[Any], answer: Any) -> list[str]:
     """What an index function answers; a single text would be taken for its letters."""
     if isinstance(answer, Iterable) and not isinstance(answer, str):
         found = list(answer)
