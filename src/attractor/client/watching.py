@@ -116,7 +116,7 @@ def _read_any(line: bytes, codec: Codec[T]) -> Event[T]:
         shown = line[:120].decode("utf-8", "replace")
         raise GarbledAnswer(f"the watch sent what is no event: {error}: {shown!r}") from error
     obj: Any = head if codec.reads_encoded else codec.decode(told.object)
-    return WatchEvent(told.type, obj, head.key, head.uid, head.resource_version)  # type: ignore[arg-type]
+    return WatchEvent(told.type, obj, head.key, head.uid, head.resource_version)
 
 
 def _error(status: Any) -> ApiError:
