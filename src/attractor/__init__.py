@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from attractor.client import Client
     from attractor.embedded import EmbeddedCluster
     from attractor.objects.gvk import Key
-    from attractor.objects.resource import Condition, Meta, ObjectMeta, Resource, Rule, Struct
+    from attractor.objects.resource import Condition, Meta, ObjectMeta, PrinterColumn, Resource, Rule, Struct
     from attractor.runtime import (
         Context,
         Controller,
         Election,
         For,
+        Index,
         Manager,
         Owns,
+        Permission,
         Reconciler,
         Result,
         TerminalError,
@@ -38,14 +40,16 @@ _HOMES = {
     "attractor.client": ("Client",),
     "attractor.embedded": ("EmbeddedCluster",),
     "attractor.objects.gvk": ("Key",),
-    "attractor.objects.resource": ("Condition", "Meta", "ObjectMeta", "Resource", "Rule", "Struct"),
+    "attractor.objects.resource": ("Condition", "Meta", "ObjectMeta", "PrinterColumn", "Resource", "Rule", "Struct"),
     "attractor.runtime": (
         "Context",
         "Controller",
         "Election",
         "For",
+        "Index",
         "Manager",
         "Owns",
+        "Permission",
         "Reconciler",
         "Result",
         "TerminalError",
@@ -63,11 +67,14 @@ __all__ = [
     "Election",
     "EmbeddedCluster",
     "For",
+    "Index",
     "Key",
     "Manager",
     "Meta",
     "ObjectMeta",
     "Owns",
+    "Permission",
+    "PrinterColumn",
     "Reconciler",
     "Resource",
     "Result",

@@ -20,15 +20,9 @@ def config_map(name: str) -> ConfigMap:
 
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
 async def test_a_killed_server_that_comes_back_is_followed_again(tmp_path: Path, store: str) -> None:
-    where = ("--store", store if store == "memory" else f"sqlite:{tmp_path / 'cluster.db'}", "--token-file")
-    tokens = tmp_path / "tokens.csv"
-    tokens.write_text('fixed,admin,admin,"system:masters"\n')
-    server = Served(tmp_path, *where, str(tokens), "--listen", "127.0.0.1:0")
-    config = load_kubeconfig(server.kubeconfig)
-    from attractor.client.credentials import StaticCredentials, bearer
-
-    object.__setattr__(config, "credentials", StaticCredentials(bearer("fixed")))
-    async with Client.connect(config) as client, asyncio.timeout(PATIENCE_S):
+    where = ("--store", store if store == "memory" else f"sqlite:{tmp_path / 'cluster.db'}")
+    server = Served(tmp_path, *where, "--listen", "127.0.0.1:0")
+    async with Client.connect(load_kubeconfig(server.kubeconfig)) as client, asyncio.timeout(PATIENCE_S):
         cache = Cache(client)
         informer = cache.informer(ConfigMap)
 
@@ -42,7 +36,7 @@ async def test_a_killed_server_that_comes_back_is_followed_again(tmp_path: Path,
             server.kill()
             await informer.wait_for(lambda: not cache.is_ready)
             server = await asyncio.to_thread(  # the informer goes on meanwhile, and finds nobody there
-                Served, tmp_path, *where, str(tokens), "--listen", f"127.0.0.1:{server.port}"
+                Served, tmp_path, *where, "--listen", f"127.0.0.1:{server.port}"
             )
             await client.create(config_map("new"))
             expected = ["new"] if store == "memory" else ["new", "old"]

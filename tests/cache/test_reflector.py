@@ -23,6 +23,7 @@ from attractor.cache.reflector import (
     Waiting,
     Watching,
     can_resume,
+    explained,
     is_live,
     step,
 )
@@ -44,8 +45,8 @@ LOST = Failed(AnswerLost("reset"))
 
 ARROWS: list[tuple[State, Input, Policy, State]] = [
     (Listing(), Listed("5"), LIST, Opening("5")),
-    (Listing(), Failed(Forbidden("no")), LIST, Waiting(0.1, 1, None, "no")),
-    (Listing(2), Failed(Forbidden("no")), LIST, Waiting(0.4, 3, None, "no")),
+    (Listing(), Failed(Forbidden("no")), LIST, Waiting(0.1, 1, None, explained(Forbidden("no")))),
+    (Listing(2), Failed(Forbidden("no")), LIST, Waiting(0.4, 3, None, explained(Forbidden("no")))),
     (Opening("5"), Opened(), LIST, Watching("5")),
     (Opening("5", 3), Opened(), LIST, Watching("5", 3)),
     (Opening("5"), Failed(Gone("old")), LIST, Listing(1)),
@@ -137,7 +138,10 @@ def test_an_input_that_a_state_cannot_have_is_an_error_of_the_drivers() -> None:
         (NotFound("404 page not found"), "404 page not found; the server does not serve this kind, create its Custom"),
         (NotFound("create its CustomResourceDefinition first"), "create its CustomResourceDefinition first"),
         (Unauthorized("Unauthorized"), "Unauthorized; the server does not accept the credentials, or no longer"),
-        (Forbidden("you may not list lamps"), "you may not list lamps"),
+        (
+            Forbidden("you may not list lamps"),
+            "you may not list lamps; grant it (`attractor manifests` prints the rights",
+        ),
     ],
 )
 def test_an_error_that_only_a_person_can_mend_says_what_to_do(error: ApiError, advice: str) -> None:

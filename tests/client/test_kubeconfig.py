@@ -10,7 +10,7 @@ import yaml
 
 from attractor.client import ConfigError, find_config, in_cluster_config, load_kubeconfig
 from attractor.client.config import Impersonation
-from attractor.client.credentials import CertificateFiles, ExecPlugin, StaticCredentials, TokenFile
+from attractor.client.credentials import CertificateFiles, ExecPlugin, Rewritten, TokenFile
 from attractor.client.kubeconfig import Kubeconfig
 
 
@@ -173,7 +173,7 @@ def test_a_pod_uses_its_service_account_unless_it_is_told_otherwise(tmp_path: Pa
     assert isinstance(config.credentials, TokenFile)
     environ["KUBECONFIG"] = str(write(tmp_path / "config"))
     told = find_config(environ=environ, service_account=account)
-    assert isinstance(told.credentials, StaticCredentials)
+    assert isinstance(told.credentials, Rewritten)
     (account / "token").unlink()
     with pytest.raises(ConfigError, match="has no token"):
         in_cluster_config(environ, account)
@@ -195,3 +195,26 @@ def test_an_exec_plugin_is_found_beside_the_file_and_told_about_the_cluster(tmp_
     asked = config.credentials._config
     assert (asked.command, asked.args, asked.env) == (str(tmp_path / "plugin"), ("--x",), {"N": "V"})
     assert asked.cluster_info == {"server": "https://h:6443", "config": {"audience": "a"}}
+
+
+def test_a_rejected_token_is_read_again_from_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "config", user={"token": "first"})
+    credentials = load_kubeconfig(path).credentials
+    first = asyncio.run(credentials.current())
+    assert not credentials.rejected(first), "the file has no other"
+    write(path, user={"token": "second"})
+    assert asyncio.run(credentials.current()) == first, "it was not rejected since"
+    assert credentials.rejected(first)
+    assert asyncio.run(credentials.current()).authorization == "Bearer second"
+    path.unlink()
+    assert not credentials.rejected(asyncio.run(credentials.current())), "there is nothing to read"
+    assert credentials.rejected(first), "another request was on its way with the old one"
+
+
+def test_a_token_for_another_server_is_not_given_to_this_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "config", user={"token": "first"})
+    credentials = load_kubeconfig(path).credentials
+    first = asyncio.run(credentials.current())
+    write(path, user={"token": "second"}, cluster={"server": "https://elsewhere:6443"})
+    assert not credentials.rejected(first)
+    assert asyncio.run(credentials.current()) == first

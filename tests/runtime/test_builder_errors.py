@@ -33,7 +33,11 @@ class Outside(Protocol):
         ({"for_": Thing, "watches": [Watches(ConfigMap)]}, "needs either `to_keys`, a function from an object"),
         ({"for_": Thing, "watches": [Watches(ConfigMap, index="uses")]}, r"declare it with indexes=\[Index\(Thing"),
         (
-            {"for_": Thing, "watches": [Watches(ConfigMap, index="x")], "indexes": [Index(ConfigMap, "x", list)]},
+            {
+                "for_": Thing,
+                "watches": [Watches(ConfigMap, index="x")],
+                "indexes": [Index(ConfigMap, "x", lambda _: [])],
+            },
             "names no index of Thing",
         ),
     ],

@@ -20,7 +20,7 @@ from typing import TypeAlias, assert_never
 import msgspec
 
 from attractor.client.errors import AnswerLost, GarbledAnswer, ServerUnreachable
-from attractor.objects.errors import ApiError, BadRequest, Gone, Invalid, NotFound, Timeout, Unauthorized
+from attractor.objects.errors import ApiError, BadRequest, Forbidden, Gone, Invalid, NotFound, Timeout, Unauthorized
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -208,6 +208,8 @@ def explained(error: ApiError) -> str:
     match error:
         case NotFound() if "CustomResourceDefinition" not in error.message:
             return f"{error.message}; the server does not serve this kind, create its CustomResourceDefinition first"
+        case Forbidden():
+            return f"{error.message}; grant it (`attractor manifests` prints the rights that controllers need)"
         case Unauthorized():
             return f"{error.message}; the server does not accept the credentials, or no longer: renew them"
         case _:

@@ -17,6 +17,9 @@ ROOMS = ("demo", "run", "serve", "manifests", "plan", "check", "replay", "trace_
 """Modules beside this one, each with a ``register(subparsers)`` that adds its subcommands; a subcommand sets ``run`` to
 its function. A room whose name is the command is imported alone, so that a server does not wait for the checker."""
 
+SERVICES = (["run"], ["serve"])
+"""Commands that run until they are told to stop."""
+
 INTERRUPTED = 128 + signal.SIGINT
 """The exit code that a shell gives to a program that was interrupted."""
 
@@ -45,16 +48,24 @@ def build_parser(rooms: Sequence[str] = ROOMS) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; answer its exit code."""
     words = sys.argv[1:] if argv is None else argv
-    parser = build_parser(words[:1] if words and words[0] in ROOMS else ROOMS)
-    args = parser.parse_args(argv)
-    if args.command is None:
-        parser.print_help(sys.stderr)
-        return 2
+    if argv is None and words[:1] in SERVICES:
+        _leave_interrupts_to_the_system()
     try:
+        parser = build_parser(words[:1] if words and words[0] in ROOMS else ROOMS)
+        args = parser.parse_args(argv)
+        if args.command is None:
+            parser.print_help(sys.stderr)
+            return 2
         return int(args.run(args))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _leave_interrupts_to_the_system() -> None:
+    """Let SIGINT end the process without a word, as SIGTERM does, until the command listens; unless it is ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 if __name__ == "__main__":

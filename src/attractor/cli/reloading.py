@@ -35,33 +35,29 @@ def stamps(module: str) -> dict[Path, float]:
 
 def run_reloading(module: str) -> int:
     """Run until the child ends by itself or this process is told to stop; answers the child's exit code."""
-    signal.signal(signal.SIGTERM, _interrupt)  # or the child would outlive this process
+    told: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _: told.append(number))  # or the child would outlive this process
     # -P: or a person's operator.py would take the place of Python's own module
     command = [sys.executable, "-P", "-m", "attractor", *(part for part in sys.argv[1:] if part != "--reload")]
     while True:
         known = stamps(module)
         child = subprocess.Popen(command)  # noqa: S603 - this very command again
-        try:
-            while child.poll() is None and stamps(module) == known:
-                time.sleep(POLL_S)
-        except KeyboardInterrupt:
+        while child.poll() is None and stamps(module) == known and not told:
+            time.sleep(POLL_S)
+        if told:
             return _stopped(child)
         if child.poll() is not None and stamps(module) == known:
-            code = child.returncode
+            code = _code(child)
             if code == 0:
                 return 0
             print(f"ended with exit code {code}; waiting for a change", file=sys.stderr)
-            try:
-                while stamps(module) == known:
-                    time.sleep(POLL_S)
-            except KeyboardInterrupt:
+            while stamps(module) == known and not told:
+                time.sleep(POLL_S)
+            if told:
                 return code
         _stopped(child)
         print("the code changed; starting again", file=sys.stderr)
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _stopped(child: subprocess.Popen[bytes]) -> int:
@@ -72,4 +68,9 @@ def _stopped(child: subprocess.Popen[bytes]) -> int:
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
-    return child.returncode
+    return _code(child)
+
+
+def _code(child: subprocess.Popen[bytes]) -> int:
+    """Its exit code, as a shell would say it of a child that a signal ended."""
+    return child.returncode if child.returncode >= 0 else 128 - child.returncode

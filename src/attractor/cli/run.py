@@ -8,7 +8,6 @@ import contextlib
 import logging
 import os
 import secrets
-import signal
 import socket
 import sys
 from pathlib import Path
@@ -18,6 +17,7 @@ from attractor.cli import serve
 from attractor.cli.arguments import namespace, object_name, positive, seconds
 from attractor.cli.modules import ModuleError
 from attractor.cli.operatormodule import HELP, load, need_controllers, need_externals, opened
+from attractor.cli.stopping import Stopping
 from attractor.runtime.running import RESYNC_S
 
 if TYPE_CHECKING:
@@ -118,7 +118,10 @@ def _add_election(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run until told to stop; 0 after an orderly end, 1 when leadership was lost, 2 when it cannot start."""
+    """Run until told to stop; 0 after an orderly end, 1 when leadership was lost, 2 when it cannot start.
+
+    Told twice, it ends at once, with the code of the signal; see ``Stopping``.
+    """
     from attractor.client import ConfigError
     from attractor.embedded.fieldlog import log_to_stderr
     from attractor.runtime import BuilderError, LeadershipLost
@@ -131,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         loaded = load(args.module)
         need_controllers(loaded)
-        asyncio.run(_run(args, loaded))
+        return asyncio.run(_run(args, loaded))
     except (ModuleError, serve.ServeError) as error:
         return _refuse(str(error), error.hint)
     except (BuilderError, ConfigError) as error:
@@ -144,7 +147,6 @@ def run(args: argparse.Namespace) -> int:
             raise
         print("error: leadership was lost, so nothing may be written any more", file=sys.stderr)
         return 1
-    return 0
 
 
 def _first(errors: BaseExceptionGroup[BaseException], kind: type[Exception]) -> BaseException | None:
@@ -161,7 +163,13 @@ def _refuse(message: str, hint: str) -> int:
     return 2
 
 
-async def _run(args: argparse.Namespace, loaded: OperatorModule) -> None:
+async def _run(args: argparse.Namespace, loaded: OperatorModule) -> int:
+    with Stopping() as stopping:
+        await _manage(args, loaded, stopping)
+    return stopping.code
+
+
+async def _manage(args: argparse.Namespace, loaded: OperatorModule, stopping: Stopping) -> None:
     from attractor.runtime import Manager
 
     health = serve.parse_address(args.health, "--health") if args.health else None
@@ -182,8 +190,7 @@ async def _run(args: argparse.Namespace, loaded: OperatorModule) -> None:
             workers=args.workers,
             resync_s=args.resync or None,
         )
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, manager.stop)
+        stopping.orderly = manager.stop
         async with asyncio.TaskGroup() as group:
             running = group.create_task(manager.run())
             announcing = group.create_task(_announce(manager))

@@ -13,6 +13,7 @@ import signal
 import socket
 import ssl
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from attractor.apiserver.operation import User
     from attractor.embedded import Address, EmbeddedCluster
     from attractor.httpd.audit import AuditSink
+    from attractor.store import Store
 
 DEFAULT_LISTEN = "127.0.0.1:6443"
 SWITCH_S = 0.0005
@@ -385,7 +387,7 @@ async def serving(settings: Settings, admission: Sequence[Plugin] = ()) -> Async
     token = secrets.token_urlsafe(32)
     tls, ca = _tls(settings)
     cluster = EmbeddedCluster(
-        settings.store,
+        _fresh_memory() if settings.store == "memory" else settings.store,
         controllers=settings.controllers,
         authenticator=Authenticator({**settings.tokens, token: ADMIN}),
         anonymous_read=settings.anonymous_read,
@@ -409,6 +411,13 @@ async def serving(settings: Settings, admission: Sequence[Plugin] = ()) -> Async
         with _kubeconfig_at(settings.kubeconfig, address, token, ca):
             _announce(settings, address)
             yield cluster
+
+
+def _fresh_memory() -> Store:
+    """An empty store whose revisions begin with the time, so that no client takes it for the one before a restart."""
+    from attractor.store import MemoryStore
+
+    return MemoryStore(after=time.time_ns() // 1000)
 
 
 def _tls(settings: Settings) -> tuple[ssl.SSLContext | None, bytes | None]:

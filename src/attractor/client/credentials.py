@@ -114,6 +114,28 @@ class _Renewed(ABC):
         return True
 
 
+class Rewritten:
+    """What a kubeconfig says, until a server rejects it: then what the file says by now, if that is something else."""
+
+    def __init__(self, credential: Credential, read_again: Callable[[], Credential | None]) -> None:
+        """``read_again`` answers None where the file names another server by now; it may raise ``ConfigError``."""
+        self.credential = credential
+        self._read_again = read_again
+
+    async def current(self) -> Credential:
+        """The last one that was read."""
+        return self.credential
+
+    def rejected(self, credential: Credential) -> bool:
+        """Whether the file has another one by now."""
+        if credential == self.credential:
+            try:
+                self.credential = self._read_again() or credential
+            except ConfigError:  # it is being written, or gone
+                return False
+        return self.credential != credential
+
+
 class TokenFile(_Renewed):
     """A token in a file that somebody else renews, as the kubelet does."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from attractor.client.credentials import (
     Credentials,
     ExecConfig,
     ExecPlugin,
+    Rewritten,
     StaticCredentials,
     TokenFile,
     basic,
@@ -39,9 +40,22 @@ def load_kubeconfig(
 ) -> ClientConfig:
     """The configuration of a context, by default the current one.
 
-    Reads ``path``, or what ``KUBECONFIG`` names, or ``~/.kube/config``. Raises ``ConfigError``.
+    Reads ``path``, or what ``KUBECONFIG`` names, or ``~/.kube/config``. Raises ``ConfigError``. Credentials in the file
+    are read again when the server rejects them, so that a file which is written anew (by ``attractor serve``, or by
+    somebody who logs in) is enough; what it then says of another server is not used.
     """
-    return Kubeconfig.load(path, environ=environ).config(context)
+    read = Kubeconfig.load(path, environ=environ)
+    config = read.config(context)
+    if not isinstance(config.credentials, StaticCredentials):
+        return config
+    chosen = context or read.current_context
+
+    def read_again() -> Credential | None:
+        now = Kubeconfig.load(path, environ=environ).config(chosen)
+        is_same = (now.server, now.ca, now.verify) == (config.server, config.ca, config.verify)
+        return now.credentials.credential if is_same and isinstance(now.credentials, StaticCredentials) else None
+
+    return replace(config, credentials=Rewritten(config.credentials.credential, read_again))
 
 
 def find_config(

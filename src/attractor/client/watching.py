@@ -110,13 +110,13 @@ def _read_any(line: bytes, codec: Codec[T]) -> Event[T]:
                 raise _error(orjson.loads(memoryview(told.object)))
             case "ADDED" | "MODIFIED" | "DELETED":
                 head = encoded(told.object)
+            case _:
+                raise GarbledAnswer(f"the watch sent an event of unknown type {told.type!r}")
     except (msgspec.DecodeError, orjson.JSONDecodeError, RecursionError) as error:
         shown = line[:120].decode("utf-8", "replace")
         raise GarbledAnswer(f"the watch sent what is no event: {error}: {shown!r}") from error
-    if told.type not in {"ADDED", "MODIFIED", "DELETED"}:
-        raise GarbledAnswer(f"the watch sent an event of unknown type {told.type!r}")
     obj: Any = head if codec.reads_encoded else codec.decode(told.object)
-    return WatchEvent(told.type, obj, head.key, head.uid, head.resource_version)  # type: ignore[arg-type]
+    return WatchEvent(told.type, obj, head.key, head.uid, head.resource_version)
 
 
 def _error(status: Any) -> ApiError:

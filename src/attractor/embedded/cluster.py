@@ -28,8 +28,9 @@ from attractor.apiserver.serviceaccounts.claims import API_AUDIENCES
 from attractor.client.client import Client
 from attractor.embedded.bootstrap import create_default_roles, create_fresh_objects, create_priority_classes
 from attractor.embedded.controllers import CONTROLLERS, Controllers
-from attractor.embedded.endpoints import Place, advertise, place_of, withdraw
+from attractor.embedded.endpoints import place_of
 from attractor.embedded.inprocess import InProcessTransport
+from attractor.embedded.presence import Presence
 from attractor.embedded.serviceaddresses import ServiceAddresses
 from attractor.embedded.source import SystemSource
 from attractor.embedded.tokens import ServiceAccountTokens, ensure_token_key
@@ -125,7 +126,7 @@ class EmbeddedCluster:
         self.metrics = Metrics()
         self._stack = AsyncExitStack()
         self._listeners: list[Listener] = []
-        self._places: list[Place] = []
+        self._presence: Presence | None = None
         self._router: Router | None = None
         self._server: Server | None = None
 
@@ -198,6 +199,9 @@ class EmbeddedCluster:
                 await store.compact(store.revision)
             controllers = Controllers(server, self._controllers, root_ca=self._root_ca)
             await self._stack.enter_async_context(controllers)
+            if self._is_whole:
+                self._presence = Presence(server)
+                await self._stack.enter_async_context(self._presence.kept())
             hub = WatchHub(store, self.metrics)
             self._router = Router(
                 server,
@@ -225,10 +229,10 @@ class EmbeddedCluster:
         async with asyncio.TaskGroup() as group:
             for listener in self._listeners:
                 group.create_task(listener.aclose(GRACE_S))
-        with suppress(StoreError, TimeoutError):  # a store that is gone is not waited for
-            async with asyncio.timeout(WITHDRAWAL_S):
-                for place in self._places:
-                    await withdraw(self.server, place)
+        if self._presence is not None:
+            with suppress(StoreError, TimeoutError):  # a store that is gone is not waited for
+                async with asyncio.timeout(WITHDRAWAL_S):
+                    await self._presence.leave()
         await self._stack.aclose()
 
     async def listen(self, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None) -> Address:
@@ -244,8 +248,6 @@ class EmbeddedCluster:
         )
         await listener.start(host, port)
         self._listeners.append(listener)
-        if self._is_whole:
-            place = await place_of(host, listener.port)
-            await advertise(self.server, place)
-            self._places.append(place)
+        if self._presence is not None:
+            await self._presence.join(await place_of(host, listener.port))
         return Address(host, listener.port, tls is not None)

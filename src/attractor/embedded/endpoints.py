@@ -1,8 +1,7 @@
 """Where the API servers of a cluster are: the endpoints of the service ``kubernetes``.
 
 A server adds the address that it listens on and takes it away when it stops. On a store of its own it is the only one,
-so what an earlier server left there is replaced; on a shared one the address of a server that was killed stays until
-a server listens there again and stops.
+so what an earlier server left there is replaced; on a shared one ``presence`` takes those away that were killed.
 """
 
 from __future__ import annotations
@@ -64,6 +63,14 @@ async def advertise(server: Server, place: Place) -> None:
 async def withdraw(server: Server, place: Place) -> None:
     """Take a place away from the endpoints."""
     await _change(server, place, is_there=False)
+
+
+async def advertised(server: Server, place: Place) -> set[str] | None:
+    """The addresses that are named for a place's port; None where those of another port are, for all have the same."""
+    entry = (await server.store.snapshot()).get(SLICE)
+    found = orjson.loads(entry.value) if entry else None
+    named = _addresses(found, place)
+    return None if not named and (found or {}).get("endpoints") else named
 
 
 async def _change(server: Server, place: Place, *, is_there: bool) -> None:

@@ -19,7 +19,18 @@ import inspect
 import re
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict, Unpack, overload, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+    runtime_checkable,
+)
 
 from attractor.objects.annotations import signature_of
 from attractor.objects.gvk import GroupVersionKind, Key
@@ -29,8 +40,10 @@ from attractor.runtime.predicates import Predicate, always
 from attractor.runtime.result import Result
 
 if TYPE_CHECKING:
+    from attractor.client.kinds import PartialObjectMetadata
     from attractor.workqueue import Limiter
 
+R = TypeVar("R", bound=Resource)
 ReconcileFunction: TypeAlias = Callable[[Context, Key], Coroutine[Any, Any, Result | None]]
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
@@ -70,7 +83,7 @@ class Owns:
 
 
 @dataclass(frozen=True)
-class Watches:
+class Watches(Generic[R]):
     """Another kind: a change runs the reconcile of the keys that ``to_keys`` answers.
 
     ``index`` instead of ``to_keys`` names an index of the reconciled kind: every object whose index values contain the
@@ -78,20 +91,20 @@ class Watches:
     ``Owns``; ``to_keys`` then gets a ``PartialObjectMetadata``.
     """
 
-    kind: type[Resource]
-    to_keys: Callable[[Any], Iterable[Key]] | None = None
+    kind: type[R]
+    to_keys: Callable[[R], Iterable[Key]] | Callable[[PartialObjectMetadata], Iterable[Key]] | None = None
     index: str = ""
     when: Predicate = always
     only_metadata: bool = False
 
 
 @dataclass(frozen=True)
-class Index:
+class Index(Generic[R]):
     """Finds objects by values computed from them, as in ``ctx.list(kind, index=(name, value))``."""
 
-    kind: type[Resource]
+    kind: type[R]
     name: str
-    values: Callable[[Any], Iterable[str]]
+    values: Callable[[R], Iterable[str]]
 
 
 @dataclass(frozen=True)
@@ -110,9 +123,9 @@ class Controller:
     reconcile: ReconcileFunction
     for_: For
     owns: tuple[Owns, ...] = ()
-    watches: tuple[Watches, ...] = ()
+    watches: tuple[Watches[Any], ...] = ()
     sources: tuple[AsyncIterable[Key], ...] = ()
-    indexes: tuple[Index, ...] = ()
+    indexes: tuple[Index[Any], ...] = ()
     externals: tuple[type, ...] = ()
     """Outside systems, as protocol classes; whoever runs the controller provides them."""
     permissions: tuple[Permission, ...] = ()
@@ -132,14 +145,19 @@ class Controller:
     @property
     def kinds(self) -> tuple[type[Resource], ...]:
         """Every kind that is watched, the reconciled one first, each once."""
-        parts: tuple[For | Owns | Watches | Index, ...] = (self.for_, *self.owns, *self.watches, *self.indexes)
+        parts: tuple[For | Owns | Watches[Any] | Index[Any], ...] = (
+            self.for_,
+            *self.owns,
+            *self.watches,
+            *self.indexes,
+        )
         return tuple(dict.fromkeys(part.kind for part in parts))
 
     @property
     def metadata_kinds(self) -> frozenset[type[Resource]]:
         """Those of which nothing but the metadata is watched: no part of the declaration asks for more."""
         whole = {self.for_.kind, *(index.kind for index in self.indexes)}
-        parts: tuple[Owns | Watches, ...] = (*self.owns, *self.watches)
+        parts: tuple[Owns | Watches[Any], ...] = (*self.owns, *self.watches)
         whole |= {part.kind for part in parts if not part.only_metadata}
         return frozenset(self.kinds) - whole
 
@@ -147,7 +165,7 @@ class Controller:
 class ControllerOptions(TypedDict, total=False):
     """The options of ``controller`` that are fields of ``Controller`` as they are."""
 
-    indexes: Sequence[Index]
+    indexes: Sequence[Index[Any]]
     externals: Sequence[type]
     permissions: Sequence[Permission]
     workers: int
@@ -164,7 +182,7 @@ def controller(
     name: str = "",
     for_: type[Resource] | For | None = None,
     owns: Sequence[type[Resource] | Owns] = (),
-    watches: Sequence[Watches] = (),
+    watches: Sequence[Watches[Any]] = (),
     sources: Sequence[AsyncIterable[Key]] = (),
     **options: Unpack[ControllerOptions],
 ) -> Controller: ...
@@ -174,7 +192,7 @@ def controller(
     name: str = "",
     for_: type[Resource] | For | None = None,
     owns: Sequence[type[Resource] | Owns] = (),
-    watches: Sequence[Watches] = (),
+    watches: Sequence[Watches[Any]] = (),
     sources: Sequence[AsyncIterable[Key]] = (),
     **options: Unpack[ControllerOptions],
 ) -> Callable[[ReconcileFunction], Controller]: ...
@@ -184,7 +202,7 @@ def controller(
     name: str = "",
     for_: type[Resource] | For | None = None,
     owns: Sequence[type[Resource] | Owns] = (),
-    watches: Sequence[Watches] = (),
+    watches: Sequence[Watches[Any]] = (),
     sources: Sequence[AsyncIterable[Key]] = (),
     **options: Unpack[ControllerOptions],
 ) -> Controller | Callable[[ReconcileFunction], Controller]:
@@ -226,7 +244,7 @@ def _check(declared: Controller) -> None:
             f"controller name {name!r} is no DNS label: use lower-case letters, digits and dashes, "
             "as in name='my-pairs'"
         )
-    parts: tuple[For | Owns | Watches | Index, ...] = (
+    parts: tuple[For | Owns | Watches[Any] | Index[Any], ...] = (
         declared.for_,
         *declared.owns,
         *declared.watches,

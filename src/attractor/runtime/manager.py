@@ -27,6 +27,7 @@ from attractor.runtime.metrics import Metrics
 from attractor.runtime.performer import Memory, Performer
 from attractor.runtime.running import RESYNC_S, RunningController
 from attractor.runtime.tracing import configured_tracer
+from attractor.runtime.unawaited import warn_of_unawaited
 from attractor.runtime.views import Views
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from attractor.runtime.tracing import Tracer
 
 GRACE_S = 30.0
+LONG_S = 60.0
+"""After how long, and how often then, a reconcile that has not ended is told of."""
 EVENTS_S = 2.0
 """How long stopping waits for Events to be written."""
 
@@ -79,6 +82,8 @@ class Manager:
         declared = tuple(controllers)
         self._externals = dict(externals or {})
         _check(declared, self._externals)
+        for one in declared:
+            warn_of_unawaited(one)
         self.metrics = Metrics()
         self.client = client
         host = str(getattr(client.transport, "host", ""))  # in process there is none
@@ -216,6 +221,7 @@ class Manager:
             recording = await stack.enter_async_context(_alongside(self._recorder.run()))
             stack.push_async_callback(self._finish_events, recording)
             await stack.enter_async_context(_alongside(self.cache.run()))
+            await stack.enter_async_context(_alongside(self._watch_over()))
             self._become("syncing caches")
             await self.cache.wait_synced()
             if self._elector is None:
@@ -258,7 +264,25 @@ class Manager:
                 one.stop()
             _, late = await asyncio.wait({running}, timeout=self._grace_s)
             if late:
-                self._log.warning("reconciles did not finish in time and are cancelled", grace_s=self._grace_s)
+                keys = sorted(str(key) for one in controllers for key, _ in one.unfinished())
+                self._log.warning(
+                    "reconciles did not finish in time and are cancelled", grace_s=self._grace_s, keys=", ".join(keys)
+                )
+
+    async def _watch_over(self) -> None:
+        """Say what keeps workers busy for very long: nothing else tells of a reconcile that never returns."""
+        while True:
+            await asyncio.sleep(LONG_S)
+            for one in self.controllers:
+                late = [(key, took_s) for key, took_s in one.unfinished() if took_s >= LONG_S]
+                if late:
+                    self._log.warning(
+                        "a reconcile has not ended; `timeout_s` of its controller would end it",
+                        controller=one.declared.name,
+                        key=str(late[0][0]),
+                        running_s=round(late[0][1]),
+                        others=len(late) - 1,
+                    )
 
     async def _run_all(self, controllers: list[RunningController]) -> None:
         async with asyncio.TaskGroup() as group:

@@ -64,6 +64,11 @@ class MeteredQueue(WorkQueue["Key"]):
         self._metrics.work_time.observe(*self._labels, value=now - self._taken_s.pop(key, now))
         super().done(key)
 
+    def taken(self) -> list[tuple[Key, float]]:
+        """The keys that are with workers, and for how many seconds."""
+        now = self._now_s()
+        return [(key, now - since) for key, since in self._taken_s.items()]
+
     @staticmethod
     def _now_s() -> float:
         return asyncio.get_running_loop().time()

@@ -41,6 +41,13 @@ def after_error(error: BaseException) -> Next:
     return Next("done" if isinstance(error, TerminalError) else "backoff")
 
 
+def ended_itself(end: BaseException) -> RuntimeError:
+    """What a reconcile has failed by that raised what ends a task or a process: it ends neither."""
+    if isinstance(end, SystemExit):
+        return RuntimeError(f"the reconcile called sys.exit({end.code!r}); it cannot end the process: raise an error")
+    return RuntimeError("the reconcile cancelled itself")
+
+
 MISTAKES = (
     AssertionError,
     ArithmeticError,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,7 +11,7 @@ from attractor.objects.gvk import GroupVersion, Key
 from attractor.runtime.predicates import Change, always
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from attractor.cache.handlers import InformerEvent
     from attractor.client import EncodedObject
@@ -78,16 +79,29 @@ def _owners(child: EncodedObject, owner: type[Resource], every_owner: bool) -> I
 
 
 def watched_keys(
-    watched: Watches, event: InformerEvent[Any], keys_by_index: Callable[[str, str], Iterable[Key]]
+    watched: Watches[Any], event: InformerEvent[Any], keys_by_index: Callable[[str, str], Iterable[Key]]
 ) -> set[Key]:
     """What a changed object of another kind concerns; ``keys_by_index`` looks the reconciled kind's index up."""
     if watched.index:
         return set(keys_by_index(watched.index, str(event.key)))
-    assert watched.to_keys is not None
-    found = set(watched.to_keys(event.object))
+    found = _mapped(watched, event.object)
     if event.old is not None:
-        found |= set(watched.to_keys(event.old))
+        found |= _mapped(watched, event.old)
     return found
+
+
+def _mapped(watched: Watches[Any], obj: Any) -> set[Key]:
+    """What a map function answers; raises ``TypeError`` for what would only fail later, in a reconcile."""
+    assert watched.to_keys is not None
+    answer: Any = watched.to_keys(obj)
+    if isinstance(answer, Iterable) and not isinstance(answer, str | Key):
+        found = set(answer)
+        if all(isinstance(key, Key) for key in found):
+            return found
+    name = getattr(watched.to_keys, "__name__", "the map function")
+    raise TypeError(
+        f"{name} answered {answer!r}; answer a list of Keys, such as [Key(namespace, name)], or an empty one"
+    )
 
 
 def keys_for(
@@ -95,15 +109,34 @@ def keys_for(
     kind: type[Resource],
     event: InformerEvent[Any],
     keys_by_index: Callable[[str, str], Iterable[Key]],
+    failed: Callable[[str, Exception], None],
 ) -> set[Key]:
-    """Every key that a change of an object of a kind makes a controller reconcile."""
+    """Every key that a change of an object of a kind makes a controller reconcile.
+
+    ``failed`` is told of what raised in the author's functions. A predicate that cannot decide lets the change pass,
+    for one reconcile too many does no harm; a map function that fails leaves the other ways to a reconcile open.
+    """
     found: set[Key] = set()
-    if declared.for_.kind is kind and passes(declared.for_.when, event):
+    if declared.for_.kind is kind and _lets_pass(declared.for_.when, event, failed):
         found.add(event.key)
     for owned in declared.owns:
-        if owned.kind is kind and passes(owned.when, event):
-            found |= owner_keys(owned, declared.for_.kind, event)
+        if owned.kind is kind and _lets_pass(owned.when, event, failed):
+            try:
+                found |= owner_keys(owned, declared.for_.kind, event)
+            except msgspec.DecodeError as error:
+                failed("owner references cannot be understood, so no owner is reconciled", error)
     for watched in declared.watches:
-        if watched.kind is kind and passes(watched.when, event):
-            found |= watched_keys(watched, event, keys_by_index)
+        if watched.kind is kind and _lets_pass(watched.when, event, failed):
+            try:
+                found |= watched_keys(watched, event, keys_by_index)
+            except Exception as error:  # author's code on arbitrary objects
+                failed("a map function failed, so nothing is reconciled for this change", error)
     return found
+
+
+def _lets_pass(when: Predicate, event: InformerEvent[Any], failed: Callable[[str, Exception], None]) -> bool:
+    try:
+        return passes(when, event)
+    except Exception as error:  # author's code on arbitrary objects
+        failed("a predicate failed, so the change passes", error)
+        return True

@@ -15,7 +15,7 @@ from attractor.runtime.context import Context
 from attractor.runtime.driver import drive
 from attractor.runtime.fieldlogger import FieldLogger
 from attractor.runtime.meteredqueue import INITIAL_PRIORITY, MeteredQueue
-from attractor.runtime.outcome import Next, after_error, after_result, is_panic, wrong_result
+from attractor.runtime.outcome import Next, after_error, after_result, ended_itself, is_panic, wrong_result
 from attractor.runtime.result import Result, TerminalError
 from attractor.runtime.routing import keys_for
 from attractor.runtime.toolkit.background import BackgroundWork
@@ -102,13 +102,11 @@ class RunningController:
         """What to call with every change of a kind."""
 
         def handle(event: InformerEvent[Any]) -> None:
-            try:
-                keys = keys_for(self.declared, kind, event, keys_by_index)
-            except Exception as error:  # a predicate's or map function's failure must not end everybody's informer
-                self._log.error("cannot tell what a change concerns", error, kind=kind.__name__, key=str(event.key))
-                return
+            def failed(what: str, error: Exception) -> None:
+                self._log.error(what, error, kind=kind.__name__, key=str(event.key))
+
             priority = INITIAL_PRIORITY if event.is_initial else 0
-            for key in keys:
+            for key in keys_for(self.declared, kind, event, keys_by_index, failed):
                 self.queue.add(key, priority=priority)
 
         return handle
@@ -126,6 +124,10 @@ class RunningController:
             for helper in helpers:
                 helper.cancel()
         self.scheduled.close()
+
+    def unfinished(self) -> list[tuple[Key, float]]:
+        """What is being reconciled, and for how many seconds; the longest first."""
+        return sorted(self.queue.taken(), key=lambda pair: -pair[1])
 
     def stop(self) -> None:
         """Begin nothing new."""
@@ -177,13 +179,13 @@ class RunningController:
         except Exception as error:  # one object's failure must not end the worker of all others
             self._failed(key, error)
             self._go_on(key, after_error(error), priority)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, SystemExit) as end:
             task = asyncio.current_task()
-            if task is None or task.cancelling():
+            if isinstance(end, asyncio.CancelledError) and (task is None or task.cancelling()):
                 raise
-            cancelled = RuntimeError("the reconcile cancelled itself")
-            self._failed(key, cancelled)
-            self._go_on(key, after_error(cancelled), priority)
+            failure = ended_itself(end)
+            self._failed(key, failure)
+            self._go_on(key, after_error(failure), priority)
         else:
             follows = after_result(result)
             self._metrics.reconciles.add(self.declared.name, _RESULTS[follows.what])

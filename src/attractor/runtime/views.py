@@ -7,6 +7,7 @@ which only the metadata is watched.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor.client.kinds import MetadataOnly
@@ -14,7 +15,7 @@ from attractor.objects.resource import Resource
 from attractor.runtime.fieldlogger import FieldLogger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from attractor.cache import Cache, Informer
     from attractor.objects.gvk import Key
@@ -45,12 +46,12 @@ class Views:
     def _own(self, index: str) -> str:
         return f"{self._name}/{index}"
 
-    def _safe(self, index: Index) -> Callable[[Any], Iterable[str]]:
+    def _safe(self, index: Index[Any]) -> Callable[[Any], Iterable[str]]:
         """An index function whose failure on one object leaves that object out, and everybody's informer alive."""
 
         def values(obj: Any) -> list[str]:
             try:
-                return list(index.values(obj))
+                return _texts(index, index.values(obj))
             except Exception as error:  # user code on arbitrary objects
                 self._log.error("cannot index an object", error, index=index.name, key=str(obj.key))
                 return []
@@ -76,3 +77,13 @@ class Views:
         """A function from an index and a value to the keys that have it, as far as the watch has told."""
         seen = self._informers[kind].core.seen
         return lambda name, value: seen.keys(self._own(name), value)
+
+
+def _texts(index: Index[Any], answer: Any) -> list[str]:
+    """What an index function answers; a single text would be taken for its letters."""
+    if isinstance(answer, Iterable) and not isinstance(answer, str):
+        found = list(answer)
+        if all(isinstance(value, str) for value in found):
+            return found
+    name = getattr(index.values, "__name__", "the index function")
+    raise TypeError(f"{name} answered {answer!r}; answer a list of texts, or an empty one")

@@ -5,16 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.store.local import LocalStore
+from attractor.store.mvcc import HISTORY_LIMIT, Mvcc, View
+from attractor.store.sortedmap import SortedMap
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from attractor.store.contract import Snapshot
-    from attractor.store.mvcc import View
 
 
 class MemoryStore(LocalStore):
     """A store without durability. Its ``commit`` never waits, so it never lets another task run either."""
+
+    def __init__(self, *, history_limit: int = HISTORY_LIMIT, after: int = 0) -> None:
+        """Revisions are counted on from ``after``: one that no earlier store of the same name can have reached."""
+        super().__init__(history_limit=history_limit)
+        self._mvcc = Mvcc(View(after, SortedMap()), history_limit=history_limit)
 
     def commit_nowait(
         self, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from attractor.client.config import ClientConfig, tls_context
-from attractor.client.credentials import StaticCredentials
+from attractor.client.credentials import Rewritten, StaticCredentials
 from attractor.client.errors import AnswerLost, ConfigError, ServerUnreachable
 from attractor.client.http.deadlines import Deadlines
 from attractor.client.http.dialing import Endpoint, dial
@@ -51,8 +51,8 @@ class HttpTransport:
         """The server's host and port, as metrics name it."""
         self._fixed_headers = self._headers(parts.netloc)
         credentials = config.credentials
-        self._lasting_credential = credentials.credential if isinstance(credentials, StaticCredentials) else None
-        """The credential, where it stays the same."""
+        self._lasting = credentials if isinstance(credentials, StaticCredentials | Rewritten) else None
+        """Where the credential comes from, if it stays the same until it is rejected."""
         self._deadlines = Deadlines()
         self._pool: Pool | None = None
         self._pool_certificate: ClientCertificate | None = None
@@ -82,9 +82,9 @@ class HttpTransport:
     async def send(self, request: ClientRequest) -> ClientResponse:
         """The answer; see ``Transport.send``."""
         timeout_s = self._timeout_s if request.timeout_s is None else request.timeout_s
-        credential = self._lasting_credential
-        if credential is not None and (connection := self._pool_for(credential).acquire_nowait()) is not None:
-            return await self._send_at_once(connection, request, credential, timeout_s)
+        lasting = self._lasting
+        if lasting is not None and (connection := self._pool_for(lasting.credential).acquire_nowait()) is not None:
+            return await self._send_at_once(connection, request, lasting.credential, timeout_s)
         return await self._send_in_full(request, timeout_s)
 
     async def _send_in_full(self, request: ClientRequest, timeout_s: float) -> ClientResponse:
@@ -111,7 +111,9 @@ class HttpTransport:
         pool, began_s = self._pool_for(credential), asyncio.get_running_loop().time()
         self._deadlines.add(connection, timeout_s)
         try:
-            return await connection.send(self._encode(request, credential))
+            response = await connection.send(self._encode(request, credential))
+            if response.code != 401 or not self.config.credentials.rejected(credential):
+                return response
         except TimeoutError as error:
             raise AnswerLost(f"{request.method} {request.path}: no answer within {timeout_s:g} s") from error
         except AnswerLost:

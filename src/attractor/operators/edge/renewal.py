@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import orjson
 import yaml
 
-from attractor.client.credentials import Credential, StaticCredentials, bearer
+from attractor.client.credentials import Credential, Rewritten, StaticCredentials, bearer
 from attractor.objects.builtin.core_v1 import ServiceAccount
 from attractor.objects.errors import ApiError
 from attractor.operators.edge.launching import token_request, with_token, write_secret
@@ -105,7 +105,7 @@ def token_in(path: Path) -> str:
 def renewable(config: ClientConfig, path: Path) -> tuple[ClientConfig, AgentToken | None]:
     """The configuration with a token that can be replaced, if it has one that says when it expires."""
     known = config.credentials
-    if not isinstance(known, StaticCredentials):
+    if not isinstance(known, StaticCredentials | Rewritten):
         return config, None
     token = known.credential.authorization.removeprefix("Bearer ")
     if life_of(token) is None:

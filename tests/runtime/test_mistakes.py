@@ -1,0 +1,224 @@
+"""Mistakes that authors make: what is said of them, and that nothing else suffers."""
+
+import asyncio
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attractor.client import Client
+from attractor.objects.builtin.core_v1 import ConfigMap, Secret
+from attractor.objects.gvk import Key
+from attractor.objects.resource import ObjectMeta
+from attractor.runtime import BuilderError, Context, Controller, For, Index, Manager, Watches, controller
+from attractor.runtime.predicates import Change, Predicate
+from attractor.testing import ClusterUnderTest, VirtualTime, eventually
+from attractor.testing.pythonfiles import import_file
+from tests.runtime.things import Thing, passing, thing
+
+A = Key("default", "a")
+
+
+def config_map(name: str) -> ConfigMap:
+    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default"))
+
+
+async def test_a_predicate_that_fails_lets_the_change_pass(
+    cluster: ClusterUnderTest, caplog: pytest.LogCaptureFixture
+) -> None:
+    ran: Counter[Key] = Counter()
+
+    def has_owner(change: Change) -> bool:
+        return bool(change.object.metadata.labels["owner"])
+
+    @controller(name="picky", for_=For(Thing, when=Predicate(has_owner)))
+    async def picky(ctx: Context, key: Key) -> None:
+        ran[key] += 1
+
+    async with cluster.running(picky):
+        await cluster.client.create(thing())
+        await eventually(lambda: ran[A] == 1)
+    assert "a predicate failed, so the change passes" in caplog.text
+    assert "KeyError: 'owner'" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (None, "answered None; answer a list of Keys"),
+        (["a"], "answered ['a']; answer a list of Keys"),
+        (A, "answered Key(namespace='default', name='a'); answer a list of Keys"),
+        ("default/a", "answered 'default/a'; answer a list of Keys"),
+    ],
+)
+async def test_a_map_function_that_answers_no_keys_is_named_and_other_ways_stay_open(
+    cluster: ClusterUnderTest, caplog: pytest.LogCaptureFixture, answer: Any, said: str
+) -> None:
+    ran: Counter[Key] = Counter()
+
+    def things_of(found: ConfigMap) -> Any:
+        return answer
+
+    @controller(
+        name="mapped",
+        for_=ConfigMap,
+        watches=[Watches(ConfigMap, things_of), Watches(ConfigMap, lambda found: [Key("default", "other")])],
+    )
+    async def mapped(ctx: Context, key: Key) -> None:
+        ran[key] += 1
+
+    async with cluster.running(mapped):
+        await cluster.client.create(config_map("a"))
+        await eventually(lambda: ran[A] and ran[Key("default", "other")])
+    assert f"things_of {said}" in caplog.text
+
+
+@pytest.mark.parametrize("answer", ["default/a", 7, [7], None])
+async def test_an_index_function_that_answers_no_texts_is_named(
+    cluster: ClusterUnderTest, caplog: pytest.LogCaptureFixture, answer: Any
+) -> None:
+    def secrets_of(found: ConfigMap) -> Any:
+        return answer
+
+    @controller(
+        name="indexed",
+        for_=ConfigMap,
+        watches=[Watches(Secret, index="secret")],
+        indexes=[Index(ConfigMap, "secret", secrets_of)],
+    )
+    async def indexed(ctx: Context, key: Key) -> None:
+        return None
+
+    async with cluster.running(indexed):
+        await cluster.client.create(config_map("a"))
+        await eventually(lambda: f"secrets_of answered {answer!r}; answer a list of texts" in caplog.text)
+
+
+async def test_a_reconcile_that_calls_sys_exit_fails_and_ends_nothing(
+    cluster: ClusterUnderTest, caplog: pytest.LogCaptureFixture
+) -> None:
+    ran: Counter[Key] = Counter()
+
+    @controller(name="leaving", for_=Thing)
+    async def leaving(ctx: Context, key: Key) -> None:
+        ran[key] += 1
+        if key == A:
+            sys.exit(3)
+
+    async with cluster.running(leaving):
+        await cluster.client.create(thing())
+        await eventually(lambda: ran[A] > 1)
+        await cluster.client.create(thing("b"))
+        await eventually(lambda: ran[Key("default", "b")] == 1)
+    assert "the reconcile called sys.exit(3); it cannot end the process" in caplog.text
+
+
+async def test_a_reconcile_that_never_returns_is_told_of(
+    cluster: ClusterUnderTest, virtual_time: VirtualTime, caplog: pytest.LogCaptureFixture
+) -> None:
+    @controller(name="waiting", for_=Thing)
+    async def waiting(ctx: Context, key: Key) -> None:
+        await asyncio.Event().wait()
+
+    async with cluster.running(waiting, grace_s=1):
+        await cluster.client.create(thing())
+        await passing(150)
+        told = [vars(record) for record in caplog.records if "has not ended" in record.getMessage()]
+        assert {(one["controller"], one["key"], one["others"]) for one in told} == {("waiting", "default/a", 0)}
+    late = [vars(record) for record in caplog.records if "did not finish in time" in record.getMessage()]
+    assert [one["keys"] for one in late] == ["default/a"]
+
+
+def module_with(tmp_path: Path, body: str) -> Controller:
+    path = tmp_path / "forgetful.py"
+    head = """
+        from attractor import Context, Key, Reconciler, controller
+        from attractor.objects.builtin.core_v1 import ConfigMap
+
+        class Dns:
+            async def ensure(self, name): ...
+    """
+    path.write_text(textwrap.dedent(head) + textwrap.dedent(body))
+    found: Controller = import_file(path).forgetful
+    return found
+
+
+FUNCTION = """
+@controller(for_=ConfigMap, externals=[Dns])
+async def forgetful(ctx, key):
+    found = await ctx.find(ConfigMap, key)
+    ctx.log.info("found")
+    await helper(ctx, found)
+    await ctx.external(Dns).ensure("x")
+
+async def helper(context: Context, found: ConfigMap) -> None:
+    context.update(found)
+"""
+METHOD = """
+class Forgetful(Reconciler[ConfigMap]):
+    kind = ConfigMap
+
+    async def sync(self, ctx: Context, obj: ConfigMap) -> None:
+        ctx.external(Dns).ensure("x")
+
+forgetful = controller(Forgetful(), externals=[Dns])
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (FUNCTION, "`context.update(...)` is not awaited, so it does nothing; write `await context.update(...)`"),
+        (METHOD, "`ctx.external(Dns).ensure(...)` is not awaited, so it does nothing"),
+    ],
+)
+def test_what_is_asked_and_not_awaited_is_warned_of_at_its_line(tmp_path: Path, body: str, said: str) -> None:
+    forgetful = module_with(tmp_path, body)
+    (protocol,) = forgetful.externals
+
+    def start() -> None:
+        Manager(Client(_Nowhere()), [forgetful], externals={protocol: object()})
+
+    ((message, file, line),) = warned(start)
+    assert message.startswith(said)
+    assert "await" not in Path(file).read_text().splitlines()[line - 1]
+
+
+def warned(act: Callable[[], None]) -> list[tuple[str, str, int]]:
+    with pytest.warns(RuntimeWarning) as found:
+        act()
+    return [(str(one.message), one.filename, one.lineno) for one in found]
+
+
+class _Nowhere:
+    """A transport that is never used."""
+
+    async def send(self, request: Any) -> Any:
+        raise AssertionError("nothing is asked")
+
+    async def open(self, request: Any) -> Any:
+        raise AssertionError("nothing is asked")
+
+    async def aclose(self) -> None:
+        return None
+
+
+def test_a_manager_without_controllers_says_what_to_give_it() -> None:
+    with pytest.raises(BuilderError, match="give it at least one"):
+        Manager(Client(_Nowhere()), [])
+
+
+def test_type_checkers_refuse_functions_of_another_kind() -> None:
+    def keys(found: ConfigMap) -> list[Key]:
+        return [found.key]
+
+    def names(found: ConfigMap) -> list[str]:
+        return [found.metadata.name]
+
+    Watches(ConfigMap, keys)
+    Watches(Secret, keys)  # type: ignore[arg-type]  # mypy complains where this is not needed
+    Index(Secret, "names", names)  # type: ignore[arg-type]
