@@ -60,6 +60,10 @@ class Strategy:
         """Check types and bring the object into the kind's shape; raises ``DecodeError``."""
         return Decoded(obj, [])
 
+    def fitted(self, obj: JsonObject) -> JsonObject | None:
+        """The object with numbers cut to what their types hold; None if there is none to cut, or types hold all."""
+        return None
+
     def reset_fields(self, subresource: str) -> FieldSet | None:
         """What a write through the main resource or a subresource cannot touch, and so cannot own."""
         if subresource == "status":

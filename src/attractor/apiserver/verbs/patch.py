@@ -99,6 +99,9 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
             _refuse_other_kind(kind, document)
         decoded = kind.strategy.decode(document)
     except DecodeError as error:
+        fitted = kind.strategy.fitted(patched) if is_strategic else None
+        if fitted is not None:
+            return decode_patched(kind, current, fitted, op)
         raise _bad_result(kind, patched, op, error.restored if is_strategic else str(error)) from None
     if kept is not None:
         decoded.obj["metadata"] = {**kept}
@@ -253,6 +256,9 @@ def _decode_applied(kind: Kind, applied: JsonObject, merged: JsonObject, op: Ope
     except BadRequest as refused:
         if kind.is_custom or not isinstance(refused.__cause__, DecodeError):
             raise
+        fitted = kind.strategy.fitted(merged)
+        if fitted is not None:
+            return _decode_applied(kind, applied, fitted, op)
         named = f"{kind.gvk.group}/{kind.gvk.version}, Kind={kind.gvk.kind}"
         why = f"unable to convert unstructured object to {named}: {refused.__cause__.restored}"
         raise ApiError(f"failed to convert new object ({shown_object(applied)}) to proper version: {why}") from None

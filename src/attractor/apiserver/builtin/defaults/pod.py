@@ -9,7 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.defaults.filling import fill, items, round_up_requirements, round_up_resources
+from attractor.apiserver.builtin.defaults.filling import (
+    fill,
+    fill_absent,
+    items,
+    round_up_requirements,
+    round_up_resources,
+)
 
 if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
@@ -84,7 +90,7 @@ def default_pod_template(obj: JsonObject) -> None:
 
 def default_claim_spec(spec: JsonObject) -> None:
     """What the spec of a PersistentVolumeClaim gets, wherever it stands."""
-    fill(spec, volumeMode="Filesystem")
+    fill_absent(spec, volumeMode="Filesystem")
     round_up_requirements(spec.get("resources"))
 
 
