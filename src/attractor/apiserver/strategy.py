@@ -42,6 +42,8 @@ class Strategy:
 
     has_generation = True
     """Whether ``metadata.generation`` counts changes of everything but metadata and status."""
+    counts_changes = False
+    """Whether changes of the spec are counted although a new object has no generation."""
     has_status_subresource = False
     """Whether status is written only through its subresource."""
     allow_create_on_update = False

@@ -155,3 +155,8 @@ def test_decoding_does_not_change_what_the_caller_holds() -> None:
     before = copy.deepcopy(obj)
     strategy(DEPLOYMENT).decode(obj)
     assert obj == before
+
+
+def test_an_amount_that_cannot_be_read_is_named_before_a_wrong_type() -> None:
+    with pytest.raises(DecodeError, match="quantities must match"):
+        strategy(DEPLOYMENT).decode({**container(name=5, resources={"limits": {"cpu": "one"}}), "metadata": []})

@@ -175,5 +175,5 @@ EMPTY_IS_SAID: Mapping[str, tuple[tuple[str, ...], ...]] = {
 }
 """Lists that mean something when they are sent empty: the sender owns them, or they are no way to say nothing."""
 
-METADATA_LAST = frozenset(("certificates.k8s.io/CertificateSigningRequest", "policy/PodDisruptionBudget"))
+METADATA_LAST = frozenset(("/Event", "events.k8s.io/Event", "policy/PodDisruptionBudget"))
 """Kinds whose own validation leaves metadata to that of all kinds, which comes after it."""

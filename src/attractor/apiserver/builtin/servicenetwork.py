@@ -54,7 +54,7 @@ def settle_families(service: JsonObject) -> None:
         return
     # A headless service without a selector has its endpoints written by hand, of any family.
     by_hand = spec.get("clusterIP") == HEADLESS and not spec.get("selector")
-    if not spec.get("ipFamilyPolicy"):
+    if spec.get("ipFamilyPolicy") is None:
         spec["ipFamilyPolicy"] = "RequireDualStack" if by_hand else "SingleStack"
     if not spec.get("ipFamilies") and ":" not in spec.get("clusterIP", ""):
         spec["ipFamilies"] = ["IPv4"]

@@ -48,6 +48,7 @@ class BuiltinStrategy(Strategy):
         self._warner = warner_of(info.group, info.kind)
         self._name_rule = kindfacts.NAME_RULES.get(self._key, names.dns1123_subdomain)
         self.has_generation = self._key in kindfacts.WITH_GENERATION
+        self.counts_changes = self._key == "storage.k8s.io/CSIDriver"
         self.has_status_subresource = "status" in info.subresources
         self.allow_create_on_update = self._key in kindfacts.CREATED_BY_PUT
         self.allow_unconditional_update = self._key not in kindfacts.NEEDS_VERSION

@@ -29,7 +29,7 @@ from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind, GroupVersionKind
 from attractor.objects.patch.gotext import go_kind, go_text
 from attractor.objects.patch.json_patch import apply_json_patch
-from attractor.objects.patch.merge_patch import apply_merge_patch
+from attractor.objects.patch.merge_patch import apply_merge_patch, without_nulls_in_lists
 from attractor.objects.patch.strategic import apply_strategic_merge_patch
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def patched_document(op: Operation, current: JsonObject, kind: Kind) -> Any:
         raise BadRequest("Invalid JSON Patch")
     if not isinstance(op.body, dict):
         raise BadRequest(f"error decoding patch: {_not_a_map(op.body)}")
-    return apply_merge_patch(current, op.body)
+    return apply_merge_patch(current, without_nulls_in_lists(op.body, current))
 
 
 def _not_a_map(value: Any) -> str:

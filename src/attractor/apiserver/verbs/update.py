@@ -79,7 +79,8 @@ def update_object(
     if kind.allocate:
         kind.allocate(txn, obj, live, claim=not op.write.dry_run)
     rules.carry_over(metadata, live["metadata"])
-    if kind.strategy.has_generation and _spec_changed(kind, obj, live, op.subresource):
+    is_counted = kind.strategy.has_generation or kind.strategy.counts_changes
+    if is_counted and _spec_changed(kind, obj, live, op.subresource):
         metadata["generation"] = live["metadata"].get("generation", 0) + 1
     errors = rules.validate_change(kind, metadata, live["metadata"], op.subresource)
     errors += kind.strategy.validate_update(obj, live, op.subresource)

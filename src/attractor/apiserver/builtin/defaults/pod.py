@@ -167,11 +167,14 @@ _IMAGE = re.compile(rf"(?:[a-zA-Z0-9.:\[\]-]+/)?{_PART}(?:/{_PART})*(?::[\w][\w.
 """A name with or without a registry and a tag; what is no name has no tag either."""
 
 
+_MAX_IMAGE = 255
+
+
 def _pull_policy(image: str) -> str:
     """``Always`` for the tag ``latest``, said or implied; a digest is never ``latest``."""
     if "@" in image:
         return "IfNotPresent"
-    if not _IMAGE.fullmatch(image):
+    if not _IMAGE.fullmatch(image) or len(image) > _MAX_IMAGE:
         return "IfNotPresent"
     tag = image.rpartition("/")[2].partition(":")[2]
     return "Always" if tag in {"", "latest"} else "IfNotPresent"

@@ -130,6 +130,9 @@ def validate_volume(volume: JsonObject) -> list[FieldError]:
     if set(capacity) != {"storage"}:
         errors.append(FieldError.unsupported("spec.capacity", spec.get("capacity"), ("storage",)))
     for name, value in capacity.items():
+        if amount(value).sign < 0:
+            what = "must be a valid resource quantity"
+            errors.append(FieldError.invalid(f"spec.capacity[{name}]", amount(value).value, what))
         if amount(value).sign <= 0:
             errors.append(FieldError.invalid(f"spec.capacity[{name}]", value, "must be greater than zero"))
     policies = ("Delete", "Recycle", "Retain")
@@ -174,10 +177,15 @@ def _validate_source(spec: JsonObject) -> list[FieldError]:
     )
 
 
+def _driver_errors(name: str, path: str) -> list[FieldError]:
+    """A driver's name may have capitals, and is shown as it was sent."""
+    return [FieldError.invalid(path, name, why) for why in names.dns1123_subdomain(name.lower())]
+
+
 def _secret_errors(driver: JsonObject) -> list[FieldError]:
     """Secrets of a driver are named with their namespaces."""
     name = driver.get("driver", "")
-    errors = named(names.dns1123_subdomain, name.lower(), "spec.csi.driver") if name else []
+    errors = _driver_errors(name, "spec.csi.driver") if name else []
     for field in _SECRETS:
         secret, at = driver.get(field), f"spec.csi.{field}"
         if secret is not None:
@@ -200,12 +208,12 @@ def _path_errors(spec: JsonObject) -> list[FieldError]:
 
 
 def update_volume(volume: JsonObject, old: JsonObject) -> list[FieldError]:
-    """The source never changes once it is there."""
+    """The source never changes once it is there. Kubernetes judges the rest of the spec twice here."""
 
     def source(obj: JsonObject) -> JsonObject:
         return {name: value for name, value in obj["spec"].items() if name not in _PV_FIELDS}
 
-    errors = []
+    errors = validate_volume(volume)
     if source(volume) != source(old):
         what = difference(old["spec"], volume["spec"], "core.PersistentVolumeSource")
         detail = f"spec.persistentvolumesource is immutable after creation\n{what}"

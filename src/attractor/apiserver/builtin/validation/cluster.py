@@ -265,7 +265,7 @@ def validate_network_policy(policy: JsonObject) -> list[FieldError]:
 
 
 def _validate_policy_port(port: JsonObject, path: str) -> list[FieldError]:
-    errors = one_of(port.get("protocol"), f"{path}.protocol", ("TCP", "UDP", "SCTP"), optional=True)
+    errors = known(port.get("protocol"), f"{path}.protocol", ("TCP", "UDP", "SCTP"))
     first, last, at = port.get("port"), port.get("endPort"), f"{path}.endPort"
     if first is None:
         if last is not None:
@@ -349,8 +349,9 @@ def update_ingress_class(ingress_class: JsonObject, old: JsonObject) -> list[Fie
 def validate_storage_class(storage_class: JsonObject) -> list[FieldError]:
     """The provisioner and the policies."""
     errors = _provider_errors(storage_class, "provisioner")
-    errors += one_of(storage_class.get("reclaimPolicy"), "reclaimPolicy", ("Delete", "Retain"))
-    errors += one_of(storage_class.get("volumeBindingMode"), "volumeBindingMode", ("Immediate", "WaitForFirstConsumer"))
+    errors += one_of(storage_class.get("reclaimPolicy"), "reclaimPolicy", ("Delete", "Retain"), optional=True)
+    mode, modes = storage_class.get("volumeBindingMode"), ("Immediate", "WaitForFirstConsumer")
+    errors += known(mode, "volumeBindingMode", modes)
     seen: list[dict[str, set[str]]] = [{} for _ in storage_class.get("allowedTopologies") or ()]  # so Kubernetes has it
     for term, at in each(storage_class, "allowedTopologies", ""):
         labels, wrong = _topology(term, at)

@@ -62,7 +62,11 @@ def validate_node(node: JsonObject) -> list[FieldError]:
     for block, at in each(node.get("spec"), "podCIDRs", "spec"):
         errors += cidr(block, at)
     blocks = (node.get("spec") or {}).get("podCIDRs") or []
-    if len(blocks) > 1 and not errors and (len(blocks) > 2 or len({":" in block for block in blocks}) == 1):
+    if (
+        len(blocks) > 1
+        and not any(error.path.startswith("spec.podCIDRs[") for error in errors)
+        and (len(blocks) > 2 or len({":" in block for block in blocks}) == 1)
+    ):
         detail = "may specify no more than one CIDR for each IP family"
         errors.append(FieldError.invalid("spec.podCIDRs", blocks, detail))
     return errors

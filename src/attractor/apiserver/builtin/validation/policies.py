@@ -198,15 +198,15 @@ def _matching_errors(spec: JsonObject) -> list[FieldError]:
 def validate_policy(policy: JsonObject) -> list[FieldError]:
     """What it matches, what it needs, and that its expressions make sense."""
     spec = policy.get("spec") or {}
-    known, wrong = _with_variables(spec)
+    visible, wrong = _with_variables(spec)
     errors = _matching_errors(spec) + wrong
     if not spec.get("validations") and not spec.get("auditAnnotations"):
         why = "validations or auditAnnotations must contain at least one item"
         errors += [FieldError.required(f"spec.{field}", why) for field in ("validations", "auditAnnotations")]
     for validation, at in each(spec, "validations", "spec"):
-        errors += expression_errors(validation.get("expression"), f"{at}.expression", known, BOOL)
-        errors += _message_errors(validation, at, known)
-        errors += one_of(validation.get("reason"), f"{at}.reason", _REASONS, optional=True)
+        errors += expression_errors(validation.get("expression"), f"{at}.expression", visible, BOOL)
+        errors += _message_errors(validation, at, visible)
+        errors += known(validation.get("reason"), f"{at}.reason", _REASONS)
     name = policy["metadata"].get("name", "")
     for annotation, at in each(spec, "auditAnnotations", "spec"):
         key = annotation.get("key", "")
@@ -219,7 +219,7 @@ def validate_policy(policy: JsonObject) -> list[FieldError]:
         if not text.strip():
             errors.append(FieldError.required(where, "valueExpression is not specified"))
         else:
-            errors += expression_errors(text, where, known, STRING, NULL)
+            errors += expression_errors(text, where, visible, STRING, NULL)
     return errors
 
 

@@ -189,8 +189,8 @@ def at_most_100_percent(value: IntOrString | None, path: str) -> list[FieldError
 
 
 def int_or_percent_is_zero(value: IntOrString | None) -> bool:
-    """Whether the value is 0 or 0%."""
-    return value is None or value in (0, "0%") or percent_value(value) == 0
+    """Whether the value is 0 or 0%; what is neither a number nor a percentage counts as 0."""
+    return value is None or value == 0 or (isinstance(value, str) and not percent_value(value))
 
 
 def quantity_at_least_zero(value: str, path: str) -> list[FieldError]:

@@ -6,7 +6,6 @@ import base64
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
-from attractor.apiserver.builtin.validation.rules import required
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
@@ -26,7 +25,8 @@ def validate_client(client: JsonObject, path: str) -> list[FieldError]:
     if url is not None:
         return errors + [FieldError.invalid(f"{path}.url", value, why) for value, why in _url_troubles(url)]
     assert service is not None
-    errors += required(service, f"{path}.service", "name", "namespace")
+    for field, blamed in (("name", "namespace"), ("namespace", "name")):  # Kubernetes takes one for the other
+        errors += [] if service.get(field) else [FieldError.required(f"{path}.service.{blamed}")]
     errors += _path_errors(service.get("path") or "", f"{path}.service.path")
     wrong = names.port_number(service.get("port", 443))
     at, port = f"{path}.service.port", service.get("port")
@@ -53,7 +53,7 @@ def _url_troubles(url: str) -> list[tuple[str, str]]:
 
 
 def _is_plain(url: str, parts: SplitResult) -> bool:
-    return url.isprintable() and " " not in parts.netloc + parts.path
+    return url.isprintable() and " " not in parts.netloc
 
 
 def _path_errors(text: str, path: str) -> list[FieldError]:

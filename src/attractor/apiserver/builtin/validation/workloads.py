@@ -14,8 +14,8 @@ from attractor.apiserver.builtin.validation.rules import (
     each,
     int_or_percent,
     int_or_percent_is_zero,
+    known,
     named,
-    one_of,
     unchanged,
 )
 from attractor.objects import names
@@ -299,7 +299,7 @@ def validate_disruption_budget(budget: JsonObject) -> list[FieldError]:
         errors += int_or_percent(value, f"spec.{field}") + at_most_100_percent(value, f"spec.{field}")
     policy = spec.get("unhealthyPodEvictionPolicy")
     supported = ("AlwaysAllow", "IfHealthyBudget")
-    errors += one_of(policy, "spec.unhealthyPodEvictionPolicy", supported, optional=True)
+    errors += known(policy, "spec.unhealthyPodEvictionPolicy", supported)
     return errors + validate_label_selector(spec.get("selector"), "spec.selector")
 
 
