@@ -160,3 +160,8 @@ def test_decoding_does_not_change_what_the_caller_holds() -> None:
 def test_an_amount_that_cannot_be_read_is_named_before_a_wrong_type() -> None:
     with pytest.raises(DecodeError, match="quantities must match"):
         strategy(DEPLOYMENT).decode({**container(name=5, resources={"limits": {"cpu": "one"}}), "metadata": []})
+
+
+def test_a_time_that_is_no_text_is_named_before_one_that_cannot_be_read() -> None:
+    with pytest.raises(DecodeError, match="cannot unmarshal number"):
+        strategy(EVENT).decode({"firstTimestamp": 5, "lastTimestamp": "yesterday"})

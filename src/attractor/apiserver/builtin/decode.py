@@ -481,8 +481,11 @@ _SIMPLE: dict[str, Callable[[GoType], Reader]] = {
 _READ_BY_THEMSELVES: Final = frozenset({"time", "microtime", "duration", "quantity"})
 
 
-def _first_unreadable(go: GoType, value: Any) -> str:
-    """Why the first time or amount of a value cannot be read, which Go tells before any wrong type; or nothing."""
+def _first_unreadable(go: GoType, value: Any) -> str | None:
+    """Why the first time or amount of a value cannot be read, which Go tells before any wrong type; or nothing.
+
+    None if it is itself of the wrong type, so that none after it is told.
+    """
     if go.cls == "pointer" and go.elem is not None:
         return _first_unreadable(go.elem, value)
     if go.cls == "struct" and type(value) is dict:
@@ -497,8 +500,8 @@ def _first_unreadable(go: GoType, value: Any) -> str:
         except _Unreadable as error:
             return str(error)
         except _WrongType:
-            return ""
-    return next((why for part, item in parts if (why := _first_unreadable(part, item))), "")
+            return None
+    return next((why for part, item in parts if (why := _first_unreadable(part, item)) != ""), "")
 
 
 def _unknown_paths(go: GoType, value: Any, path: str) -> Iterator[str]:
