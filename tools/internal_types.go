@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/kubernetes/pkg/apis/apps"
+	"k8s.io/kubernetes/pkg/apis/batch"
 	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/apis/flowcontrol"
 	"k8s.io/kubernetes/pkg/apis/networking"
@@ -36,6 +38,8 @@ var roots = []pair{
 	{reflect.TypeOf(core.PersistentVolumeSource{}), reflect.TypeOf(corev1.PersistentVolumeSource{})},
 	{reflect.TypeOf(core.VolumeNodeAffinity{}), reflect.TypeOf(corev1.VolumeNodeAffinity{})},
 	{reflect.TypeOf(core.ServicePort{}), reflect.TypeOf(corev1.ServicePort{})},
+	{reflect.TypeOf(batch.PodFailurePolicy{}), reflect.TypeOf(batchv1.PodFailurePolicy{})},
+	{reflect.TypeOf(batch.SuccessPolicy{}), reflect.TypeOf(batchv1.SuccessPolicy{})},
 	{reflect.TypeOf(apps.DeploymentStrategy{}), reflect.TypeOf(appsv1.DeploymentStrategy{})},
 	{reflect.TypeOf(apps.DaemonSetUpdateStrategy{}), reflect.TypeOf(appsv1.DaemonSetUpdateStrategy{})},
 	{reflect.TypeOf(apps.StatefulSetUpdateStrategy{}), reflect.TypeOf(appsv1.StatefulSetUpdateStrategy{})},

@@ -143,7 +143,7 @@ async def test_a_patched_binding_is_the_one_that_counts(api: AdmissionApi, puppe
         ({"url": "https://example.org/", "caBundle": "!"}, "illegal base64 data"),
         ({"service": {"namespace": "a", "name": "b", "path": "x\r\ny"}}, "must start with a '/'"),
         ({"service": {"namespace": "a", "name": "b", "path": "/a//b"}}, "segment[1] may not be empty"),
-        ({"service": {"namespace": "a"}}, "service name is required"),
+        ({"service": {"namespace": "a"}}, "service.namespace: Required value"),
         ({}, "exactly one of url or service is required"),
     ],
 )

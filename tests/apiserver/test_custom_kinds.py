@@ -2,6 +2,7 @@
 
 from tests.apiserver.conftest import WIDGET_SCHEMA, WIDGETS, Api, widget_definition
 
+WIDGET_IDENTITY = {"apiVersion": "example.org/v1", "kind": "Widget"}
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -79,3 +80,11 @@ async def test_scale_reads_and_writes_the_declared_paths(api: Api) -> None:
     assert widget.body["spec"]["size"] == 5
     assert widget.version == scaled.version
     assert widget.metadata["generation"] == 2
+
+
+async def test_a_number_of_more_than_64_bits_is_kept(api: Api) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "number"}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    await api.define_widgets(versions=[version])
+    made = await api("POST", WIDGETS, {**WIDGET_IDENTITY, "metadata": {"name": "w"}, "n": 1e20})
+    assert (made.code, made.body["n"]) == (201, 1e20)

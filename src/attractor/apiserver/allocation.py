@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from attractor.apiserver.builtin.servicenetwork import HEADLESS, service_needs
+from attractor.apiserver.builtin.validation.serviceaddresses import validate_addresses
 from attractor.objects.errors import InternalError, Invalid
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind
@@ -35,6 +36,7 @@ def allocate_service(txn: Transaction, obj: JsonObject | None, old: JsonObject |
     """Give a service what it lacks, in place, claim what it has, and give up what it had; ``obj`` None: it is gone."""
     held = set(_claims(old)) if old else set()
     if obj is not None:
+        _check_addresses(obj)
         _check_families(obj, is_new=old is None)
         _check_given(txn, obj, held, is_dry=not claim)
         _fill(obj, _Draws(txn) if claim else _DryDraws())
@@ -73,6 +75,13 @@ def _ip_address(txn: Transaction, key: str, service: JsonObject) -> bytes:
             "spec": {"parentRef": {"resource": "services", "namespace": service["namespace"], "name": service["name"]}},
         }
     )
+
+
+def _check_addresses(obj: JsonObject) -> None:
+    """What is wrong with addresses and families is told alone, before anything is allocated."""
+    errors = validate_addresses(obj["spec"])
+    if errors:
+        raise Invalid.of(GroupKind("", "Service"), obj["metadata"].get("name") or "", errors)
 
 
 def _check_families(obj: JsonObject, *, is_new: bool) -> None:

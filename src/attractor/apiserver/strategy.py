@@ -52,6 +52,8 @@ class Strategy:
 
     has_generation = True
     """Whether ``metadata.generation`` counts changes of everything but metadata and status."""
+    counts_changes = False
+    """Whether changes of the spec are counted although a new object has no generation."""
     has_status_subresource = False
     """Whether status is written only through its subresource."""
     allow_create_on_update = False
@@ -69,6 +71,10 @@ class Strategy:
     def decode(self, obj: JsonObject) -> Decoded:
         """Check types and bring the object into the kind's shape; raises ``DecodeError``."""
         return Decoded(obj, [])
+
+    def fitted(self, obj: JsonObject) -> JsonObject | None:
+        """The object with numbers cut to what their types hold; None if there is none to cut, or types hold all."""
+        return None
 
     def reset_fields(self, subresource: str) -> FieldSet | None:
         """What a write through the main resource or a subresource cannot touch, and so cannot own."""

@@ -26,6 +26,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from attractor.objects.field import go_quoted
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -103,7 +105,7 @@ class Forbidden(ApiError):
     @classmethod
     def of(cls, resource: GroupResource, name: str, why: str) -> Forbidden:
         """A refusal that names the object and the reason."""
-        subject = f'{resource} "{name}"' if name else str(resource)
+        subject = f"{resource} {go_quoted(name)}" if name else str(resource)
         return cls(f"{subject} is forbidden: {why}", details=_object_details(resource, name))
 
 
@@ -115,7 +117,7 @@ class NotFound(ApiError):
     @classmethod
     def of(cls, resource: GroupResource, name: str) -> NotFound:
         """No object of that name."""
-        return cls(f'{resource} "{name}" not found', details=_object_details(resource, name))
+        return cls(f"{resource} {go_quoted(name)} not found", details=_object_details(resource, name))
 
 
 class MethodNotAllowed(ApiError):
@@ -144,7 +146,7 @@ class AlreadyExists(ApiError):
     @classmethod
     def of(cls, resource: GroupResource, name: str) -> AlreadyExists:
         """The name is taken."""
-        return cls(f'{resource} "{name}" already exists', details=_object_details(resource, name))
+        return cls(f"{resource} {go_quoted(name)} already exists", details=_object_details(resource, name))
 
 
 class Conflict(ApiError):
@@ -160,7 +162,7 @@ class Conflict(ApiError):
     def of(cls, resource: GroupResource, name: str, why: str = MODIFIED) -> Conflict:
         """The write lost against another one."""
         return cls(
-            f'Operation cannot be fulfilled on {resource} "{name}": {why}',
+            f"Operation cannot be fulfilled on {resource} {go_quoted(name)}: {why}",
             details=_object_details(resource, name),
         )
 
@@ -204,7 +206,7 @@ class Invalid(ApiError):
         details: JsonObject = {"name": name, "group": kind.group, "kind": kind.kind}
         details = {field: value for field, value in details.items() if value}
         details["causes"] = [error.cause() for error in errors]
-        return cls(f'{kind} "{name}" is invalid: {listed}', details=details)
+        return cls(f"{kind} {go_quoted(name)} is invalid: {listed}", details=details)
 
 
 class TooManyRequests(ApiError):

@@ -112,6 +112,31 @@ class FieldError(NamedTuple):
         return {"reason": self.reason, "message": self.body, "field": self.path}
 
 
+_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+
+
+def go_quoted(text: str) -> str:
+    """A text as Go's ``%q`` quotes it.
+
+    >>> print(go_quoted("a\\x01b"))
+    "a\\x01b"
+    """
+
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+
+    def escaped(character: str) -> str:
+        if character in {'"', "\\"}:
+            return f"\\{character}"
+        if character.isprintable():
+            return character
+        number = ord(character)
+        form = f"\\x{number:02x}" if number < 0x80 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+        return _ESCAPES.get(character, form)
+
+    return f'"{"".join(map(escaped, text))}"'
+
+
 def _shown(value: Any) -> str:
     """A value as Go prints it in such an error: JSON for composites, quoted text, ``null`` for nothing.
 
@@ -123,6 +148,8 @@ def _shown(value: Any) -> str:
         return f'{{"matchLabels":{labels},"matchExpressions":{expressions}}}'
     if isinstance(value, InOrder) or (isinstance(value, list) and value and isinstance(value[0], InOrder)):
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    if isinstance(value, str) and not value.isprintable():
+        return go_quoted(value)
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except TypeError:  # an integer of more than 64 bits, which Go prints for floats below 1e21

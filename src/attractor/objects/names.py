@@ -300,6 +300,15 @@ def port_name(value: str) -> list[str]:
     return errors
 
 
+_HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_HTTP_PATH_RE = re.compile(_HTTP_PATH, re.ASCII)
+
+
+def http_path(value: str) -> list[str]:
+    """What may follow the domain in ``acme.io/foo``."""
+    return [] if _HTTP_PATH_RE.fullmatch(value) else [regex_error("Invalid path", _HTTP_PATH)]
+
+
 def path_segment(value: str) -> list[str]:
     """A name that is safe as one segment of a URL: RBAC roles and the like."""
     if value in {".", ".."}:

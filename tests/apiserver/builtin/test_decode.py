@@ -75,7 +75,8 @@ def test_the_first_wrong_value_of_the_document_is_the_one_named() -> None:
         (CM, {"data": {"a": None}, "metadata": None}, {"metadata": {}, "data": {"a": ""}}),
         (CM, {"metadata": {"name": "x", "generation": 0, "labels": {}, "creationTimestamp": None, "finalizers": []}}, {"metadata": {"name": "x"}}),
         (CM, {"metadata": {"creationTimestamp": "2026-01-01T01:00:00.5+01:00"}}, {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}}),
-        (ROLE, {"rules": []}, {"metadata": {}, "rules": None}),
+        (ROLE, {"rules": []}, {"metadata": {}, "rules": []}),
+        (ROLE, {"rules": None}, {"metadata": {}, "rules": None}),
         (EVENT, {}, {"metadata": {}, "involvedObject": {}, "source": {}, "firstTimestamp": None, "lastTimestamp": None,
                      "eventTime": None, "reportingComponent": "", "reportingInstance": ""}),
         (DEPLOYMENT, {}, {"metadata": {}, "spec": {"selector": None, "template": {"metadata": {}, "spec": {"containers": None}},
@@ -154,3 +155,13 @@ def test_decoding_does_not_change_what_the_caller_holds() -> None:
     before = copy.deepcopy(obj)
     strategy(DEPLOYMENT).decode(obj)
     assert obj == before
+
+
+def test_an_amount_that_cannot_be_read_is_named_before_a_wrong_type() -> None:
+    with pytest.raises(DecodeError, match="quantities must match"):
+        strategy(DEPLOYMENT).decode({**container(name=5, resources={"limits": {"cpu": "one"}}), "metadata": []})
+
+
+def test_a_time_that_is_no_text_is_named_before_one_that_cannot_be_read() -> None:
+    with pytest.raises(DecodeError, match="cannot unmarshal number"):
+        strategy(EVENT).decode({"firstTimestamp": 5, "lastTimestamp": "yesterday"})

@@ -237,3 +237,24 @@ def test_pod_status_keeps_owners_and_the_class_of_service() -> None:
     found = changed("v1/Pod", {"spec": pod_spec()}, change, "status")
     assert found["status"] == {"phase": "Running", "qosClass": "BestEffort"}
     assert "ownerReferences" not in found["metadata"]
+
+
+def test_an_empty_list_of_rules_has_an_owner_and_is_stored_as_none() -> None:
+    kind = strategy("rbac.authorization.k8s.io/v1/Role")
+    role = kind.decode({"metadata": {"name": "r"}, "rules": []}).obj
+    assert role["rules"] == []
+    kind.prepare_create(role)
+    assert role["rules"] is None
+
+
+@pytest.mark.parametrize(
+    ("metadata", "labels"),
+    [({"generateName": "j-"}, {"a": "b"}), ({"generateName": "j-", "labels": {"x": "y"}}, {"x": "y"})],
+)
+def test_a_job_that_gets_its_name_here_does_not_see_what_is_added_to_its_template(
+    metadata: JsonObject, labels: JsonObject
+) -> None:
+    spec = {"template": {"metadata": {"labels": {"a": "b"}}, "spec": {**pod_spec(), "restartPolicy": "Never"}}}
+    job = created("batch/v1/Job", {"metadata": {**metadata, "name": "j-1", "uid": "u"}, "spec": spec})
+    assert job["metadata"]["labels"] == labels
+    assert job["spec"]["template"]["metadata"]["labels"]["job-name"] == "j-1"

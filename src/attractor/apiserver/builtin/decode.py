@@ -99,7 +99,8 @@ def decoder(definition: str) -> Decode:
         try:
             found = read(obj, unknown)
         except _WrongType as error:
-            raise DecodeError(str(error), error.restored()) from None
+            worse = _first_unreadable(go, obj)
+            raise DecodeError(worse or str(error), error.restored()) from None
         except _Unreadable as unreadable:
             raise DecodeError(str(unreadable), unreadable.restored) from None
         return Decoded(found, list(_unknown_paths(go, obj, "")) if unknown else unknown)
@@ -475,6 +476,32 @@ _SIMPLE: dict[str, Callable[[GoType], Reader]] = {
     "quantity": _quantity,
     "intorstring": _int_or_string,
 }
+
+
+_READ_BY_THEMSELVES: Final = frozenset({"time", "microtime", "duration", "quantity"})
+
+
+def _first_unreadable(go: GoType, value: Any) -> str | None:
+    """Why the first time or amount of a value cannot be read, which Go tells before any wrong type; or nothing.
+
+    None if it is itself of the wrong type, so that none after it is told.
+    """
+    if go.cls == "pointer" and go.elem is not None:
+        return _first_unreadable(go.elem, value)
+    if go.cls == "struct" and type(value) is dict:
+        parts = [(go.fields[name].type, item) for name, item in value.items() if name in go.fields]
+    elif go.cls in {"slice", "map"} and go.elem is not None and type(value) in {list, dict}:
+        parts = [(go.elem, item) for item in (value.values() if type(value) is dict else value)]
+    else:
+        parts = []
+    if go.cls in _READ_BY_THEMSELVES:
+        try:
+            _reader(go)(value, [])
+        except _Unreadable as error:
+            return str(error)
+        except _WrongType:
+            return None
+    return next((why for part, item in parts if (why := _first_unreadable(part, item)) != ""), "")
 
 
 def _unknown_paths(go: GoType, value: Any, path: str) -> Iterator[str]:

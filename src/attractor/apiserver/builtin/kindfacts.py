@@ -29,6 +29,7 @@ NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {
     "apiregistration.k8s.io/APIService": names.path_segment,
     "internal.apiserver.k8s.io/StorageVersion": names.path_segment,
     "networking.k8s.io/IPAddress": names.path_segment,
+    "policy/PodDisruptionBudget": names.path_segment,
     f"{_RBAC}/ClusterRole": names.path_segment,
     f"{_RBAC}/ClusterRoleBinding": names.path_segment,
     f"{_RBAC}/Role": names.path_segment,
@@ -162,3 +163,17 @@ SELECTABLE_FIELDS: Mapping[str, SelectableFields] = {
     "certificates.k8s.io/CertificateSigningRequest": SelectableFields.of("spec.signerName"),
 }  # fmt: skip
 """Kinds that can be selected by more than name and namespace."""
+
+EMPTY_IS_SAID: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "autoscaling/HorizontalPodAutoscaler": (
+        ("spec", "behavior", "scaleDown", "policies"),
+        ("spec", "behavior", "scaleUp", "policies"),
+    ),
+    "discovery.k8s.io/EndpointSlice": (("endpoints",), ("ports",)),
+    "rbac.authorization.k8s.io/ClusterRole": (("rules",),),
+    "rbac.authorization.k8s.io/Role": (("rules",),),
+}
+"""Lists that mean something when they are sent empty: the sender owns them, or they are no way to say nothing."""
+
+METADATA_LAST = frozenset(("/Event", "events.k8s.io/Event", "policy/PodDisruptionBudget"))
+"""Kinds whose own validation leaves metadata to that of all kinds, which comes after it."""

@@ -192,6 +192,8 @@ def _ports(spec: JsonObject, path: str) -> Iterator[str]:
     taken: dict[Any, list[tuple[JsonObject, str]]] = {}
     for container, at in _containers(spec, path):
         for port, where in each(container, "ports", at):
+            if port.get("hostIP") and not port.get("hostPort"):
+                yield f"{where}: hostIP set without hostPort: {_go_struct(port)}"
             others = taken.setdefault((port.get("containerPort"), port.get("protocol")), [])
             for other, there in others:
                 yield from _port_clash(port, where, other, there)
@@ -208,6 +210,13 @@ def _ports(spec: JsonObject, path: str) -> Iterator[str]:
                 )
             elif name:
                 named[name] = where
+
+
+def _go_struct(port: JsonObject) -> str:
+    """A port as Go's ``%+v`` prints it."""
+    fields = {"name": "", "hostPort": 0, "containerPort": 0, "protocol": "", "hostIP": ""}
+    written = " ".join(f"{name[0].upper()}{name[1:]}:{port.get(name, zero)}" for name, zero in fields.items())
+    return f"{{{written}}}"
 
 
 def _port_clash(port: JsonObject, path: str, other: JsonObject, there: str) -> Iterator[str]:

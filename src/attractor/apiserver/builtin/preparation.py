@@ -81,16 +81,29 @@ def prepare_namespace(namespace: JsonObject) -> None:
 
 def prepare_claim(claim: JsonObject) -> None:
     """A new claim is pending; what it is filled from is said in both fields that there are for it."""
-    spec = claim["spec"]
+    _drop_unknown_source(claim["spec"])
+    settle_data_sources(claim["spec"])
+    claim["status"] = {"phase": "Pending"}
+
+
+def update_claim(claim: JsonObject, _old: JsonObject) -> None:
+    """Who says what a claim is filled from in one field says it in both."""
+    settle_data_sources(claim["spec"])
+
+
+def _drop_unknown_source(spec: JsonObject) -> None:
     source = spec.get("dataSource")
     if source is not None and (source.get("apiGroup") or "", source.get("kind")) not in _DATA_SOURCES:
         del spec["dataSource"]
-        source = None
+
+
+def settle_data_sources(spec: JsonObject) -> None:
+    """Fill either of the two fields that say what a claim is filled from by the other."""
+    source = spec.get("dataSource")
     if source is not None and spec.get("dataSourceRef") is None:
-        spec["dataSourceRef"] = {"apiGroup": source.get("apiGroup"), "kind": source["kind"], "name": source["name"]}
+        spec["dataSourceRef"] = {name: source.get(name) for name in ("apiGroup", "kind", "name")}
     elif source is None and spec.get("dataSourceRef") is not None:
         _fill_data_source(spec)
-    claim["status"] = {"phase": "Pending"}
 
 
 def _fill_data_source(spec: JsonObject) -> None:
@@ -131,13 +144,16 @@ def prepare_job(job: JsonObject) -> None:
     if spec.get("manualSelector"):
         return
     labels = spec["template"]["metadata"].setdefault("labels", {})
+    given = dict(labels)
     for names, value in ((_NAME_LABELS, metadata.get("name", "")), (_UID_LABELS, metadata.get("uid", ""))):
         for name in names:
             labels.setdefault(name, value)
     selector = spec.get("selector") or {}
     spec["selector"] = selector
     selector.setdefault("matchLabels", {}).setdefault(_UID_LABELS[0], metadata.get("uid", ""))
-    if not metadata.get("labels"):
+    if metadata.get("generateName") and metadata.get("labels") is labels:
+        metadata["labels"] = given  # of a job that gets its name here, what is added to the template is not seen
+    elif not metadata.get("labels") and not metadata.get("generateName"):
         metadata["labels"] = dict(labels)
 
 
@@ -219,12 +235,33 @@ CREATE: Mapping[str, Preparation] = {
 }
 UPDATE: Mapping[str, UpdatePreparation] = {
     "/Namespace": update_namespace,
+    "/PersistentVolumeClaim": update_claim,
     "/Service": update_service,
     "apiextensions.k8s.io/CustomResourceDefinition": update_crd,
     "apps/DaemonSet": update_daemon_set,
     "certificates.k8s.io/CertificateSigningRequest": keep_request,
 }
+
+
+def update_daemon_set_status(daemon_set: JsonObject, old: JsonObject) -> None:
+    """The number of the template is the spec's, though it is an annotation."""
+    number = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION)
+    if number is not None:
+        annotations = daemon_set["metadata"].get("annotations") or {}
+        daemon_set["metadata"]["annotations"] = {**annotations, TEMPLATE_GENERATION: number}
+
+
+def update_volume_status(volume: JsonObject, old: JsonObject) -> None:
+    """A phase that stays has been so since it was."""
+    status, before = volume.get("status") or {}, old.get("status") or {}
+    since = before.get("lastPhaseTransitionTime")
+    if status.get("phase") == before.get("phase") and since and not status.get("lastPhaseTransitionTime"):
+        volume["status"] = {**status, "lastPhaseTransitionTime": since}
+
+
 STATUS: Mapping[str, UpdatePreparation] = {
+    "/PersistentVolume": update_volume_status,
     "/Pod": update_pod_status,
+    "apps/DaemonSet": update_daemon_set_status,
     "certificates.k8s.io/CertificateSigningRequest": keep_decisions,
 }

@@ -54,7 +54,7 @@ def settle_families(service: JsonObject) -> None:
         return
     # A headless service without a selector has its endpoints written by hand, of any family.
     by_hand = spec.get("clusterIP") == HEADLESS and not spec.get("selector")
-    if not spec.get("ipFamilyPolicy"):
+    if spec.get("ipFamilyPolicy") is None:
         spec["ipFamilyPolicy"] = "RequireDualStack" if by_hand else "SingleStack"
     if not spec.get("ipFamilies") and ":" not in spec.get("clusterIP", ""):
         spec["ipFamilies"] = ["IPv4"]
@@ -77,7 +77,7 @@ def keep_allocated(service: JsonObject, old: JsonObject) -> None:
         for field in _NETWORK_FIELDS:
             spec.pop(field, None)
     _keep_node_ports(spec, before, kind in _WITH_NODE_PORTS, was in _WITH_NODE_PORTS)
-    if kind == "LoadBalancer" and was == "LoadBalancer":
+    if _is_checked(spec) and _is_checked(before):
         if not spec.get("healthCheckNodePort") and before.get("healthCheckNodePort"):
             spec["healthCheckNodePort"] = before["healthCheckNodePort"]
     else:
@@ -88,6 +88,11 @@ def keep_allocated(service: JsonObject, old: JsonObject) -> None:
         spec.pop("internalTrafficPolicy", None)
     if kind == "ExternalName" or (kind == "ClusterIP" and not spec.get("externalIPs")):
         _drop_unchanged(spec, before, "externalTrafficPolicy")
+
+
+def _is_checked(spec: JsonObject) -> bool:
+    """Whether nodes are asked for a service's health."""
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
 def _follow_address(spec: JsonObject, before: JsonObject) -> None:
@@ -104,11 +109,13 @@ def _keep_node_ports(spec: JsonObject, before: JsonObject, needs: bool, needed: 
     if not needed:
         return
     had = {(port.get("protocol"), port.get("port")): port.get("nodePort") for port in before.get("ports") or ()}
+    of_name = {port.get("name", ""): port.get("nodePort") for port in before.get("ports") or ()}
+    used = {port.get("nodePort") for port in spec.get("ports") or ()}
     for port in spec.get("ports") or ():
-        given = had.get((port.get("protocol"), port.get("port")))
-        if needs and given and not port.get("nodePort"):
+        given = of_name.get(port.get("name", ""))
+        if needs and given and not port.get("nodePort") and given not in used:
             port["nodePort"] = given
-        elif not needs and port.get("nodePort") == given:
+        elif not needs and port.get("nodePort") == had.get((port.get("protocol"), port.get("port"))):
             port.pop("nodePort", None)
 
 

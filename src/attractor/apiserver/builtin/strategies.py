@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.apiserver.builtin import kindfacts, preparation, subresources, validation
 from attractor.apiserver.builtin.decode import decoder
 from attractor.apiserver.builtin.defaults import defaulter
+from attractor.apiserver.builtin.fitting import fitted
 from attractor.apiserver.builtin.validation.core import validate_finalizers
 from attractor.apiserver.builtin.warnings import warner_of
 from attractor.apiserver.strategy import Decoded, Strategy
@@ -47,6 +48,7 @@ class BuiltinStrategy(Strategy):
         self._warner = warner_of(info.group, info.kind)
         self._name_rule = kindfacts.NAME_RULES.get(self._key, names.dns1123_subdomain)
         self.has_generation = self._key in kindfacts.WITH_GENERATION
+        self.counts_changes = self._key == "storage.k8s.io/CSIDriver"
         self.has_status_subresource = "status" in info.subresources
         self.allow_create_on_update = self._key in kindfacts.CREATED_BY_PUT
         self.allow_unconditional_update = self._key not in kindfacts.NEEDS_VERSION
@@ -61,9 +63,16 @@ class BuiltinStrategy(Strategy):
     def decode(self, obj: JsonObject) -> Decoded:
         """Read the object as Go does; a secret's ``stringData`` becomes data here."""
         found = self._decode(obj)
+        if self._key in kindfacts.EMPTY_IS_SAID:
+            for path in kindfacts.EMPTY_IS_SAID[self._key]:
+                _keep_empty(obj, found.obj, path)
         if self._key == "/Secret":
             _merge_string_data(found.obj)
         return found
+
+    def fitted(self, obj: JsonObject) -> JsonObject | None:
+        """The object with numbers cut to what Go's types hold; None if there is none to cut."""
+        return fitted(obj, self.info.definition)
 
     def reset_fields(self, subresource: str) -> FieldSet | None:
         """A status write leaves the spec alone, and as much of metadata as the kind's rules say."""
@@ -88,6 +97,7 @@ class BuiltinStrategy(Strategy):
         """Drop the status, and set what the kind's own preparation sets."""
         if self.has_status_subresource and self._key not in kindfacts.KEEPS_STATUS_ON_CREATE:
             self._set_status(obj, None)
+        self._forget_empty(obj)
         prepare = preparation.CREATE.get(self._key)
         if prepare is not None:
             prepare(obj)
@@ -95,6 +105,7 @@ class BuiltinStrategy(Strategy):
     def prepare_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> None:
         """Keep the status on the main resource, and everything but the status on the status subresource."""
         if not subresource:
+            self._forget_empty(obj)
             if self.has_status_subresource:
                 self._set_status(obj, old)
             prepare = preparation.UPDATE.get(self._key)
@@ -106,6 +117,11 @@ class BuiltinStrategy(Strategy):
             self._set_status(obj, old)
         elif (self._key, subresource) in subresources.PREPARE:
             subresources.PREPARE[self._key, subresource](obj, old)
+
+    def _forget_empty(self, obj: JsonObject) -> None:
+        for name, *below in kindfacts.EMPTY_IS_SAID.get(self._key, ()):
+            if not below and obj.get(name) == []:
+                obj[name] = None
 
     @cached_property
     def _status_field(self) -> GoField | None:
@@ -135,6 +151,10 @@ class BuiltinStrategy(Strategy):
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Why the name is not allowed."""
         return names.as_prefix(self._name_rule, name) if prefix else self._name_rule(name)
+
+    def identity_errors(self, obj: JsonObject) -> list[FieldError]:
+        """What is told before metadata is looked at, and alone: for some kinds, all that is wrong with them."""
+        return self._rules_of_new(obj) if self._key in kindfacts.METADATA_LAST else []
 
     def validate(self, obj: JsonObject) -> list[FieldError]:
         """Every rule that a new object breaks."""
@@ -184,6 +204,18 @@ def _put_back(obj: JsonObject, old: JsonObject, field: str) -> None:
         obj[field] = old[field]
     else:
         obj.pop(field, None)
+
+
+def _keep_empty(given: JsonObject, decoded: JsonObject, path: tuple[str, ...]) -> None:
+    """Keep a list that was sent empty until it is stored: it has an owner, or is refused."""
+    *steps, name = path
+    said: Any = given
+    for step in steps:
+        if said is None or step not in decoded:
+            return
+        said, decoded = said.get(step), decoded[step]
+    if said and said.get(name) == []:
+        decoded[name] = []
 
 
 def _merge_string_data(secret: JsonObject) -> None:

@@ -262,6 +262,20 @@ def _endpoint_slice(endpoint_slice: JsonObject, old: JsonObject | None) -> Itera
         yield "spec.addressType: FQDN endpoints are deprecated"
 
 
+def _csi_driver(driver: JsonObject, old: JsonObject | None) -> Iterator[str]:
+    spec = driver["spec"]
+    requests = spec.get("tokenRequests")
+    if (
+        requests
+        and spec.get("serviceAccountTokenInSecrets") is None
+        and requests != (old or {}).get("spec", {}).get("tokenRequests")
+    ):
+        yield (
+            "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent "
+            "possible logging of tokens in volume attributes"
+        )
+
+
 _WARNERS: Mapping[tuple[str, str], Warner] = {
     ("", "Node"): _node,
     ("", "PersistentVolume"): _volume,
@@ -282,5 +296,6 @@ _WARNERS: Mapping[tuple[str, str], Warner] = {
     ("networking.k8s.io", "Ingress"): _ingress,
     ("networking.k8s.io", "NetworkPolicy"): _network_policy,
     ("node.k8s.io", "RuntimeClass"): _runtime_class,
+    ("storage.k8s.io", "CSIDriver"): _csi_driver,
     ("storage.k8s.io", "StorageClass"): _storage_class,
 }

@@ -35,6 +35,10 @@ class DefinitionStrategy(Strategy):
         """Types and unknown fields are those of the published kind."""
         return self.shape.decode(obj)
 
+    def fitted(self, obj: JsonObject) -> JsonObject | None:
+        """Numbers are those of the published kind."""
+        return self.shape.fitted(obj)
+
     def default(self, obj: JsonObject) -> None:
         """Names that follow from others, and no conversion."""
         spec = obj.setdefault("spec", {})

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from attractor.objects.schema.custom import CustomSchema
 
 _NUMERIC = {float, dict, list}
-_FIRST_IN_SCIENTIFIC = 1e21
-"""From here on Go writes a number with its exponent."""
+_FIRST_TOO_LARGE = 2.0**63
+"""From here on a number is left as it is: nothing here writes integers of more than 64 bits."""
 MAX_INT32 = 2**31 - 1
 _GO_TYPES = {
     str: "string",
@@ -39,12 +39,12 @@ def check_embedded_metadata(metadata: JsonObject, path: str) -> list[FieldError]
 
 
 def _whole_numbers(value: Any) -> Any:
-    """A value in which numbers without a fraction are whole: that is how Go writes them."""
+    """A value in which numbers without a fraction are whole, as far as 64 bits go: that is how Go writes them."""
     if type(value) is dict:
         return {name: _whole_numbers(item) if type(item) in _NUMERIC else item for name, item in value.items()}
     if type(value) is list:
         return [_whole_numbers(item) if type(item) in _NUMERIC else item for item in value]
-    return int(value) if value.is_integer() and abs(value) < _FIRST_IN_SCIENTIFIC else value
+    return int(value) if value.is_integer() and abs(value) < _FIRST_TOO_LARGE else value
 
 
 class CustomStrategy(Strategy):

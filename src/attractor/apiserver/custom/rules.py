@@ -103,7 +103,7 @@ def _version_list_errors(spec: JsonObject) -> Iterator[FieldError]:
         yield FieldError.invalid("spec.versions", versions_form(versions), "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
         why = "must have exactly one version marked as storage version"
-        yield FieldError.invalid("spec.versions", versions_form(versions), why)
+        yield FieldError.invalid("spec.versions", versions_form(versions) if versions else None, why)
     if spec.get("version") and (why_not := names.dns1035_label(spec["version"])):
         yield FieldError.invalid("spec.version", spec["version"], ",".join(why_not))
 

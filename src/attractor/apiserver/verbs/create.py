@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from attractor.apiserver import metadata as rules
 from attractor.apiserver.decoding import decode_object
+from attractor.apiserver.emptiness import as_given
 from attractor.apiserver.response import UNWRITTEN, ObjectBody, Response
 from attractor.objects.errors import AlreadyExists, Forbidden, Invalid
 
 if TYPE_CHECKING:
+    from attractor.apiserver.kinds import Kind
     from attractor.apiserver.verbs.call import Call
     from attractor.objects.jsontypes import JsonObject
 
@@ -47,6 +49,7 @@ def create_object(call: Call, obj: JsonObject, managed: list[JsonObject] | None 
         repeated += rules.deduplicate_owners(metadata, rules.AFTER_ADMISSION)
     rules.check_place(kind, metadata, op.namespace, op.name)
     generated = "generateName" in metadata and bool(metadata["generateName"]) and not metadata.get("name")
+    shown = _shown_version(metadata) if op.write.dry_run and "resourceVersion" in metadata else UNWRITTEN
     rules.stamp_new(metadata, txn)
     key = kind.key(op.namespace, metadata.get("name") or "")
     if generated:
@@ -54,23 +57,38 @@ def create_object(call: Call, obj: JsonObject, managed: list[JsonObject] | None 
     if kind.strategy.has_generation:
         metadata["generation"] = 1
     kind.strategy.prepare_create(obj)
+    if kind.allocate:
+        kind.allocate(txn, obj, None, claim=not op.write.dry_run)
     errors = kind.strategy.identity_errors(obj)
     errors = errors or rules.validate_new(kind, metadata) + kind.strategy.validate(obj)
     if errors:
-        raise Invalid.of(kind.said_by(obj), metadata.get("name") or "", errors)
+        raise Invalid.of(kind.said_by(obj), metadata.get("name") or "", as_given(errors, op.body))
     said = kind.strategy.warnings(obj, None)
     if kind.is_custom:
         said = [*said, *rules.finalizer_warnings(kind, metadata, {})]
     call.admit_finally(asked)
-    if txn.get(key) is not None:
-        raise AlreadyExists.of(kind.group_resource, metadata["name"])
-    if kind.allocate:
-        kind.allocate(txn, obj, None, claim=not op.write.dry_run)
+    existing = txn.get(key)
+    if existing is not None:
+        txn.warn(*repeated, *said)
+        raise _already_exists(kind, metadata["name"], existing.value)
     value = kind.encode(obj)
     if not op.write.dry_run:
         txn.put(key, value)
-    body = ObjectBody(kind.served(value), UNWRITTEN if op.write.dry_run else None)
+    body = ObjectBody(kind.served(value), shown if op.write.dry_run else None)
     return Response(201, body, (*repeated, *said))
+
+
+def _already_exists(kind: Kind, name: str, value: bytes) -> AlreadyExists:
+    error = AlreadyExists.of(kind.group_resource, name)
+    if kind.decode(value)["metadata"].get("deletionTimestamp"):
+        error.message = f"object is being deleted: {error.message}"
+    return error
+
+
+def _shown_version(metadata: JsonObject) -> int:
+    """The version that the caller of a dry run sent: only storing a new object is refused for it."""
+    said = str(metadata.pop("resourceVersion"))
+    return int(said) if said.isascii() and said.isdigit() else UNWRITTEN
 
 
 def _free_key(call: Call, metadata: JsonObject, key: str) -> str:

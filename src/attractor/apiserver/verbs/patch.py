@@ -29,7 +29,7 @@ from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind, GroupVersionKind
 from attractor.objects.patch.gotext import go_kind, go_text
 from attractor.objects.patch.json_patch import apply_json_patch
-from attractor.objects.patch.merge_patch import apply_merge_patch
+from attractor.objects.patch.merge_patch import apply_merge_patch, without_nulls_in_lists
 from attractor.objects.patch.strategic import apply_strategic_merge_patch
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def patched_document(op: Operation, current: JsonObject, kind: Kind) -> Any:
         raise BadRequest("Invalid JSON Patch")
     if not isinstance(op.body, dict):
         raise BadRequest(f"error decoding patch: {_not_a_map(op.body)}")
-    return apply_merge_patch(current, op.body)
+    return apply_merge_patch(current, without_nulls_in_lists(op.body, current))
 
 
 def _not_a_map(value: Any) -> str:
@@ -99,6 +99,9 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
             _refuse_other_kind(kind, document)
         decoded = kind.strategy.decode(document)
     except DecodeError as error:
+        fitted = kind.strategy.fitted(patched) if is_strategic else None
+        if fitted is not None:
+            return decode_patched(kind, current, fitted, op)
         raise _bad_result(kind, patched, op, error.restored if is_strategic else str(error)) from None
     if kept is not None:
         decoded.obj["metadata"] = {**kept}
@@ -253,6 +256,9 @@ def _decode_applied(kind: Kind, applied: JsonObject, merged: JsonObject, op: Ope
     except Undecodable as refused:
         if kind.is_custom:
             raise
+        fitted = kind.strategy.fitted(merged)
+        if fitted is not None:
+            return _decode_applied(kind, applied, fitted, op)
         named = f"{kind.gvk.group}/{kind.gvk.version}, Kind={kind.gvk.kind}"
         why = f"unable to convert unstructured object to {named}: {refused.restored}"
         raise ApiError(f"failed to convert new object ({shown_object(applied)}) to proper version: {why}") from None

@@ -113,10 +113,11 @@ def list_page(call: Call) -> Page:
     else:
         entries = snapshot.range(prefix, after=after)
     kind.prepare([entry.value for entry in entries] if kind.remote else ())
+    last = entries[-1].key if entries else ""
     if labels is not None or fields is not None:
         entries = [entry for entry in entries if matching(kind, entry.value, labels, fields)]
     token, remaining = "" if kind.is_custom else None, None
-    if limit and len(entries) > limit:
+    if limit and len(entries) >= limit and last > entries[limit - 1].key:  # what follows need not match
         entries = entries[:limit]
         token = Continue(snapshot.revision, entries[-1].key).encode(prefix)
         if labels is None and fields is None:

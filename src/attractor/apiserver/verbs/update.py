@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from attractor.apiserver import metadata as rules
 from attractor.apiserver.decoding import decode_object
+from attractor.apiserver.emptiness import as_given
 from attractor.apiserver.response import ObjectBody, Response
 from attractor.apiserver.verbs.create import create_object
 from attractor.objects.apply.entries import same_but_for_times
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Entry
 
-_DEPLOYMENT = GroupKind("apps", "Deployment")
+_COUNTED = {GroupKind("apps", "Deployment"): "annotations", GroupKind("discovery.k8s.io", "EndpointSlice"): "labels"}
+"""What of their metadata counts as the spec of some kinds."""
 """The kind whose generation counts changes of its annotations, too, but for those made through its status."""
 _NOT_SPEC = {"kind", "apiVersion", "metadata", "status"}
 
@@ -74,19 +76,20 @@ def update_object(
         repeated += rules.deduplicate_owners(metadata, rules.AFTER_ADMISSION)
     rules.check_place(kind, metadata, op.namespace, op.name)
     kind.strategy.prepare_update(obj, live, op.subresource)
+    if kind.allocate:
+        kind.allocate(txn, obj, live, claim=not op.write.dry_run)
     rules.carry_over(metadata, live["metadata"])
-    if kind.strategy.has_generation and _spec_changed(kind, obj, live, op.subresource):
+    is_counted = kind.strategy.has_generation or kind.strategy.counts_changes
+    if is_counted and _spec_changed(kind, obj, live, op.subresource):
         metadata["generation"] = live["metadata"].get("generation", 0) + 1
     errors = rules.validate_change(kind, metadata, live["metadata"], op.subresource)
     errors += kind.strategy.validate_update(obj, live, op.subresource)
     if errors:
-        raise Invalid.of(kind.said_by(obj), op.name, errors)
+        raise Invalid.of(kind.said_by(obj), op.name, as_given(errors, op.body))
     said = kind.strategy.warnings(obj, live) if op.subresource in {"", "scale"} else []
     if kind.is_custom:
         said = [*said, *rules.finalizer_warnings(kind, metadata, live["metadata"])]
     call.admit_finally(asked)
-    if kind.allocate:
-        kind.allocate(txn, obj, live, claim=not op.write.dry_run)
     return _store(call, entry, live, obj, (*repeated, *said))
 
 
@@ -97,14 +100,12 @@ def _require_version(kind: Kind, metadata: JsonObject, name: str) -> None:
 
 
 def _spec_changed(kind: Kind, obj: JsonObject, live: JsonObject, subresource: str) -> bool:
-    if kind.group_kind == _DEPLOYMENT and not subresource and _annotations(obj) != _annotations(live):
-        return True
+    if kind.group_kind in _COUNTED and not subresource:
+        field = _COUNTED[kind.group_kind]
+        if (obj["metadata"].get(field) or {}) != (live["metadata"].get(field) or {}):
+            return True
     skipped = _NOT_SPEC if kind.strategy.has_status_subresource or not kind.is_custom else _NOT_SPEC - {"status"}
     return any(obj.get(name) != live.get(name) for name in {*obj, *live} if name not in skipped)
-
-
-def _annotations(obj: JsonObject) -> JsonObject:
-    return obj["metadata"].get("annotations") or {}
 
 
 def _store(call: Call, entry: Entry, live: JsonObject, obj: JsonObject, warnings: tuple[str, ...]) -> Response:

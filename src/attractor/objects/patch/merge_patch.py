@@ -31,6 +31,31 @@ def apply_merge_patch(document: Json, patch: Json) -> Json:
     return result
 
 
+def without_nulls_in_lists(patch: Json, document: Json = None) -> Json:
+    """The patch as kube-apiserver's library reads it: objects inside of lists lose their null members, too.
+
+    RFC 7396 replaces a list by the one in the patch, whatever is in it. So does the library where the document has an
+    object in the place of the list.
+
+    >>> without_nulls_in_lists({"a": [{"b": None, "c": 1}, None], "d": None})
+    {'a': [{'c': 1}, None], 'd': None}
+    >>> without_nulls_in_lists({"a": [{"b": None}]}, {"a": {}})
+    {'a': [{'b': None}]}
+    """
+    if isinstance(patch, dict):
+        known = document if isinstance(document, dict) else {}
+        return {name: without_nulls_in_lists(value, known.get(name)) for name, value in patch.items()}
+    if isinstance(patch, list) and not isinstance(document, dict):
+        return [_without_nulls(item) for item in patch]
+    return patch
+
+
+def _without_nulls(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
 def merge_patch_between(old: Json, new: Json) -> Json:
     """The smallest merge patch that turns ``old`` into ``new``.
 

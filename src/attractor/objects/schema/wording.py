@@ -270,7 +270,7 @@ def _check_number(schema: Schema, schema_type: str, said: str, value: float, pat
     found = [_out_of_range(value, schema_type, said, "Checked", path)]
     if (factor := doc.get("multipleOf")) is not None:
         found.append(_out_of_range(factor, schema_type, said, "MultipleOf", path))
-        found.append(_not_multiple(value, factor, path))
+        found.append(_not_multiple(value, _native(factor, value, found), path) if factor else None)
     if (least := doc.get("minimum")) is not None:
         found.append(_out_of_range(least, schema_type, said, "Minimum boundary", path))
         least = _native(least, value, found)
@@ -293,17 +293,20 @@ def _native(bound: float, value: float, found: list[FieldError | None]) -> float
     return int(bound) if isinstance(value, int) and found[-1] is None else bound
 
 
+_FIRST_INEXACT = 2.0**53
+"""From here on a float need not be the integer that it looks like."""
+
+
 def _not_multiple(value: float, factor: float, path: str) -> FieldError | None:
-    if factor < 0:
+    if factor <= 0:
         detail = f"factor MultipleOf declared for {path} must be positive: {go_number(factor)}"
         return FieldError.invalid(_field_path(path), go_value(factor), detail)
-    if factor == 0:
-        return None
     if isinstance(value, int) and float(factor).is_integer():
         whole = value % int(factor) == 0
     else:
         ratio = 1 / factor * value if factor < 1 else value / factor
-        whole = math.isfinite(ratio) and abs(ratio - round(ratio)) <= 1e-9 * max(1.0, abs(ratio))
+        near = float(math.trunc(ratio)) if abs(ratio) < _FIRST_INEXACT else math.inf
+        whole = ratio == near or abs(ratio - near) < 1e-9 * (abs(ratio) + abs(near)) < math.inf
     return None if whole else _invalid(path, value, f"should be a multiple of {go_number(factor)}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.defaults.filling import child, fill, items
+from attractor.apiserver.builtin.defaults.filling import child, fill, fill_absent, items
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,20 +24,20 @@ def default_network_policy(policy: JsonObject) -> None:
     for name in ("ingress", "egress"):
         for rule in items(spec, name):
             for port in items(rule, "ports"):
-                fill(port, protocol="TCP")
+                fill_absent(port, protocol="TCP")
 
 
 def default_ingress_class(ingress_class: JsonObject) -> None:
     """Parameters are cluster-wide unless they say otherwise."""
     parameters = ingress_class["spec"].get("parameters")
     if parameters is not None:
-        fill(parameters, scope="Cluster")
+        fill_absent(parameters, scope="Cluster")
 
 
 def default_endpoint_slice(endpoint_slice: JsonObject) -> None:
     """Names and protocols of ports."""
     for port in items(endpoint_slice, "ports"):
-        fill(port, protocol="TCP")
+        fill_absent(port, protocol="TCP")
         if port.get("name") is None:
             port["name"] = ""
 
@@ -52,13 +52,13 @@ def default_binding(binding: JsonObject) -> None:
 
 def default_storage_class(storage_class: JsonObject) -> None:
     """Delete released volumes, bind at once."""
-    fill(storage_class, reclaimPolicy="Delete", volumeBindingMode="Immediate")
+    fill_absent(storage_class, reclaimPolicy="Delete", volumeBindingMode="Immediate")
 
 
 def default_csi_driver(driver: JsonObject) -> None:
     """What a driver is assumed to need."""
     spec = driver["spec"]
-    fill(
+    fill_absent(
         spec,
         attachRequired=True,
         podInfoOnMount=False,
@@ -73,11 +73,11 @@ def default_csi_driver(driver: JsonObject) -> None:
 
 def _default_webhooks(configuration: JsonObject) -> None:
     for webhook in items(configuration, "webhooks"):
-        fill(webhook, failurePolicy="Fail", matchPolicy="Equivalent", timeoutSeconds=10)
+        fill_absent(webhook, failurePolicy="Fail", matchPolicy="Equivalent", timeoutSeconds=10)
         child(webhook, "namespaceSelector")
         child(webhook, "objectSelector")
         for rule in items(webhook, "rules"):
-            fill(rule, scope="*")
+            fill_absent(rule, scope="*")
         _default_service_port(webhook["clientConfig"])
 
 
@@ -90,23 +90,23 @@ def default_mutating_webhooks(configuration: JsonObject) -> None:
     """Policies, selectors, scope, port, and whether to call again."""
     _default_webhooks(configuration)
     for webhook in items(configuration, "webhooks"):
-        fill(webhook, reinvocationPolicy="Never")
+        fill_absent(webhook, reinvocationPolicy="Never")
 
 
 def _default_match_resources(match: JsonObject | None) -> None:
     if match is None:
         return
-    fill(match, matchPolicy="Equivalent")
+    fill_absent(match, matchPolicy="Equivalent")
     child(match, "namespaceSelector")
     child(match, "objectSelector")
     for name in ("resourceRules", "excludeResourceRules"):
         for rule in items(match, name):
-            fill(rule, scope="*")
+            fill_absent(rule, scope="*")
 
 
 def default_admission_policy(policy: JsonObject) -> None:
     """The failure policy and what is matched."""
-    fill(policy["spec"], failurePolicy="Fail")
+    fill_absent(policy["spec"], failurePolicy="Fail")
     _default_match_resources(policy["spec"].get("matchConstraints"))
 
 
@@ -136,7 +136,7 @@ def default_api_service(api_service: JsonObject) -> None:
 
 def default_priority_class(priority_class: JsonObject) -> None:
     """Pods of the class may preempt others."""
-    fill(priority_class, preemptionPolicy="PreemptLowerPriority")
+    fill_absent(priority_class, preemptionPolicy="PreemptLowerPriority")
 
 
 def default_flow_schema(schema: JsonObject) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.defaults.filling import child, fill, items, round_up_resources
+from attractor.apiserver.builtin.defaults.filling import child, fill, fill_absent, items, round_up_resources
 from attractor.apiserver.builtin.defaults.pod import (
     default_claim_spec,
     default_pod,
@@ -40,12 +40,12 @@ def default_service(service: JsonObject) -> None:
     if kind in {"NodePort", "LoadBalancer"} or (kind == "ClusterIP" and spec.get("externalIPs")):
         fill(spec, externalTrafficPolicy="Cluster")
     if kind in _WITH_CLUSTER_IP:
-        fill(spec, internalTrafficPolicy="Cluster")
+        fill_absent(spec, internalTrafficPolicy="Cluster")
     if kind == "LoadBalancer":
         fill(spec, allocateLoadBalancerNodePorts=True)
         for ingress in items(service, "status", "loadBalancer", "ingress"):
             if ingress.get("ip"):
-                fill(ingress, ipMode="VIP")
+                fill_absent(ingress, ipMode="VIP")
 
 
 def default_secret(secret: JsonObject) -> None:
@@ -71,7 +71,8 @@ def default_claim(claim: JsonObject) -> None:
 def default_volume(volume: JsonObject) -> None:
     """The phase, the reclaim policy, and the volume mode."""
     fill(volume["status"], phase="Pending")
-    fill(volume["spec"], persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
+    fill(volume["spec"], persistentVolumeReclaimPolicy="Retain")
+    fill_absent(volume["spec"], volumeMode="Filesystem")
     round_up_resources(volume["spec"].get("capacity"))
     default_volume_source(volume["spec"])
 

@@ -24,6 +24,13 @@ def fill(obj: JsonObject, **values: Any) -> None:
             obj[name] = value
 
 
+def fill_absent(obj: JsonObject, **values: Any) -> None:
+    """Set each field that is absent or null; of a pointer of Go's the empty text is a value, and refused later."""
+    for name, value in values.items():
+        if obj.get(name) is None:
+            obj[name] = value
+
+
 def items(obj: JsonObject | None, *path: str) -> Iterator[JsonObject]:
     """The objects of the list at the path; nothing when any step is absent."""
     found: Any = obj

@@ -9,7 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.defaults.filling import fill, items, round_up_requirements, round_up_resources
+from attractor.apiserver.builtin.defaults.filling import (
+    fill,
+    fill_absent,
+    items,
+    round_up_requirements,
+    round_up_resources,
+)
 
 if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
@@ -84,7 +90,7 @@ def default_pod_template(obj: JsonObject) -> None:
 
 def default_claim_spec(spec: JsonObject) -> None:
     """What the spec of a PersistentVolumeClaim gets, wherever it stands."""
-    fill(spec, volumeMode="Filesystem")
+    fill_absent(spec, volumeMode="Filesystem")
     round_up_requirements(spec.get("resources"))
 
 
@@ -161,11 +167,14 @@ _IMAGE = re.compile(rf"(?:[a-zA-Z0-9.:\[\]-]+/)?{_PART}(?:/{_PART})*(?::[\w][\w.
 """A name with or without a registry and a tag; what is no name has no tag either."""
 
 
+_MAX_IMAGE = 255
+
+
 def _pull_policy(image: str) -> str:
     """``Always`` for the tag ``latest``, said or implied; a digest is never ``latest``."""
     if "@" in image:
         return "IfNotPresent"
-    if not _IMAGE.fullmatch(image):
+    if not _IMAGE.fullmatch(image) or len(image) > _MAX_IMAGE:
         return "IfNotPresent"
     tag = image.rpartition("/")[2].partition(":")[2]
     return "Always" if tag in {"", "latest"} else "IfNotPresent"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.autoscalers import DEFAULT_CPU, as_said_in_v1, without_annotations_of_v1
 from attractor.apiserver.builtin.defaults.core import default_claim
-from attractor.apiserver.builtin.defaults.filling import child, fill, items
+from attractor.apiserver.builtin.defaults.filling import child, fill, fill_absent, items
 from attractor.apiserver.builtin.defaults.pod import default_pod_spec, default_template
 
 if TYPE_CHECKING:
@@ -78,8 +78,10 @@ def default_job(job: JsonObject) -> None:
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     per_index = spec.get("backoffLimitPerIndex") is not None
-    fill(spec, parallelism=1, backoffLimit=_INT32_MAX if per_index else 6, completionMode="NonIndexed", suspend=False)
-    fill(spec, podReplacementPolicy="Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed")
+    fill_absent(
+        spec, parallelism=1, backoffLimit=_INT32_MAX if per_index else 6, completionMode="NonIndexed", suspend=False
+    )
+    fill_absent(spec, podReplacementPolicy="Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed")
     fill(spec, manualSelector=False)
     for rule in items(spec, "podFailurePolicy", "rules"):
         for condition in items(rule, "onPodConditions"):

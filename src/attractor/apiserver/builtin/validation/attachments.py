@@ -1,11 +1,19 @@
-"""Rules of drivers for storage on nodes: CSINode and VolumeAttachment."""
+"""Rules of drivers for storage: CSIDriver, CSINode and VolumeAttachment."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.builtin.internalform import shown
-from attractor.apiserver.builtin.validation.rules import IMMUTABLE, at_least_zero, each, named, required
+from attractor.apiserver.builtin.validation.rules import (
+    IMMUTABLE,
+    at_least_zero,
+    each,
+    known,
+    named,
+    required,
+    token_lifetime,
+)
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
@@ -17,6 +25,8 @@ if TYPE_CHECKING:
 
 _GROUP = "storage.k8s.io"
 _MAX_NODE_ID = 192
+_MIN_PERIOD_S = 10
+_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 
 
 def validate_csi_node(node: JsonObject) -> list[FieldError]:
@@ -83,7 +93,32 @@ def update_volume_attachment(attachment: JsonObject, old: JsonObject) -> list[Fi
     return [FieldError.invalid("spec", shown(attachment["spec"], "storage.VolumeAttachmentSpec"), IMMUTABLE)]
 
 
+def validate_csi_driver(driver: JsonObject) -> list[FieldError]:
+    """How a driver works with pods and their accounts."""
+    spec = driver["spec"]
+    errors = known(spec.get("fsGroupPolicy"), "spec.fsGroupPolicy", _GROUP_POLICIES)
+    audiences: set[str] = set()
+    for request, at in each(spec, "tokenRequests", "spec"):
+        audience, lifetime = request.get("audience", ""), request.get("expirationSeconds")
+        if audience in audiences:
+            errors.append(FieldError.duplicate(f"{at}.audience", audience))
+            continue
+        audiences.add(audience)
+        errors += [] if lifetime is None else token_lifetime(lifetime, f"{at}.expirationSeconds")
+    for mode in spec.get("volumeLifecycleModes") or ():
+        errors += known(mode, "spec.volumeLifecycleModes", ("Persistent", "Ephemeral"))
+    period, in_secrets = spec.get("nodeAllocatableUpdatePeriodSeconds"), spec.get("serviceAccountTokenInSecrets")
+    if period is not None and period < _MIN_PERIOD_S:
+        detail = f"must be greater than or equal to {_MIN_PERIOD_S} seconds"
+        errors.append(FieldError.invalid("spec.nodeAllocatableUpdatePeriodSeconds", period, detail))
+    if in_secrets is not None and not spec.get("tokenRequests"):
+        detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+        errors.append(FieldError.invalid("spec.serviceAccountTokenInSecrets", in_secrets, detail))
+    return errors
+
+
 VALIDATE: Mapping[tuple[str, str], Validator] = {
+    (_GROUP, "CSIDriver"): validate_csi_driver,
     (_GROUP, "CSINode"): validate_csi_node,
     (_GROUP, "VolumeAttachment"): validate_volume_attachment,
 }

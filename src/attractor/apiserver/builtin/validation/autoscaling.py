@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.autoscalers import to_hub
-from attractor.apiserver.builtin.validation.rules import amount, at_least_zero, each, required
+from attractor.apiserver.builtin.validation.resources import validate_container_resource
+from attractor.apiserver.builtin.validation.rules import amount, at_least_zero, each, named, required_name
+from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ def validate_autoscaler(autoscaler: JsonObject) -> list[FieldError]:
         errors.append(FieldError.invalid("spec.maxReplicas", high, "must be greater than or equal to 1"))
     if low is not None and high < low:
         errors.append(FieldError.invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`"))
-    errors += required(spec.get("scaleTargetRef"), "spec.scaleTargetRef", "kind", "name")
+    errors += _validate_reference(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef")
     for metric, at in each(spec, "metrics", "spec"):
         errors += _validate_metric(metric, at)
     if low == 0 and not {one.get("type") for one in spec.get("metrics") or ()} & {"Object", "External"}:
@@ -82,12 +84,18 @@ def _validate_source(name: str, source: JsonObject, path: str) -> list[FieldErro
     if name in {"resource", "containerResource"}:
         if not source.get("name"):
             errors.append(FieldError.required(f"{path}.name", "must specify a resource name"))
+        elif name == "containerResource":
+            errors += validate_container_resource(source["name"], f"{path}.name")
         if name == "containerResource" and not source.get("container"):
             errors.append(FieldError.required(f"{path}.container", "must specify a container"))
+        elif name == "containerResource":
+            errors += named(names.dns1123_label, source["container"], f"{path}.container")
     elif not (source.get("metric") or {}).get("name"):
         errors.append(FieldError.required(f"{path}.metric.name", "must specify a metric name"))
+    else:
+        errors += named(names.path_segment, source["metric"]["name"], f"{path}.metric.name")
     if name == "object":
-        errors += required(source.get("describedObject"), f"{path}.describedObject", "kind", "name")
+        errors += _validate_reference(source.get("describedObject") or {}, f"{path}.describedObject")
     errors += _validate_target(target, at)
     if name in {"resource", "containerResource"}:
         if average is None and utilization is None:
@@ -101,7 +109,16 @@ def _validate_source(name: str, source: JsonObject, path: str) -> list[FieldErro
     elif name in {"object", "external"} and average is None and target.get("value") is None:
         what = "target value or averageValue" if name == "object" else "target value for metric or a per-pod target"
         errors.append(FieldError.required(f"{at}.averageValue", f"must set either a {what}"))
+    elif name == "external" and average is not None and target.get("value") is not None:
+        detail = "may not set both a target value for metric and a per-pod target"
+        errors.append(FieldError.forbidden(f"{at}.value", detail))
     return errors
+
+
+def _validate_reference(reference: JsonObject, path: str) -> list[FieldError]:
+    """What is scaled, or looked at: its kind and its name."""
+    errors = required_name(names.path_segment, reference.get("kind"), f"{path}.kind")
+    return errors + required_name(names.path_segment, reference.get("name"), f"{path}.name")
 
 
 def _validate_target(target: JsonObject, path: str) -> list[FieldError]:

@@ -33,8 +33,8 @@ def validate_csr(csr: JsonObject) -> list[FieldError]:
     """A request in PEM, a signer with a domain, usages that are known, conditions that agree."""
     spec = csr["spec"]
     errors: list[FieldError] = []
-    request = spec.get("request") or ""
-    if b"-----BEGIN CERTIFICATE REQUEST-----" not in b64decode(request):
+    request = spec.get("request")
+    if b"-----BEGIN CERTIFICATE REQUEST-----" not in b64decode(request or ""):
         errors.append(FieldError.invalid("spec.request", request, "PEM block type must be CERTIFICATE REQUEST"))
     errors += _usage_errors(spec) + _signer_errors(spec)
     lifetime_s: Any = spec.get("expirationSeconds")

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin.internalform import difference
-from attractor.apiserver.builtin.validation.rules import amount, named, one_of, required, unchanged
+from attractor.apiserver.builtin.internalform import difference, shown
+from attractor.apiserver.builtin.validation.rules import (
+    amount,
+    known,
+    named,
+    one_of,
+    required,
+    required_name,
+    unchanged,
+)
 from attractor.apiserver.builtin.validation.scheduling import validate_node_selector
 from attractor.objects import names
 from attractor.objects.field import FieldError
@@ -19,6 +27,13 @@ if TYPE_CHECKING:
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _VOLUME_MODES = ("Block", "Filesystem")
+_BETA_LABELS = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+}
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _PV_FIELDS = frozenset(
     ("capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName", "mountOptions",
@@ -44,9 +59,10 @@ def validate_claim_spec(spec: JsonObject, path: str) -> list[FieldError]:
         errors.append(FieldError.invalid(f"{path}.resources[storage]", storage, "must be greater than zero"))
     if spec.get("storageClassName"):
         errors += named(names.dns1123_subdomain, spec["storageClassName"], f"{path}.storageClassName")
-    if spec.get("dataSource") is not None:
-        errors += _validate_data_source(spec["dataSource"], f"{path}.dataSource")
-    return errors + one_of(spec.get("volumeMode"), f"{path}.volumeMode", _VOLUME_MODES, optional=True)
+    for field in ("dataSource", "dataSourceRef"):
+        if spec.get(field) is not None:
+            errors += _validate_data_source(spec[field], f"{path}.{field}")
+    return errors + known(spec.get("volumeMode"), f"{path}.volumeMode", _VOLUME_MODES)
 
 
 def _validate_data_source(source: JsonObject, path: str) -> list[FieldError]:
@@ -86,8 +102,8 @@ def update_claim(claim: JsonObject, old: JsonObject) -> list[FieldError]:
         detail = (
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
         )
-        shown = difference(before, spec, "core.PersistentVolumeClaimSpec")
-        errors.append(FieldError.forbidden("spec", f"{detail}\n{shown}"))
+        what = difference(before, spec, "core.PersistentVolumeClaimSpec")
+        errors.append(FieldError.forbidden("spec", f"{detail}\n{what}"))
     new_size, old_size = (_storage(obj) for obj in (claim, old))
     capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
     if amount(new_size) < amount(old_size) and amount(new_size) <= amount(capacity):
@@ -114,6 +130,9 @@ def validate_volume(volume: JsonObject) -> list[FieldError]:
     if set(capacity) != {"storage"}:
         errors.append(FieldError.unsupported("spec.capacity", spec.get("capacity"), ("storage",)))
     for name, value in capacity.items():
+        if amount(value).sign < 0:
+            what = "must be a valid resource quantity"
+            errors.append(FieldError.invalid(f"spec.capacity[{name}]", amount(value).value, what))
         if amount(value).sign <= 0:
             errors.append(FieldError.invalid(f"spec.capacity[{name}]", value, "must be greater than zero"))
     policies = ("Delete", "Recycle", "Retain")
@@ -125,7 +144,7 @@ def validate_volume(volume: JsonObject) -> list[FieldError]:
     errors += [FieldError.forbidden(f"spec.{name}", detail) for name in sources[1:]]
     if spec.get("storageClassName"):
         errors += named(names.dns1123_subdomain, spec["storageClassName"], "spec.storageClassName")
-    errors += one_of(spec.get("volumeMode"), "spec.volumeMode", _VOLUME_MODES, optional=True)
+    errors += known(spec.get("volumeMode"), "spec.volumeMode", _VOLUME_MODES)
     affinity = (spec.get("nodeAffinity") or {}).get("required")
     if affinity is not None:
         errors += validate_node_selector(affinity, "spec.nodeAffinity.required")
@@ -142,36 +161,85 @@ _SOURCE_FIELDS = {
     "local": ("path",),
     "nfs": ("server", "path"),
 }
+_SECRETS = ("controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef")
 
 
 def _validate_source(spec: JsonObject) -> list[FieldError]:
-    return [
-        error
-        for name, fields in _SOURCE_FIELDS.items()
-        if spec.get(name) is not None
-        for error in required(spec[name], f"spec.{name}", *fields)
-    ] + _climbing_path(spec.get("hostPath"))
+    return (
+        [
+            error
+            for name, fields in _SOURCE_FIELDS.items()
+            if spec.get(name) is not None
+            for error in required(spec[name], f"spec.{name}", *fields)
+        ]
+        + _path_errors(spec)
+        + _secret_errors(spec.get("csi") or {})
+    )
 
 
-def _climbing_path(source: JsonObject | None) -> list[FieldError]:
-    path = (source or {}).get("path", "")
-    if ".." not in path.split("/"):
-        return []
-    return [FieldError.invalid("spec.hostPath.path", path, "must not contain '..'")]
+def _driver_errors(name: str, path: str) -> list[FieldError]:
+    """A driver's name may have capitals, and is shown as it was sent."""
+    return [FieldError.invalid(path, name, why) for why in names.dns1123_subdomain(name.lower())]
+
+
+def _secret_errors(driver: JsonObject) -> list[FieldError]:
+    """Secrets of a driver are named with their namespaces."""
+    name = driver.get("driver", "")
+    errors = _driver_errors(name, "spec.csi.driver") if name else []
+    for field in _SECRETS:
+        secret, at = driver.get(field), f"spec.csi.{field}"
+        if secret is not None:
+            errors += required_name(names.dns1123_subdomain, secret.get("name"), f"{at}.name")
+            errors += required_name(names.dns1123_label, secret.get("namespace"), f"{at}.namespace")
+    return errors
+
+
+def _path_errors(spec: JsonObject) -> list[FieldError]:
+    """Paths do not climb, and one on another machine begins at its root."""
+    errors = []
+    for source in ("hostPath", "local"):
+        path = (spec.get(source) or {}).get("path", "")
+        if ".." in path.split("/"):
+            errors.append(FieldError.invalid(f"spec.{source}.path", path, "must not contain '..'"))
+    share = spec.get("nfs")
+    if share is not None and not share.get("path", "").startswith("/"):
+        errors.append(FieldError.invalid("spec.nfs.path", share.get("path", ""), "must be an absolute path"))
+    return errors
 
 
 def update_volume(volume: JsonObject, old: JsonObject) -> list[FieldError]:
-    """The source never changes once it is there."""
+    """The source never changes once it is there. Kubernetes judges the rest of the spec twice here."""
 
     def source(obj: JsonObject) -> JsonObject:
         return {name: value for name, value in obj["spec"].items() if name not in _PV_FIELDS}
 
-    errors = []
+    errors = validate_volume(volume)
     if source(volume) != source(old):
-        shown = difference(old["spec"], volume["spec"], "core.PersistentVolumeSource")
-        detail = f"spec.persistentvolumesource is immutable after creation\n{shown}"
+        what = difference(old["spec"], volume["spec"], "core.PersistentVolumeSource")
+        detail = f"spec.persistentvolumesource is immutable after creation\n{what}"
         errors.append(FieldError.forbidden("spec.persistentvolumesource", detail))
+    affinity, before = (one["spec"].get("nodeAffinity") for one in (volume, old))
+    if before is not None and _with_current_labels(affinity) != _with_current_labels(before):
+        detail = "field is immutable, except for updating from beta label to GA"
+        errors.append(FieldError.invalid("nodeAffinity", shown(affinity, "*core.VolumeNodeAffinity"), detail))
     return errors + unchanged(volume["spec"], old["spec"], "", "volumeMode")
+
+
+def _with_current_labels(affinity: JsonObject | None) -> Any:
+    """An affinity with the labels of nodes that once were beta by the names that they have now."""
+    if affinity is None:
+        return None
+    terms = (affinity.get("required") or {}).get("nodeSelectorTerms") or []
+    return [
+        {
+            **term,
+            "matchExpressions": [
+                {**one, "key": _BETA_LABELS.get(one.get("key", ""), one.get("key", ""))}
+                for one in term.get("matchExpressions") or ()
+            ],
+        }
+        for term in terms
+    ]
 
 
 def update_csi_driver(driver: JsonObject, old: JsonObject) -> list[FieldError]:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from attractor.apiserver.builtin.validation.policies import match_condition_errors, rule_errors
 from attractor.apiserver.builtin.validation.rules import (
     cidr,
+    domain_prefixed_path,
     each,
     forbidden_change,
     ip_address,
+    known,
     named,
     one_of,
     port_number,
@@ -20,6 +22,7 @@ from attractor.apiserver.builtin.validation.rules import (
     unchanged,
 )
 from attractor.apiserver.builtin.validation.webhookclient import validate_client
+from attractor.apiserver.builtin.validation.workloads import is_readable
 from attractor.objects import names
 from attractor.objects.field import FieldError, InOrder
 from attractor.objects.labels import validate_label_selector
@@ -34,6 +37,7 @@ RBAC = "rbac.authorization.k8s.io"
 _ADMISSION = "admissionregistration.k8s.io"
 _SYSTEM_PRIORITIES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _HIGHEST_USER_PRIORITY = 1_000_000_000
+_MAX_CONTROLLER_BYTES = 250
 _NOT_IN_UPDATE = "may not be changed in an update."
 
 
@@ -74,6 +78,8 @@ def validate_cluster_role(role: JsonObject) -> list[FieldError]:
             errors.append(FieldError.required(path, detail))
         for selector, at in each(aggregation, "clusterRoleSelectors", "aggregationRule"):
             errors += validate_label_selector(selector, at)
+            if not is_readable(selector):
+                errors.append(FieldError.invalid(at, None, "invalid label selector."))
     return errors
 
 
@@ -196,9 +202,9 @@ def _validate_host(host: str, path: str) -> list[FieldError]:
 def _validate_ingress_path(path: JsonObject, at: str) -> list[FieldError]:
     errors: list[FieldError] = []
     kind, value = path.get("pathType"), path.get("path", "")
-    if not kind:
+    if kind is None:
         return [FieldError.required(f"{at}.pathType", "pathType must be specified")]
-    errors += one_of(kind, f"{at}.pathType", ("Exact", "ImplementationSpecific", "Prefix"))
+    errors += known(kind, f"{at}.pathType", ("Exact", "ImplementationSpecific", "Prefix"))
     wrong: list[str] = []
     if not value.startswith("/") and (kind in {"Exact", "Prefix"} or (kind == "ImplementationSpecific" and value)):
         wrong.append("must be an absolute path")
@@ -214,7 +220,11 @@ def _validate_backend(backend: JsonObject, path: str) -> list[FieldError]:
     if service is not None and resource is not None:
         return [FieldError.invalid(path, "", "cannot set both resource and service backends")]
     if resource is not None:
-        return required(resource, f"{path}.resource", "kind", "name")
+        group = resource.get("apiGroup")
+        wrong = named(names.dns1123_subdomain, group, f"{path}.resource.apiGroup") if group is not None else []
+        for field in ("kind", "name"):
+            wrong += required_name(names.path_segment, resource.get(field), f"{path}.resource.{field}")
+        return wrong
     if service is None:
         return [FieldError.invalid(path, "", "resource or service backend is required")]
     name = service.get("name", "")
@@ -250,12 +260,12 @@ def validate_network_policy(policy: JsonObject) -> list[FieldError]:
         errors.append(FieldError.invalid("spec.policyTypes", kinds, "may not specify more than two policyTypes"))
         return errors
     for kind, at in each(spec, "policyTypes", "spec"):
-        errors += one_of(kind, at, ("Ingress", "Egress"))
+        errors += known(kind, at, ("Ingress", "Egress"))
     return errors
 
 
 def _validate_policy_port(port: JsonObject, path: str) -> list[FieldError]:
-    errors = one_of(port.get("protocol"), f"{path}.protocol", ("TCP", "UDP", "SCTP"), optional=True)
+    errors = known(port.get("protocol"), f"{path}.protocol", ("TCP", "UDP", "SCTP"))
     first, last, at = port.get("port"), port.get("endPort"), f"{path}.endPort"
     if first is None:
         if last is not None:
@@ -266,8 +276,10 @@ def _validate_policy_port(port: JsonObject, path: str) -> list[FieldError]:
         return errors
     if isinstance(first, str):
         errors.append(FieldError.invalid(at, last, "may not be specified when `port` is non-numeric"))
-    elif last < first:  # Kubernetes shows the port here
-        errors.append(FieldError.invalid(at, first, "must be greater than or equal to `port`"))
+    else:
+        if last < first:  # Kubernetes shows the port here
+            errors.append(FieldError.invalid(at, first, "must be greater than or equal to `port`"))
+        errors += port_number(last, at)
     return errors
 
 
@@ -288,8 +300,9 @@ def _validate_peer(peer: JsonObject, path: str) -> list[FieldError]:
     errors = [error for name in selectors for error in validate_label_selector(peer[name], f"{path}.{name}")]
     if block is not None:
         value = block.get("cidr", "")
-        errors += cidr(value, f"{path}.ipBlock.cidr") if value else required(block, f"{path}.ipBlock", "cidr")
-        for excluded, at in each(block, "except", f"{path}.ipBlock"):
+        wrong = cidr(value, f"{path}.ipBlock.cidr") if value else required(block, f"{path}.ipBlock", "cidr")
+        errors += wrong
+        for excluded, at in each(block, "except", f"{path}.ipBlock") if not wrong else ():
             wrong = cidr(excluded, at)
             if not wrong and not _is_inside(excluded, value):
                 wrong = [FieldError.invalid(at, excluded, "must be a strict subset of `cidr`")]
@@ -304,14 +317,9 @@ def _validate_peer(peer: JsonObject, path: str) -> list[FieldError]:
 def validate_ingress_class(ingress_class: JsonObject) -> list[FieldError]:
     """The controller is a path with a domain."""
     controller = ingress_class["spec"].get("controller", "")
-    domain, slash, path = controller.partition("/")
-    if not controller:
-        errors = [FieldError.required("spec.controller")]
-    elif not slash or not path:
-        detail = 'must be a domain-prefixed path (such as "acme.io/foo")'
-        errors = [FieldError.invalid("spec.controller", controller, detail)]
-    else:
-        errors = named(names.dns1123_subdomain, domain, "spec.controller")
+    too_long = len(controller.encode()) > _MAX_CONTROLLER_BYTES
+    errors = [FieldError.too_long("spec.controller", _MAX_CONTROLLER_BYTES)] if too_long else []
+    errors += domain_prefixed_path(controller, "spec.controller")
     parameters = ingress_class["spec"].get("parameters")
     return errors if parameters is None else errors + _parameter_errors(parameters, "spec.parameters")
 
@@ -324,7 +332,7 @@ def _parameter_errors(parameters: JsonObject, path: str) -> list[FieldError]:
     for field in ("kind", "name"):
         errors += required_name(names.path_segment, parameters.get(field), f"{path}.{field}")
     scope, namespace, at = parameters.get("scope"), parameters.get("namespace"), f"{path}.namespace"
-    errors += one_of(scope, f"{path}.scope", ("Cluster", "Namespace"))
+    errors += known(scope or "", f"{path}.scope", ("Cluster", "Namespace"))
     if scope == "Namespace":
         missing = FieldError.required(at, "`parameters.scope` is set to 'Namespace'")
         errors += [missing] if namespace is None else named(names.dns1123_label, namespace, at)
@@ -335,16 +343,37 @@ def _parameter_errors(parameters: JsonObject, path: str) -> list[FieldError]:
 
 def update_ingress_class(ingress_class: JsonObject, old: JsonObject) -> list[FieldError]:
     """The controller never changes."""
-    return unchanged(ingress_class["spec"], old["spec"], "spec", "controller")
+    return unchanged({"controller": "", **ingress_class["spec"]}, old["spec"], "spec", "controller")
 
 
 def validate_storage_class(storage_class: JsonObject) -> list[FieldError]:
     """The provisioner and the policies."""
     errors = _provider_errors(storage_class, "provisioner")
-    errors += one_of(storage_class.get("reclaimPolicy"), "reclaimPolicy", ("Delete", "Retain"))
-    return errors + one_of(
-        storage_class.get("volumeBindingMode"), "volumeBindingMode", ("Immediate", "WaitForFirstConsumer")
-    )
+    errors += one_of(storage_class.get("reclaimPolicy"), "reclaimPolicy", ("Delete", "Retain"), optional=True)
+    mode, modes = storage_class.get("volumeBindingMode"), ("Immediate", "WaitForFirstConsumer")
+    errors += known(mode, "volumeBindingMode", modes)
+    seen: list[dict[str, set[str]]] = [{} for _ in storage_class.get("allowedTopologies") or ()]  # so Kubernetes has it
+    for term, at in each(storage_class, "allowedTopologies", ""):
+        labels, wrong = _topology(term, at)
+        errors += wrong
+        errors += [FieldError.duplicate(f"{at}.matchLabelExpressions", "") for one in seen if one == labels]
+        seen.append(labels)
+    return errors
+
+
+def _topology(term: JsonObject, path: str) -> tuple[dict[str, set[str]], list[FieldError]]:
+    """The labels that a topology asks of a node, and what is wrong with them."""
+    labels: dict[str, set[str]] = {}
+    errors = []
+    for expression, at in each(term, "matchLabelExpressions", path):
+        key, values = expression.get("key", ""), expression.get("values") or []
+        errors += [] if values else [FieldError.required(f"{at}.values")]
+        for index, value in enumerate(values):
+            errors += [FieldError.duplicate(f"{at}.values[{index}]", value)] if value in values[:index] else []
+        errors += named(names.qualified_name, key, f"{at}.key")
+        errors += [FieldError.duplicate(f"{at}.key", key)] if key in labels else []
+        labels[key] = set(values)
+    return labels, errors
 
 
 def _provider_errors(volume_class: JsonObject, field: str) -> list[FieldError]:
@@ -390,8 +419,8 @@ def create_priority_class(priority_class: JsonObject) -> list[FieldError]:
     elif value > _HIGHEST_USER_PRIORITY:
         detail = f"maximum allowed value of a user defined priority is {_HIGHEST_USER_PRIORITY}"
         errors.append(FieldError.forbidden("value", detail))
-    policies = ("PreemptLowerPriority", "Never")
-    return errors + one_of(priority_class.get("preemptionPolicy"), "preemptionPolicy", policies, optional=True)
+    policies, policy = ("PreemptLowerPriority", "Never"), priority_class.get("preemptionPolicy")
+    return errors + ([] if policy is None else one_of(policy, "preemptionPolicy", policies))
 
 
 def _system_class_trouble(name: str, value: int, is_default: bool) -> str:
@@ -431,15 +460,19 @@ def _validate_webhook(webhook: JsonObject, path: str) -> list[FieldError]:
     elif not {"v1", "v1beta1"} & set(versions):
         detail = "must include at least one of v1, v1beta1"
         errors.append(FieldError.invalid(f"{path}.admissionReviewVersions", versions, detail))
+    for index, version in enumerate(versions):
+        at = f"{path}.admissionReviewVersions[{index}]"
+        errors += [FieldError.invalid(at, version, "duplicate version")] if version in versions[:index] else []
+        errors += named(names.dns1035_label, version, at)
     for rule, at in each(webhook, "rules", path):
         errors += rule_errors(rule, at)
-    errors += one_of(webhook.get("failurePolicy"), f"{path}.failurePolicy", ("Fail", "Ignore"), optional=True)
-    errors += one_of(webhook.get("matchPolicy"), f"{path}.matchPolicy", ("Equivalent", "Exact"), optional=True)
+    errors += known(webhook.get("failurePolicy"), f"{path}.failurePolicy", ("Fail", "Ignore"))
+    errors += known(webhook.get("matchPolicy"), f"{path}.matchPolicy", ("Equivalent", "Exact"))
     effects = webhook.get("sideEffects")
-    if not effects:
+    if effects is None:
         errors.append(FieldError.required(f"{path}.sideEffects", "must specify one of None, NoneOnDryRun"))
-    else:
-        errors += one_of(effects, f"{path}.sideEffects", ("None", "NoneOnDryRun"))
+    errors += known(effects, f"{path}.sideEffects", ("None", "NoneOnDryRun"))
+    errors += known(webhook.get("reinvocationPolicy"), f"{path}.reinvocationPolicy", ("IfNeeded", "Never"))
     timeout = webhook.get("timeoutSeconds")
     if timeout is not None and not 1 <= timeout <= 30:
         detail = "the timeout value must be between 1 and 30 seconds"

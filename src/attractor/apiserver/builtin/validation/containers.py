@@ -17,13 +17,12 @@ from attractor.apiserver.builtin.validation.rules import (
     relative_path,
     required,
     required_name,
-    unique,
 )
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from attractor.objects.jsontypes import JsonObject
 
@@ -70,11 +69,23 @@ def validate_containers(
             if in_pod and image != image.strip():
                 detail = "must not have leading or trailing whitespace"
                 errors.append(FieldError.invalid(f"{at}.image", image, detail))
-            found.append((container.get("name"), f"{at}.name"))
+            found.append((container.get("name", ""), f"{at}.name"))
     errors += _validate_ephemeral(spec, path) + _validate_sleeps(spec, path) + _validate_host_port_clashes(spec, path)
     if spec.get("hostNetwork"):
         errors += _validate_host_ports(spec, path, in_pod=in_pod)
-    return errors + unique(found)
+    return errors + _validate_unique(found)
+
+
+def _validate_unique(found: Iterable[tuple[str, str]]) -> list[FieldError]:
+    """No two containers have one name, not even none; only an init container without a name is not remembered."""
+    seen: set[str] = set()
+    errors = []
+    for name, at in found:
+        if name in seen:
+            errors.append(FieldError.duplicate(at, name))
+        elif name or ".initContainers[" not in at:
+            seen.add(name)
+    return errors
 
 
 def _validate_ephemeral(spec: JsonObject, path: str) -> list[FieldError]:

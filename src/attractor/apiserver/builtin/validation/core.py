@@ -146,14 +146,40 @@ def validate_limit_range(limit_range: JsonObject) -> list[FieldError]:
         if kind in seen:
             errors.append(FieldError.duplicate(f"{at}.type", kind))
         seen.add(kind)
-        errors += named(names.qualified_name, kind, f"{at}.type")
+        errors += _validate_limit_type(kind, f"{at}.type")
         errors += _validate_limit_names(limit, kind, at)
         if kind == "Pod":
             said = (field for field in ("default", "defaultRequest") if limit.get(field))
             errors += [
                 FieldError.forbidden(f"{at}.{field}", "may not be specified when `type` is 'Pod'") for field in said
             ]
-        errors += _validate_bounds(limit, at)
+        if kind == "PersistentVolumeClaim" and "storage" not in {*(limit.get("min") or ()), *(limit.get("max") or ())}:
+            detail = "either minimum or maximum storage value is required, but neither was provided"
+            errors.append(FieldError.required(f"{at}.limits", detail))
+        errors += _validate_bounds(limit, at) + _validate_ratios(limit, at)
+    return errors
+
+
+def _validate_limit_type(kind: str, path: str) -> list[FieldError]:
+    errors = named(names.qualified_name, kind, path)
+    if not errors and "/" not in kind and kind not in {"Pod", "Container", "PersistentVolumeClaim"}:
+        errors.append(FieldError.invalid(path, kind, "must be a standard limit type or fully qualified"))
+    return errors
+
+
+def _validate_ratios(limit: JsonObject, path: str) -> list[FieldError]:
+    """A limit may be so many times a request: at least once, and no more than the bounds allow."""
+    errors = []
+    lows, highs = limit.get("min") or {}, limit.get("max") or {}
+    for name, ratio in (limit.get("maxLimitRequestRatio") or {}).items():
+        at = f"{path}.maxLimitRequestRatio[{name}]"
+        if amount(ratio) < amount("1"):
+            errors.append(FieldError.invalid(at, ratio, f"ratio {ratio} is less than 1"))
+        if name in lows and name in highs and amount(lows[name]).sign:
+            most = amount(highs[name]).milli_value / amount(lows[name]).milli_value
+            if amount(ratio).milli_value / 1000 > most:
+                detail = f"ratio {ratio} is greater than max/min = {most:f}"
+                errors.append(FieldError.invalid(at, ratio, detail))
     return errors
 
 
@@ -195,8 +221,9 @@ def _validate_bounds(limit: JsonObject, path: str) -> list[FieldError]:
         lows, highs = limit.get(low) or {}, limit.get(high) or {}
         for name in sorted(set(lows) & set(highs)):
             if amount(lows[name]) > amount(highs[name]):
-                detail = f"{_TITLES[low]} {lows[name]} is greater than {_TITLES[high]} {highs[name]}"
-                value = highs[name] if high == "defaultRequest" else lows[name]
+                limit_value = "default limit value" if low == "defaultRequest" and high == "default" else _TITLES[high]
+                detail = f"{_TITLES[low]} {lows[name]} is greater than {limit_value} {highs[name]}"
+                value = highs[name] if high == "defaultRequest" or low == "default" else lows[name]
                 errors.append(FieldError.invalid(f"{path}.{shown}[{name}]", value, detail))
     return errors
 

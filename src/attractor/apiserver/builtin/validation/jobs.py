@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attractor.apiserver.builtin.internalform import shown
 from attractor.apiserver.builtin.validation.cronschedule import schedule_error, time_zone_error
+from attractor.apiserver.builtin.validation.jobpolicies import (
+    validate_failure_policy,
+    validate_indexed,
+    validate_success_policy,
+)
 from attractor.apiserver.builtin.validation.pods import validate_template
 from attractor.apiserver.builtin.validation.rules import (
     ALWAYS,
@@ -13,7 +18,7 @@ from attractor.apiserver.builtin.validation.rules import (
     NEVER,
     ON_FAILURE,
     at_least_zero,
-    each,
+    domain_prefixed_path,
     one_of,
     unchanged,
 )
@@ -34,16 +39,16 @@ def _validate_job_spec(spec: JsonObject, path: str, *, in_cron_job: bool) -> lis
         spec, path, "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
         "backoffLimitPerIndex", "maxFailedIndexes",
     )  # fmt: skip
-    errors += one_of(spec.get("completionMode"), f"{path}.completionMode", ("NonIndexed", "Indexed"), optional=True)
+    if spec.get("managedBy") is not None:
+        errors += _validate_managed_by(spec["managedBy"], f"{path}.managedBy")
+    mode, modes = spec.get("completionMode"), ("NonIndexed", "Indexed")
+    if mode is not None and mode not in modes:
+        errors.append(FieldError.unsupported(f"{path}.completionMode", mode, modes))
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         errors.append(FieldError.required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
-    if spec.get("completionMode") in {None, "NonIndexed"}:
-        for field in ("backoffLimitPerIndex", "maxFailedIndexes"):
-            if spec.get(field) is not None:
-                errors.append(FieldError.invalid(f"{path}.{field}", spec[field], "requires indexed completion mode"))
-    if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
-        errors.append(FieldError.required(f"{path}.completions", "when completion mode is Indexed"))
-    errors += _validate_failure_policy(spec, f"{path}.podFailurePolicy")
+    errors += validate_indexed(spec, path)
+    errors += validate_failure_policy(spec, f"{path}.podFailurePolicy")
+    errors += validate_success_policy(spec, f"{path}.successPolicy")
     errors += _validate_replacement(spec, f"{path}.podReplacementPolicy")
     template = spec["template"]
     errors += validate_template(template, f"{path}.template")
@@ -64,33 +69,12 @@ def _validate_job_spec(spec: JsonObject, path: str, *, in_cron_job: bool) -> lis
     return errors
 
 
-_FAILURE_ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
+_MAX_MANAGED_BY_BYTES = 63
 
 
-def _validate_failure_policy(spec: JsonObject, path: str) -> list[FieldError]:
-    """What a failed pod means: each rule says what it looks at, and what follows."""
-    errors = []
-    for rule, at in each(spec.get("podFailurePolicy"), "rules", path):
-        action, codes, conditions = rule.get("action", ""), rule.get("onExitCodes"), rule.get("onPodConditions")
-        if not action:
-            listed = " ".join(f'"{one}"' for one in _FAILURE_ACTIONS)
-            errors.append(FieldError.required(f"{at}.action", f"valid values: [{listed}]"))
-        elif action == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
-            errors.append(FieldError.invalid(f"{at}.action", action, "requires the backoffLimitPerIndex to be set"))
-        elif action not in _FAILURE_ACTIONS:
-            errors.append(FieldError.unsupported(f"{at}.action", action, _FAILURE_ACTIONS))
-        if codes is not None:
-            errors += one_of(codes.get("operator"), f"{at}.onExitCodes.operator", ("In", "NotIn"))
-            if not codes.get("values"):
-                detail = "at least one value is required"
-                errors.append(FieldError.invalid(f"{at}.onExitCodes.values", codes.get("values") or None, detail))
-        if codes is not None and conditions:
-            detail = "specifying both OnExitCodes and OnPodConditions is not supported"
-            errors.append(FieldError.invalid(at, OMITTED, detail))
-        elif codes is None and not conditions:
-            detail = "specifying one of OnExitCodes and OnPodConditions is required"
-            errors.append(FieldError.invalid(at, OMITTED, detail))
-    return errors
+def _validate_managed_by(who: str, path: str) -> list[FieldError]:
+    too_long = [FieldError.too_long(path, _MAX_MANAGED_BY_BYTES)] if len(who.encode()) > _MAX_MANAGED_BY_BYTES else []
+    return domain_prefixed_path(who, path) + too_long
 
 
 def _validate_replacement(spec: JsonObject, path: str) -> list[FieldError]:
@@ -164,16 +148,13 @@ def update_job(job: JsonObject, old: JsonObject) -> list[FieldError]:
     """What a job is never changes; how fast it runs may. Kubernetes judges the spec twice here."""
     spec, before = job["spec"], old["spec"]
     errors = create_job(job) + 2 * validate_job(job)
-    errors += unchanged(
-        spec, before, "spec", "selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex",
-        "managedBy", "successPolicy", "podReplacementPolicy",
-    )  # fmt: skip
+    errors += unchanged(spec, before, "spec", "selector", "completionMode", "backoffLimitPerIndex", "managedBy")
+    for field, kind in (("podFailurePolicy", "*batch.PodFailurePolicy"), ("successPolicy", "*batch.SuccessPolicy")):
+        if spec.get(field) != before.get(field):
+            errors.append(FieldError.invalid(f"spec.{field}", shown(spec.get(field), kind), IMMUTABLE))
     if spec.get("completions") != before.get("completions"):
         errors += _completions_errors(spec)
-    if spec["template"] != before["template"] and not _only_suspended_scheduling(job, old):
-        said = shown(spec["template"], "core.PodTemplateSpec")
-        errors.append(FieldError.invalid("spec.template", said, IMMUTABLE))
-    return errors
+    return errors + _template_errors(job, old)
 
 
 def _true_conditions(status: JsonObject) -> set[str]:
@@ -232,18 +213,40 @@ def validate_job_status(job: JsonObject, old: JsonObject) -> list[FieldError]:
     return errors + refuse((gone, "cannot disable the SuccessCriteriaMet=True condition"))
 
 
-def _only_suspended_scheduling(job: JsonObject, old: JsonObject) -> bool:
-    """Whether the job is suspended, never started, and only its scheduling directives differ."""
-    if not old["spec"].get("suspend") or (old.get("status") or {}).get("startTime"):
-        return False
-    movable = {"nodeSelector", "tolerations", "affinity", "schedulingGates"}
+_DIRECTIVES = frozenset({"nodeSelector", "tolerations", "schedulingGates"})
 
-    def rest(template: JsonObject) -> Any:
-        spec = {name: value for name, value in template["spec"].items() if name not in movable}
-        metadata = {k: v for k, v in template["metadata"].items() if k not in {"labels", "annotations"}}
-        return spec, metadata
 
-    return bool(rest(job["spec"]["template"]) == rest(old["spec"]["template"]))
+def _template_errors(job: JsonObject, old: JsonObject) -> list[FieldError]:
+    """A template stays; while a job rests, where its pods run and what they get may change."""
+    template, before = job["spec"]["template"], old["spec"]["template"]
+    if not _is_at_rest(old):
+        said = shown(template, "core.PodTemplateSpec")
+        return [] if template == before else [FieldError.invalid("spec.template", said, IMMUTABLE)]
+    if _fixed_part(template["spec"], before["spec"]) == _fixed_part(before["spec"], template["spec"]):
+        return []
+    return [FieldError.invalid("spec.template.spec", shown(template["spec"], "core.PodSpec"), IMMUTABLE)]
+
+
+def _is_at_rest(job: JsonObject) -> bool:
+    """Whether a job is suspended and has no pods."""
+    status = job.get("status") or {}
+    has_stopped = not status.get("startTime") or "Suspended" in _true_conditions(status)
+    return bool(job["spec"].get("suspend")) and has_stopped and not status.get("active")
+
+
+def _fixed_part(pod: JsonObject, other: JsonObject) -> JsonObject:
+    """What may not change of a pod: all but scheduling directives, and resources of containers that stay."""
+    fixed = {name: value for name, value in pod.items() if name not in _DIRECTIVES and value is not None}
+    affinity = {name: value for name, value in (pod.get("affinity") or {}).items() if name != "nodeAffinity"}
+    fixed["affinity"] = affinity
+    for field in ("containers", "initContainers"):
+        here, there = pod.get(field) or [], other.get(field) or []
+        if len(here) == len(there):
+            fixed[field] = [
+                {**one, "resources": None} if one.get("name") == same.get("name") else one
+                for one, same in zip(here, there, strict=True)
+            ]
+    return fixed
 
 
 def _validate_time_zone(zone: str | None) -> list[FieldError]:

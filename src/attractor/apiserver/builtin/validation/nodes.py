@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor.apiserver.builtin.internalform import shown as internal
+from attractor.apiserver.builtin.validation.resources import validate_requirements
 from attractor.apiserver.builtin.validation.rules import (
     amount,
     at_least_zero,
@@ -14,6 +16,7 @@ from attractor.apiserver.builtin.validation.rules import (
     required_name,
     unchanged,
 )
+from attractor.apiserver.builtin.validation.scheduling import validate_tolerations
 from attractor.objects import names
 from attractor.objects.field import FieldError, InOrder
 
@@ -46,7 +49,8 @@ def _validate_taints(node: JsonObject) -> list[FieldError]:
         errors += named(names.label_value, taint.get("value", ""), f"{at}.value")
         errors += one_of(effect, f"{at}.effect", _TAINT_EFFECTS)
         if (key, effect) in seen:
-            duplicate = FieldError.duplicate(at, taint)
+            said = InOrder(Key=key, Value=taint.get("value", ""), Effect=effect, TimeAdded=taint.get("timeAdded"))
+            duplicate = FieldError.duplicate(at, said)
             errors.append(duplicate._replace(detail="taints must be unique by key and effect pair"))
         seen.add((key, effect))
     return errors
@@ -57,6 +61,14 @@ def validate_node(node: JsonObject) -> list[FieldError]:
     errors = _validate_taints(node)
     for block, at in each(node.get("spec"), "podCIDRs", "spec"):
         errors += cidr(block, at)
+    blocks = (node.get("spec") or {}).get("podCIDRs") or []
+    if (
+        len(blocks) > 1
+        and not any(error.path.startswith("spec.podCIDRs[") for error in errors)
+        and (len(blocks) > 2 or len({":" in block for block in blocks}) == 1)
+    ):
+        detail = "may specify no more than one CIDR for each IP family"
+        errors.append(FieldError.invalid("spec.podCIDRs", blocks, detail))
     return errors
 
 
@@ -100,8 +112,20 @@ def validate_namespace_status(namespace: JsonObject, _old: JsonObject) -> list[F
 
 
 def validate_runtime_class(runtime_class: JsonObject) -> list[FieldError]:
-    """The handler is a name."""
-    return required_name(names.dns1123_label, runtime_class.get("handler"), "handler")
+    """The handler is a name; what pods cost more, and where they may run."""
+    errors = required_name(names.dns1123_label, runtime_class.get("handler"), "handler")
+    overhead = (runtime_class.get("overhead") or {}).get("podFixed")
+    scheduling = runtime_class.get("scheduling") or {}
+    errors += validate_requirements({"limits": overhead}, "overhead")
+    errors += names.validate_labels(scheduling.get("nodeSelector") or {}, "scheduling.nodeSelector")
+    errors += validate_tolerations(scheduling, "scheduling")
+    seen: list[Any] = []
+    for toleration, at in each(scheduling, "tolerations", "scheduling"):
+        key = [toleration.get(field, "") for field in ("key", "operator", "value", "effect")]
+        if key in seen:
+            errors.append(FieldError.duplicate(at, internal(toleration, "core.Toleration")))
+        seen.append(key)
+    return errors
 
 
 def update_runtime_class(runtime_class: JsonObject, old: JsonObject) -> list[FieldError]:

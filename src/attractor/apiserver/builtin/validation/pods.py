@@ -25,8 +25,6 @@ from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from attractor.objects.jsontypes import JsonObject
 
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
@@ -46,15 +44,9 @@ def validate_pod(pod: JsonObject) -> list[FieldError]:
     return errors
 
 
-def validate_pod_spec(
-    spec: JsonObject, path: str, extra_volumes: Collection[str] = (), *, in_pod: bool = False
-) -> list[FieldError]:
-    """The spec of a pod, in a pod or in a template; ``extra_volumes`` come from claim templates."""
-    errors: list[FieldError] = []
-    volumes = {name: {} for name in extra_volumes} | {
-        one.get("name", ""): one for one, _ in each(spec, "volumes", path)
-    }
-    errors += validate_volumes(spec, path)
+def validate_pod_spec(spec: JsonObject, path: str, *, in_pod: bool = False) -> list[FieldError]:
+    """The spec of a pod, in a pod or in a template."""
+    volumes, errors = validate_volumes(spec, path)
     errors += validate_containers(spec, path, volumes, in_pod=in_pod)
     errors += one_of(spec.get("restartPolicy"), f"{path}.restartPolicy", (ALWAYS, ON_FAILURE, NEVER))
     errors += one_of(spec.get("dnsPolicy"), f"{path}.dnsPolicy", _DNS_POLICIES)
@@ -175,12 +167,16 @@ def _validate_dns(spec: JsonObject, path: str) -> list[FieldError]:
     return errors
 
 
-def validate_template(template: JsonObject, path: str, extra_volumes: Collection[str] = ()) -> list[FieldError]:
-    """A pod template: its labels, its annotations, its spec."""
+def validate_template_metadata(template: JsonObject, path: str) -> list[FieldError]:
+    """Labels and annotations of a pod template; refusals leave ``metadata`` out of the path."""
     metadata = template.get("metadata") or {}
     errors = names.validate_labels(metadata.get("labels") or {}, f"{path}.labels")
-    errors += names.validate_annotations(metadata.get("annotations") or {}, f"{path}.annotations")
-    errors += validate_pod_spec(template["spec"], f"{path}.spec", extra_volumes)
+    return errors + names.validate_annotations(metadata.get("annotations") or {}, f"{path}.annotations")
+
+
+def validate_template(template: JsonObject, path: str) -> list[FieldError]:
+    """A pod template: its labels, its annotations, its spec."""
+    errors = validate_template_metadata(template, path) + validate_pod_spec(template["spec"], f"{path}.spec")
     if template["spec"].get("ephemeralContainers"):
         detail = "ephemeral containers not allowed in pod template"
         errors.append(FieldError.forbidden(f"{path}.spec.ephemeralContainers", detail))

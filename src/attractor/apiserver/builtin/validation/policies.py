@@ -3,53 +3,57 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from attractor.apiserver.builtin.validation.rules import each, named, one_of, required_name
+from attractor.apiserver.builtin.validation.rules import each, known, named, one_of, required_name
 from attractor.objects import names
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupVersion
 from attractor.objects.labels import validate_label_selector
 from attractor.objects.schema.cel import CelCheckError, CelProgram
 from attractor.objects.schema.cel.authorizer import VARIABLES
-from attractor.objects.schema.cel.types import BOOL, DYN, STRING, resolved
+from attractor.objects.schema.cel.declaration import Declaration
+from attractor.objects.schema.cel.types import BOOL, DYN, NULL, STRING, Type, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor.apiserver.builtin.validation.rules import Validator
     from attractor.objects.jsontypes import JsonObject
-    from attractor.objects.schema.cel.declaration import Declaration
-    from attractor.objects.schema.cel.types import Type
 
 _ADMISSION = "admissionregistration.k8s.io"
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
-_REQUEST = ("object", "oldObject", "request", *VARIABLES)
+_REQUEST: Names = {"object": DYN, "oldObject": DYN, "request": DYN, **VARIABLES}
 _PATCHES = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 
 
-def expression_errors(
-    expression: str | None, path: str, variables: tuple[str, ...], result: Type | None = BOOL
-) -> list[FieldError]:
-    """What is wrong with an expression."""
+Names: TypeAlias = "Mapping[str, Type | Declaration]"
+"""What an expression may speak of."""
+
+
+def expression_errors(expression: str | None, path: str, known: Names, *results: Type) -> list[FieldError]:
+    """What is wrong with an expression that gives one of these results; anything, if there are none."""
+    return _checked(expression, path, known, *results)[1]
+
+
+def _checked(expression: str | None, path: str, known: Names, *results: Type) -> tuple[Type, list[FieldError]]:
     text = (expression or "").strip()
     if not text:
-        return [FieldError.required(path, "expression is not specified")]
-    types: dict[str, Type | Declaration] = {name: VARIABLES.get(name, DYN) for name in variables}
+        return DYN, [FieldError.required(path, "expression is not specified")]
     try:
-        program = CelProgram.compile(text, types)
+        found = CelProgram.compile(text, dict(known)).result
     except CelCheckError as error:
-        return [FieldError.invalid(path, text, f"compilation failed: {error}")]
-    # What a variable is, its own expression says; it is not looked up here.
-    wanted = {result, DYN} if "variables" in variables and "variables." in text else {result}
-    if result is not None and program.result not in wanted:
-        return [FieldError.invalid(path, text, f"must evaluate to {result} but got {resolved(program.result, {})}")]
-    return []
+        return DYN, [FieldError.invalid(path, text, f"compilation failed: {error}")]
+    if results and found not in results:
+        listed = f"one of [{' '.join(map(str, results))}]" if len(results) > 1 else str(results[0])
+        detail = f"must evaluate to {listed} but got {resolved(found, {})}"
+        return found, [FieldError.invalid(path, text, detail)]
+    return found, []
 
 
-def match_condition_errors(obj: JsonObject, path: str, variables: tuple[str, ...] = _REQUEST) -> list[FieldError]:
+def match_condition_errors(obj: JsonObject, path: str, known: Names = _REQUEST) -> list[FieldError]:
     """Names and expressions of ``matchConditions``."""
     errors: list[FieldError] = []
     seen: set[str] = set()
@@ -57,10 +61,17 @@ def match_condition_errors(obj: JsonObject, path: str, variables: tuple[str, ...
         name = condition.get("name") or ""
         if not name:
             errors.append(FieldError.required(f"{at}.name"))
-        elif name in seen:
+        else:
+            errors += named(names.qualified_name, name, f"{at}.name")
+        if name and name in seen:
             errors.append(FieldError.duplicate(f"{at}.name", name))
         seen.add(name)
-        errors += expression_errors(condition.get("expression"), f"{at}.expression", variables)
+        text = condition.get("expression") or ""
+        errors += (
+            expression_errors(text, f"{at}.expression", known, BOOL)
+            if text.strip()
+            else [FieldError.required(f"{at}.expression")]
+        )
     return errors
 
 
@@ -76,10 +87,11 @@ def rule_errors(rule: JsonObject, path: str) -> list[FieldError]:
                 "apiVersions": "API versions",
             }.get(field, field)
             errors.append(FieldError.invalid(f"{path}.{field}", rule[field], detail))
+    errors += [FieldError.required(at) for version, at in each(rule, "apiVersions", path) if not version]
     errors += _resource_errors(rule.get("resources") or [], f"{path}.resources")
     for operation, at in each(rule, "operations", path):
-        errors += one_of(operation, at, _OPERATIONS)
-    return errors + one_of(rule.get("scope"), f"{path}.scope", ("*", "Cluster", "Namespaced"), optional=True)
+        errors += known(operation, at, _OPERATIONS)
+    return errors + known(rule.get("scope"), f"{path}.scope", ("*", "Cluster", "Namespaced"))
 
 
 def _resource_errors(resources: list[str], path: str) -> list[FieldError]:
@@ -113,30 +125,63 @@ def _match_errors(match: JsonObject, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for field in ("resourceRules", "excludeResourceRules"):
         for rule, at in each(match, field, path):
+            wanted = rule.get("resourceNames") or []
+            for index, name in enumerate(wanted):
+                where = f"{at}.resourceNames[{index}]"
+                errors += named(names.path_segment, name, where)
+                errors += [FieldError.duplicate(where, name)] if name in wanted[:index] else []
             errors += rule_errors(rule, at)
     for field in ("namespaceSelector", "objectSelector"):
         errors += validate_label_selector(match.get(field), f"{path}.{field}")
-    return errors + one_of(match.get("matchPolicy"), f"{path}.matchPolicy", ("Equivalent", "Exact"), optional=True)
+    return errors + known(match.get("matchPolicy"), f"{path}.matchPolicy", ("Equivalent", "Exact"))
 
 
 def _param_kind_errors(param: JsonObject) -> list[FieldError]:
-    at = "spec.paramKind"
+    at, version, kind = "spec.paramKind", param.get("apiVersion") or "", param.get("kind") or ""
     errors = [FieldError.required(f"{at}.{name}") for name in ("apiVersion", "kind") if not param.get(name)]
+    wrong = names.dns1035_label(kind.lower()) if kind else []
+    if wrong:
+        why = f"may have mixed case, but should otherwise match: {','.join(wrong)}"
+        errors.append(FieldError.invalid(f"{at}.kind", kind, why))
     try:
-        GroupVersion.parse(param.get("apiVersion") or "")
+        found = GroupVersion.parse(version)
     except ValueError as error:
-        errors.append(FieldError.invalid(f"{at}.apiVersion", param["apiVersion"], str(error)))
+        return [*errors, FieldError.invalid(f"{at}.apiVersion", version, str(error))]
+    if not version:
+        return errors
+    if not found.version:
+        errors.append(FieldError.invalid(f"{at}.apiVersion", version, "version must be specified"))
+    for part, rule in ((found.group, names.dns1123_subdomain), (found.version, names.dns1035_label)):
+        wrong = rule(part) if part else []
+        errors += [FieldError.invalid(f"{at}.apiVersion", part, ",".join(wrong))] if wrong else []
     return errors
 
 
-def _known(spec: JsonObject) -> tuple[str, ...]:
-    """What an expression of a policy may speak of."""
-    return (*_REQUEST, "namespaceObject", *(("params",) if spec.get("paramKind") is not None else ()))
+def _known(spec: JsonObject) -> Names:
+    """What an expression of a policy may speak of, but for its variables."""
+    params: Names = {"params": DYN} if spec.get("paramKind") is not None else {}
+    return {**_REQUEST, "namespaceObject": DYN, **params}
+
+
+def _with_variables(spec: JsonObject) -> tuple[Names, list[FieldError]]:
+    """What an expression may speak of, with the variables and their types; each knows those before it."""
+    declared, errors = Declaration(Type("kubernetes.variables")), []
+    known: Names = {**_known(spec), **({"variables": declared} if spec.get("variables") else {})}
+    for variable, at in each(spec, "variables", "spec"):
+        name = variable.get("name", "")
+        if not name.strip():
+            errors.append(FieldError.required(f"{at}.name", "name is not specified"))
+        elif not _IDENTIFIER.fullmatch(name):
+            errors.append(FieldError.invalid(f"{at}.name", name, "must be a valid CEL identifier"))
+        found, wrong = _checked(variable.get("expression"), f"{at}.expression", known)
+        errors += wrong
+        declared.fields[name] = (name, Declaration(found))
+    return known, errors
 
 
 def _matching_errors(spec: JsonObject) -> list[FieldError]:
     """What both kinds of policies say of the requests that they are for."""
-    errors = one_of(spec.get("failurePolicy"), "spec.failurePolicy", ("Fail", "Ignore"), optional=True)
+    errors = known(spec.get("failurePolicy"), "spec.failurePolicy", ("Fail", "Ignore"))
     param = spec.get("paramKind")
     if param is not None:
         errors += _param_kind_errors(param)
@@ -147,46 +192,43 @@ def _matching_errors(spec: JsonObject) -> list[FieldError]:
         errors.append(FieldError.required("spec.matchConstraints.resourceRules"))
     else:
         errors += _match_errors(constraints, "spec.matchConstraints")
-    errors += match_condition_errors(spec, "spec", _known(spec))
-    for variable, at in each(spec, "variables", "spec"):
-        name = variable.get("name", "")
-        if not name.strip():
-            errors.append(FieldError.required(f"{at}.name", "name is not specified"))
-        elif not _IDENTIFIER.fullmatch(name):
-            errors.append(FieldError.invalid(f"{at}.name", name, "must be a valid CEL identifier"))
-        errors += expression_errors(variable.get("expression"), f"{at}.expression", (*_known(spec), "variables"), None)
-    return errors
+    return errors + match_condition_errors(spec, "spec", _known(spec))
 
 
 def validate_policy(policy: JsonObject) -> list[FieldError]:
     """What it matches, what it needs, and that its expressions make sense."""
     spec = policy.get("spec") or {}
-    errors = _matching_errors(spec)
-    known = (*_known(spec), "variables")
+    visible, wrong = _with_variables(spec)
+    errors = _matching_errors(spec) + wrong
     if not spec.get("validations") and not spec.get("auditAnnotations"):
         why = "validations or auditAnnotations must contain at least one item"
         errors += [FieldError.required(f"spec.{field}", why) for field in ("validations", "auditAnnotations")]
     for validation, at in each(spec, "validations", "spec"):
-        errors += expression_errors(validation.get("expression"), f"{at}.expression", known)
-        errors += _message_errors(validation, at, known)
-        errors += one_of(validation.get("reason"), f"{at}.reason", _REASONS, optional=True)
+        errors += expression_errors(validation.get("expression"), f"{at}.expression", visible, BOOL)
+        errors += _message_errors(validation, at, visible)
+        errors += known(validation.get("reason"), f"{at}.reason", _REASONS)
     name = policy["metadata"].get("name", "")
     for annotation, at in each(spec, "auditAnnotations", "spec"):
-        errors += named(names.qualified_name, f"{name}/{annotation.get('key', '')}", f"{at}.key")
+        key = annotation.get("key", "")
+        errors += (
+            named(names.qualified_name, f"{name}/{key}", f"{at}.key")
+            if name
+            else [FieldError.invalid(f"{at}.key", key, "requires metadata.name be non-empty")]
+        )
         text, where = annotation.get("valueExpression", ""), f"{at}.valueExpression"
         if not text.strip():
             errors.append(FieldError.required(where, "valueExpression is not specified"))
         else:
-            errors += expression_errors(text, where, known, None)
+            errors += expression_errors(text, where, visible, STRING, NULL)
     return errors
 
 
-def _message_errors(validation: JsonObject, path: str, known: tuple[str, ...]) -> list[FieldError]:
+def _message_errors(validation: JsonObject, path: str, known: Names) -> list[FieldError]:
     errors: list[FieldError] = []
     text, message = validation.get("messageExpression") or "", validation.get("message") or ""
     empty = "must be non-empty if specified"
     if text.strip():
-        told = tuple(name for name in known if name not in VARIABLES)  # what is said of a refusal asks nobody
+        told = {name: known[name] for name in known if name not in VARIABLES}  # what is said of a refusal asks nobody
         errors += expression_errors(text, f"{path}.messageExpression", told, STRING)
     elif text:
         errors.append(FieldError.invalid(f"{path}.messageExpression", text, empty))
@@ -200,7 +242,8 @@ def _message_errors(validation: JsonObject, path: str, known: tuple[str, ...]) -
 def validate_mutating_policy(policy: JsonObject) -> list[FieldError]:
     """What it matches, and that every change is of one of the two kinds."""
     spec = policy.get("spec") or {}
-    errors = _matching_errors(spec) + _mutable_errors(spec.get("matchConstraints"), "spec.matchConstraints")
+    errors = _matching_errors(spec) + _with_variables(spec)[1]
+    errors += _mutable_errors(spec.get("matchConstraints"), "spec.matchConstraints")
     if not spec.get("mutations"):
         errors.append(FieldError.required("spec.mutations", "mutations must contain at least one item"))
     for mutation, at in each(spec, "mutations", "spec"):
@@ -261,7 +304,7 @@ def validate_binding(binding: JsonObject) -> list[FieldError]:
     if not actions:
         errors.append(FieldError.required("spec.validationActions", "at least one validation action is required"))
     for index, action in enumerate(actions):
-        errors += one_of(action, f"spec.validationActions[{index}]", ("Audit", "Deny", "Warn"))
+        errors += known(action, f"spec.validationActions[{index}]", ("Audit", "Deny", "Warn"))
         if action in actions[:index]:
             errors.append(FieldError.duplicate(f"spec.validationActions[{index}]", action))
     if {"Deny", "Warn"} <= set(actions):

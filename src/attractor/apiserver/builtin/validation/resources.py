@@ -35,6 +35,14 @@ def validate_resource_name(name: str, path: str) -> list[FieldError]:
     return errors
 
 
+def validate_container_resource(name: str, path: str) -> list[FieldError]:
+    """A resource that containers use: processor, memory, disk or pages, or one with a domain."""
+    errors = validate_resource_name(name, path)
+    if "/" not in name and name not in CONTAINER_RESOURCES and not is_huge_pages(name):
+        errors.append(FieldError.invalid(path, name, "must be a standard resource for containers"))
+    return errors
+
+
 def is_huge_pages(name: str) -> bool:
     """Pages of some size, or a quota of them."""
     return name.startswith((_HUGE_PAGES, f"requests.{_HUGE_PAGES}", f"limits.{_HUGE_PAGES}"))
@@ -54,9 +62,7 @@ def validate_requirements(resources: JsonObject | None, path: str) -> list[Field
     for field, amounts in (("limits", limits), ("requests", requests)):
         for name, value in amounts.items():
             at = f"{path}.{field}[{name}]"
-            errors += validate_resource_name(name, at)
-            if "/" not in name and name not in CONTAINER_RESOURCES and not is_huge_pages(name):
-                errors.append(FieldError.invalid(at, name, "must be a standard resource for containers"))
+            errors += validate_container_resource(name, at)
             errors += quantity_at_least_zero(value, at)
     asked = {*limits, *requests}
     if any(is_huge_pages(name) for name in asked) and not asked & {"cpu", "memory"}:

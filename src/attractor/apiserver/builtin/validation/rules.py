@@ -11,7 +11,7 @@ from attractor.objects.intorstring import is_percent, percent_value
 from attractor.objects.quantity import Quantity, QuantityError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from attractor.objects.intorstring import IntOrString
     from attractor.objects.jsontypes import JsonObject
@@ -64,6 +64,11 @@ def one_of(value: str | None, path: str, supported: Iterable[str], *, optional: 
         return [] if optional else [FieldError.required(path)]
     supported = tuple(supported)
     return [] if value in supported else [FieldError.unsupported(path, value, supported)]
+
+
+def known(value: str | None, path: str, words: Sequence[str]) -> list[FieldError]:
+    """One of the known words where there is one at all; an empty one is not."""
+    return [] if value is None or value in words else [FieldError.unsupported(path, value, words)]
 
 
 def unchanged(new: JsonObject | None, old: JsonObject | None, path: str, *fields: str) -> list[FieldError]:
@@ -142,6 +147,28 @@ def relative_path(value: str, path: str) -> list[FieldError]:
     return [FieldError.invalid(path, value, "must not contain '..'")] if ".." in value.split("/") else []
 
 
+def domain_prefixed_path(value: str, path: str) -> list[FieldError]:
+    """A domain, a slash and a path, such as ``acme.io/foo``."""
+    if not value:
+        return [FieldError.required(path)]
+    host, _, rest = value.partition("/")
+    if not host or not rest:
+        return [FieldError.invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    return named(names.dns1123_subdomain, host, path) + named(names.http_path, rest, path)
+
+
+_MIN_TOKEN_S, _MAX_TOKEN_S = 600, 2**32
+
+
+def token_lifetime(seconds: int, path: str) -> list[FieldError]:
+    """How long a service account's token may last."""
+    if seconds < _MIN_TOKEN_S:
+        return [FieldError.invalid(path, seconds, "may not specify a duration less than 10 minutes")]
+    if seconds > _MAX_TOKEN_S:
+        return [FieldError.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")]
+    return []
+
+
 def int_or_percent(value: IntOrString | None, path: str) -> list[FieldError]:
     """A number that is not negative, or a percentage."""
     if value is None:
@@ -162,8 +189,8 @@ def at_most_100_percent(value: IntOrString | None, path: str) -> list[FieldError
 
 
 def int_or_percent_is_zero(value: IntOrString | None) -> bool:
-    """Whether the value is 0 or 0%."""
-    return value is None or value in (0, "0%") or percent_value(value) == 0
+    """Whether the value is 0 or 0%; what is neither a number nor a percentage counts as 0."""
+    return value is None or value == 0 or (isinstance(value, str) and not percent_value(value))
 
 
 def quantity_at_least_zero(value: str, path: str) -> list[FieldError]:

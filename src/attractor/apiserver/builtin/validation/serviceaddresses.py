@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.builtin.servicenetwork import HEADLESS
-from attractor.apiserver.builtin.validation.rules import each, ip_address, one_of
+from attractor.apiserver.builtin.validation.rules import each, ip_address, known
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ def validate_addresses(spec: JsonObject) -> list[FieldError]:
         return []
     errors = _agreement_errors(spec)
     for index, (family, at) in enumerate(each(spec, "ipFamilies", "spec")):
-        errors += one_of(family, at, _FAMILIES)
+        errors += known(family, at, _FAMILIES)
         if family in spec["ipFamilies"][:index]:
             errors.append(FieldError.duplicate(at, family))
-    errors += one_of(spec.get("ipFamilyPolicy"), "spec.ipFamilyPolicy", _POLICIES, optional=True)
+    errors += known(spec.get("ipFamilyPolicy"), "spec.ipFamilyPolicy", _POLICIES)
     addresses = spec.get("clusterIPs") or []
     malformed = _malformed(spec, addresses)
     errors += malformed

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from attractor.apiserver.builtin.internalform import shown
 from attractor.apiserver.builtin.validation.rules import (
     PROTOCOLS,
-    at_least_zero,
     cidr,
     each,
     ip_address,
+    known,
     named,
     one_of,
     port_number,
@@ -24,7 +24,7 @@ from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
     from attractor.objects.jsontypes import JsonObject
@@ -33,6 +33,7 @@ _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _FAMILIES = ("IPv4", "IPv6")
 _SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
+_MAX_ADDRESSES, _MAX_HINTS = 100, 8
 _HINTS, _MODE = "service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode"
 _ONLY_BALANCED = "may only be used when `type` is 'LoadBalancer'"
 _DAY_S = 86400
@@ -57,10 +58,8 @@ def validate_service(service: JsonObject) -> list[FieldError]:
         errors += ip_address(address, at) or _validate_ordinary_address(address, at)
     errors += _validate_source_ranges(spec, kind)
     errors += one_of(kind, "spec.type", _TYPES)
-    errors += one_of(
-        spec.get("internalTrafficPolicy"), "spec.internalTrafficPolicy", ("Cluster", "Local"), optional=True
-    )
-    errors += one_of(spec.get("trafficDistribution"), "spec.trafficDistribution", _DISTRIBUTIONS, optional=True)
+    errors += known(spec.get("internalTrafficPolicy"), "spec.internalTrafficPolicy", ("Cluster", "Local"))
+    errors += known(spec.get("trafficDistribution"), "spec.trafficDistribution", _DISTRIBUTIONS)
     return errors + _validate_external_policy(spec, kind)
 
 
@@ -149,7 +148,7 @@ def _validate_ports(spec: JsonObject) -> list[FieldError]:
         errors += port_number(number, f"{at}.port")
         errors += one_of(protocol, f"{at}.protocol", PROTOCOLS)
         errors += port_number_or_name(port.get("targetPort", 0), f"{at}.targetPort")
-        if port.get("appProtocol"):
+        if port.get("appProtocol") is not None:
             errors += named(names.qualified_name, port["appProtocol"], f"{at}.appProtocol")
         if spec.get("type") == "ClusterIP" and port.get("nodePort"):
             detail = "may not be used when `type` is 'ClusterIP'"
@@ -157,6 +156,10 @@ def _validate_ports(spec: JsonObject) -> list[FieldError]:
         if (protocol, number) in seen:
             errors.append(FieldError.duplicate(at, shown({"protocol": protocol, "port": number}, "core.ServicePort")))
         seen.add((protocol, number))
+    given = [(port.get("protocol", ""), port.get("nodePort")) for port in spec.get("ports") or ()]
+    for index, (_, number) in enumerate(given):
+        if number and given[index] in given[:index]:
+            errors.append(FieldError.duplicate(f"spec.ports[{index}].nodePort", number))
     return errors
 
 
@@ -224,8 +227,14 @@ def validate_endpoint_slice(endpoint_slice: JsonObject) -> list[FieldError]:
     for endpoint, at in each(endpoint_slice, "endpoints", ""):
         if not endpoint.get("addresses"):
             errors.append(FieldError.required(f"{at}.addresses", "must contain at least 1 address"))
+        elif len(endpoint["addresses"]) > _MAX_ADDRESSES:
+            errors.append(FieldError.too_many(f"{at}.addresses", len(endpoint["addresses"]), _MAX_ADDRESSES))
         for address, where in each(endpoint, "addresses", at):
             errors += _validate_slice_address(address, kind, where, at)
+        errors += _validate_endpoint(endpoint, at)
+        errors += names.validate_labels(endpoint.get("deprecatedTopology") or {}, f"{at}.deprecatedTopology")
+        for field, rule in (("forZones", names.label_value), ("forNodes", names.dns1123_subdomain)):
+            errors += _validate_hints(endpoint.get("hints") or {}, field, f"{at}.hints", rule)
     seen: set[str] = set()
     for port, at in each(endpoint_slice, "ports", ""):
         name = port.get("name") or ""
@@ -234,8 +243,32 @@ def validate_endpoint_slice(endpoint_slice: JsonObject) -> list[FieldError]:
         if name in seen:
             errors.append(FieldError.duplicate(f"{at}.name", name))
         seen.add(name)
-        errors += one_of(port.get("protocol"), f"{at}.protocol", PROTOCOLS)
-        errors += at_least_zero(port, at, "port")
+        errors += known(port.get("protocol"), f"{at}.protocol", PROTOCOLS)
+        if port.get("appProtocol") is not None:
+            errors += named(names.qualified_name, port["appProtocol"], f"{at}.appProtocol")
+    return errors
+
+
+def _validate_endpoint(endpoint: JsonObject, path: str) -> list[FieldError]:
+    """What an endpoint is called, and where it runs."""
+    errors: list[FieldError] = []
+    if endpoint.get("nodeName") is not None:
+        errors += named(names.dns1123_subdomain, endpoint["nodeName"], f"{path}.nodeName")
+    if endpoint.get("hostname") is not None:
+        errors += named(names.dns1123_label, endpoint["hostname"], f"{path}.hostname")
+    return errors
+
+
+def _validate_hints(hints: JsonObject, field: str, path: str, rule: Callable[[str], list[str]]) -> list[FieldError]:
+    """Who should use an endpoint: a few, each once."""
+    wanted = [one.get("name", "") for one in hints.get(field) or ()]
+    if len(wanted) > _MAX_HINTS:
+        return [FieldError.too_many(f"{path}.{field}", len(wanted), _MAX_HINTS)]
+    errors = []
+    for index, name in enumerate(wanted):
+        at = f"{path}.{field}[{index}].name"
+        errors += [FieldError.duplicate(at, name)] if name in wanted[:index] else []
+        errors += named(rule, name, at)
     return errors
 
 
@@ -268,6 +301,7 @@ def validate_endpoints(endpoints: JsonObject) -> list[FieldError]:
         for field in ("addresses", "notReadyAddresses"):
             for address, where in each(subset, field, at):
                 errors += ip_address(address.get("ip", ""), f"{where}.ip")
+                errors += _validate_endpoint({**address, "hostname": address.get("hostname") or None}, where)
                 errors += _validate_ordinary_address(address.get("ip", ""), f"{where}.ip")
         must_have_name = len(subset.get("ports") or ()) > 1
         for port, where in each(subset, "ports", at):

@@ -13,7 +13,7 @@ from attractor.apiserver.builtin.validation.rules import (
     relative_path,
     required,
     required_name,
-    unique,
+    token_lifetime,
 )
 from attractor.objects import names
 from attractor.objects.field import FieldError
@@ -51,23 +51,27 @@ _REQUIRED: Mapping[str, tuple[str, ...]] = {
 """Fields that sources cannot do without."""
 _MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 _OWN_FIELDS = (*FIELD_PATHS[:3], "metadata.labels", "metadata.annotations")
-_MIN_TOKEN_S = 600
-_MAX_TOKEN_S = 2**32
 
 
-def validate_volumes(spec: JsonObject, path: str) -> list[FieldError]:
-    """Every volume, and that no two have one name."""
+def validate_volumes(spec: JsonObject, path: str) -> tuple[dict[str, JsonObject], list[FieldError]]:
+    """The volumes that can be mounted, by name, and every rule that the others break."""
+    found: dict[str, JsonObject] = {}
     errors = []
     for volume, at in each(spec, "volumes", path):
-        errors += required_name(names.dns1123_label, volume.get("name"), f"{at}.name")
+        name = volume.get("name", "")
         sources = sorted((name for name in volume if name != "name"), key=lambda name: name != "emptyDir")
-        if not sources:
-            errors.append(FieldError.required(at, "must specify a volume type"))
-        for name in sources[1:]:
-            errors.append(FieldError.forbidden(f"{at}.{name}", "may not specify more than 1 volume type"))
-        for name in sources[:1]:
-            errors += _validate_source(name, volume[name] or {}, f"{at}.{name}")
-    return errors + unique((volume.get("name"), f"{at}.name") for volume, at in each(spec, "volumes", path))
+        broken = [] if sources else [FieldError.required(at, "must specify a volume type")]
+        for source in sources[:1]:
+            broken += _validate_source(source, volume[source] or {}, f"{at}.{source}")
+        for source in sources[1:]:
+            broken.append(FieldError.forbidden(f"{at}.{source}", "may not specify more than 1 volume type"))
+        broken += required_name(names.dns1123_label, name, f"{at}.name")
+        if name in found:
+            broken.append(FieldError.duplicate(f"{at}.name", name))
+        elif not broken:
+            found[name] = volume
+        errors += broken
+    return found, errors
 
 
 def _validate_source(name: str, source: JsonObject, path: str) -> list[FieldError]:
@@ -94,7 +98,7 @@ def _validate_host_path(source: JsonObject, path: str) -> list[FieldError]:
 
 def _validate_nfs(source: JsonObject, path: str) -> list[FieldError]:
     where = source.get("path", "")
-    return [FieldError.invalid(f"{path}.path", where, "must be an absolute path")] if where[:1] not in {"", "/"} else []
+    return [] if where.startswith("/") else [FieldError.invalid(f"{path}.path", where, "must be an absolute path")]
 
 
 def _validate_mode(obj: JsonObject, path: str, field: str) -> list[FieldError]:
@@ -147,11 +151,7 @@ def _validate_projection(name: str, source: JsonObject, path: str, volume: str) 
     if name != "serviceAccountToken":
         return []
     errors = []
-    lifetime, at = source.get("expirationSeconds", 3600), f"{path}.expirationSeconds"
-    if lifetime < _MIN_TOKEN_S:
-        errors.append(FieldError.invalid(at, lifetime, "may not specify a duration less than 10 minutes"))
-    if lifetime > _MAX_TOKEN_S:
-        errors.append(FieldError.invalid(at, lifetime, "may not specify a duration larger than 2^32 seconds"))
+    errors += token_lifetime(source.get("expirationSeconds", 3600), f"{path}.expirationSeconds")
     if not source.get("path"):
         errors.append(FieldError.required(f"{volume}.path"))
     return errors

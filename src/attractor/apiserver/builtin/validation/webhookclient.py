@@ -6,7 +6,6 @@ import base64
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
-from attractor.apiserver.builtin.validation.rules import port_number
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
@@ -26,10 +25,12 @@ def validate_client(client: JsonObject, path: str) -> list[FieldError]:
     if url is not None:
         return errors + [FieldError.invalid(f"{path}.url", value, why) for value, why in _url_troubles(url)]
     assert service is not None
-    missing = [field for field in ("name", "namespace") if not service.get(field)]
-    errors += [FieldError.required(f"{path}.service.{field}", f"service {field} is required") for field in missing]
+    for field, blamed in (("name", "namespace"), ("namespace", "name")):  # Kubernetes takes one for the other
+        errors += [] if service.get(field) else [FieldError.required(f"{path}.service.{blamed}")]
     errors += _path_errors(service.get("path") or "", f"{path}.service.path")
-    return errors + port_number(service.get("port", 443), f"{path}.service.port")
+    wrong = names.port_number(service.get("port", 443))
+    at, port = f"{path}.service.port", service.get("port")
+    return errors + [FieldError.invalid(at, port, f"port is not valid: {why}") for why in wrong]
 
 
 def _url_troubles(url: str) -> list[tuple[str, str]]:
@@ -52,15 +53,15 @@ def _url_troubles(url: str) -> list[tuple[str, str]]:
 
 
 def _is_plain(url: str, parts: SplitResult) -> bool:
-    return url.isprintable() and " " not in parts.netloc + parts.path
+    return url.isprintable() and " " not in parts.netloc
 
 
 def _path_errors(text: str, path: str) -> list[FieldError]:
     if text in {"", "/"}:
         return []
-    if not text.startswith("/"):
-        return [FieldError.invalid(path, text, "must start with a '/'")]
-    errors = []
+    if text == "//":
+        return [FieldError.invalid(path, text, "segment[0] may not be empty")]
+    errors = [] if text.startswith("/") else [FieldError.invalid(path, text, "must start with a '/'")]
     segments = text[1:].removesuffix("/").split("/")
     for index, segment in enumerate(segments):
         if not segment:

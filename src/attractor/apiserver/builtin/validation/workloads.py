@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attractor.apiserver.builtin.internalform import shown
 from attractor.apiserver.builtin.validation.claims import validate_claim_spec
-from attractor.apiserver.builtin.validation.pods import validate_template
+from attractor.apiserver.builtin.validation.pods import validate_template, validate_template_metadata
 from attractor.apiserver.builtin.validation.rules import (
     ALWAYS,
     at_least_zero,
@@ -14,8 +14,8 @@ from attractor.apiserver.builtin.validation.rules import (
     each,
     int_or_percent,
     int_or_percent_is_zero,
+    known,
     named,
-    one_of,
     unchanged,
 )
 from attractor.objects import names
@@ -49,12 +49,20 @@ def _validate_selector(spec: JsonObject, owner: str) -> list[FieldError]:
     return errors
 
 
+def is_readable(selector: JsonObject | None) -> bool:
+    """Whether a selector says what it selects; what it is to match is judged only then."""
+    try:
+        LabelSelector.of_object(selector)
+    except SelectorError:
+        return False
+    return True
+
+
 def validate_match(spec: JsonObject, invalid: str = "invalid label selector") -> list[FieldError]:
     """The selector has to match the template's own labels; an absent one matches nothing."""
-    try:
-        selector = LabelSelector.of_object(spec.get("selector"))
-    except SelectorError:
+    if not is_readable(spec.get("selector")):
         return [FieldError.invalid("spec.selector", spec["selector"], invalid)]
+    selector = LabelSelector.of_object(spec.get("selector"))
     labels = spec["template"]["metadata"].get("labels")
     if selector is not None and (selector.is_everything or selector.matches(labels or {})):
         return []
@@ -79,8 +87,10 @@ _NO_DEADLINE = FieldError.forbidden(
 def _validate_replicated(obj: JsonObject, owner: str) -> list[FieldError]:
     spec = obj["spec"]
     errors = at_least_zero(spec, "spec", "replicas") + _validate_selector(spec, owner)
-    errors += validate_match(spec) + validate_template(spec["template"], "spec.template")
-    errors += _validate_always(spec["template"]["spec"], "spec.template", _NO_DEADLINE)
+    errors += validate_match(spec)
+    if is_readable(spec.get("selector")):
+        errors += validate_template(spec["template"], "spec.template")
+        errors += _validate_always(spec["template"]["spec"], "spec.template", _NO_DEADLINE)
     return errors + at_least_zero(spec, "spec", "minReadySeconds")
 
 
@@ -128,8 +138,9 @@ def validate_replica_set(replica_set: JsonObject) -> list[FieldError]:
 def validate_daemon_set(daemon_set: JsonObject) -> list[FieldError]:
     """Selector, template, update strategy."""
     spec = daemon_set["spec"]
-    errors = validate_label_selector(spec.get("selector"), "spec.selector") + validate_match(spec)
     selector = spec.get("selector")
+    errors = validate_label_selector(selector, "spec.selector")
+    errors += validate_match(spec) if is_readable(selector) else []
     if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
         errors.append(FieldError.invalid("spec.selector", selector, "empty selector is invalid for daemonset"))
     errors += validate_template(spec["template"], "spec.template")
@@ -165,7 +176,9 @@ def validate_stateful_set(stateful_set: JsonObject) -> list[FieldError]:
     spec = stateful_set["spec"]
     errors = []
     policy = spec.get("podManagementPolicy")
-    if policy not in {"OrderedReady", "Parallel"}:
+    if not policy:
+        errors.append(FieldError.required("spec.podManagementPolicy"))
+    elif policy not in {"OrderedReady", "Parallel"}:
         detail = "must be 'OrderedReady' or 'Parallel'"
         errors.append(FieldError.invalid("spec.podManagementPolicy", policy, detail))
     strategy = spec.get("updateStrategy") or {}
@@ -182,15 +195,28 @@ def validate_stateful_set(stateful_set: JsonObject) -> list[FieldError]:
         said = shown(strategy, "apps.StatefulSetUpdateStrategy")
         errors.append(FieldError.invalid("spec.updateStrategy", said, detail))
     for field in ("whenDeleted", "whenScaled"):
-        at, policies = f"spec.persistentVolumeClaimRetentionPolicy.{field}", ("Retain", "Delete")
-        value = (spec.get("persistentVolumeClaimRetentionPolicy") or {}).get(field)
-        errors += one_of(value, at, policies, optional=True)
+        retention = spec.get("persistentVolumeClaimRetentionPolicy")
+        value, policies = (retention or {}).get(field, ""), ("Retain", "Delete")
+        if retention is not None and value not in policies:
+            at = f"spec.persistentVolumeClaimRetentionPolicy.{field}"
+            errors.append(FieldError.unsupported(at, value, policies))
     errors += at_least_zero(spec, "spec", "replicas", "minReadySeconds", "revisionHistoryLimit")
+    errors += at_least_zero(spec.get("ordinals"), "spec.ordinals", "start")
     errors += _validate_selector(spec, "statefulset") + validate_match(spec, "")
-    claims = [claim["metadata"].get("name", "") for claim in spec.get("volumeClaimTemplates") or ()]
-    errors += validate_template(spec["template"], "spec.template", claims)
+    errors += _validate_stateful_template(spec) if is_readable(spec.get("selector")) else []
     no_deadline = _NO_DEADLINE._replace(detail="activeDeadlineSeconds in StatefulSet is not Supported")
     return errors + _validate_always(spec["template"]["spec"], "spec.template", no_deadline)
+
+
+def _validate_stateful_template(spec: JsonObject) -> list[FieldError]:
+    """The template with a volume for each claim, without the names that its pods get; metadata is judged twice."""
+    template = spec["template"]
+    claims = {claim["metadata"].get("name", "") for claim in spec.get("volumeClaimTemplates") or ()}
+    added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in sorted(claims)]
+    own = [volume for volume in template["spec"].get("volumes") or () if volume.get("name", "") not in claims]
+    pod = {name: value for name, value in template["spec"].items() if name not in {"hostname", "subdomain"}}
+    whole = {**template, "spec": {**pod, "volumes": [*added, *own]}}
+    return validate_template(whole, "spec.template") + validate_template_metadata(template, "spec.template")
 
 
 def create_stateful_set(stateful_set: JsonObject) -> list[FieldError]:
@@ -273,7 +299,7 @@ def validate_disruption_budget(budget: JsonObject) -> list[FieldError]:
         errors += int_or_percent(value, f"spec.{field}") + at_most_100_percent(value, f"spec.{field}")
     policy = spec.get("unhealthyPodEvictionPolicy")
     supported = ("AlwaysAllow", "IfHealthyBudget")
-    errors += one_of(policy, "spec.unhealthyPodEvictionPolicy", supported, optional=True)
+    errors += known(policy, "spec.unhealthyPodEvictionPolicy", supported)
     return errors + validate_label_selector(spec.get("selector"), "spec.selector")
 
 

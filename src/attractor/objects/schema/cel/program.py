@@ -83,7 +83,7 @@ def _objects(declared: dict[str, Declaration]) -> dict[str, Declaration]:
         one = pending.pop()
         if one.type.name in found:
             continue
-        if one.fields or one.type.name.startswith("selfType"):
+        if one.fields or one.type.name.startswith(("selfType", "kubernetes.")):
             found[one.type.name] = one
         pending += [child for _, child in one.fields.values()]
         if one.element is not None:
