@@ -210,11 +210,12 @@ class _Run:
     async def until_done(self) -> Response:
         """The answer; raises ``Stale`` when another writer was faster, ``ApiError`` for a refusal."""
         server, store = self._server, self._server.store
+        rests_on_durable = self._is_read
         for _ in range(MAX_ATTEMPTS):
             if self._consultation is not None:
                 txn = self._consultation.transaction(await store.snapshot())
             else:
-                txn = server.transaction(await (store.snapshot() if self._is_read else store.draft()))
+                txn = server.transaction(await (store.snapshot() if rests_on_durable else store.draft()))
             txn.may_wait = self._pauses_left > 0
             txn.done = self._done
             try:
@@ -234,12 +235,14 @@ class _Run:
                     await self._consultation.answer(needs)
                 continue
             except ApiError:
-                if self._is_read or await store.settled(txn.snapshot):
+                if rests_on_durable or await store.settled(txn.snapshot):
                     raise
+                rests_on_durable = True
                 continue
-            if not txn.is_dirty:
-                if self._is_read or await store.settled(txn.snapshot):
+            if not txn.is_dirty or response.shows_a_stand_in:  # then it is not settled
+                if rests_on_durable or await store.settled(txn.snapshot):
                     return response
+                rests_on_durable = True
                 continue
             revision = await store.commit(txn.compares, puts=txn.puts, deletes=txn.deletes)
             if _touches_definitions(txn.puts):

@@ -182,14 +182,16 @@ class Store(Protocol):
         """What a write may rest on: ``snapshot``, and on top of it the writes of this process that are on their way.
 
         A write planned on it follows them instead of losing to them. They may still fail, so whoever answers from a
-        draft without writing anything asks ``settled`` first.
+        draft without writing anything asks ``settled`` first. Where only the engine can tell the revision of a write
+        on its way, a number below zero stands for it, which ``commit`` understands and nobody else should see.
         """
         ...
 
     async def settled(self, draft: Snapshot) -> bool:
         """Wait until all that a draft shows is durable; False when some of it failed, so that the draft never was.
 
-        To be asked in the step of the event loop in which the draft was taken.
+        False also when it has shown a number that only stood for a revision: take a ``snapshot`` then. To be asked in
+        the step of the event loop in which the draft was taken.
         """
         ...
 

@@ -43,7 +43,7 @@ class LocalStore:
         """Linearizable: shows every write that anyone had acknowledged before the call."""
         return self._mvcc.head
 
-    async def draft(self) -> View:
+    async def draft(self) -> Snapshot:
         """What a write may rest on; an engine that shows nothing before it is durable answers a snapshot."""
         return await self.snapshot()
 

@@ -13,6 +13,7 @@ import grpc
 import grpc.aio
 
 from attractor.store.contract import FutureRevision, Stale, StoreError, StoreUnavailable, StoreUnusable
+from attractor.store.etcd.chain import Chain, Draft
 from attractor.store.etcd.connection import Connection, is_compacted, translated
 from attractor.store.etcd.layout import Layout, head_revision
 from attractor.store.etcd.proto import rpc_pb2 as pb
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping
     from typing import Any, NoReturn, Self, TypeVar
 
-    from attractor.store.contract import Entry
+    from attractor.store.contract import Entry, Snapshot
+    from attractor.store.etcd.chain import Write
     from attractor.store.etcd.connection import EtcdOptions
 
     Answer = TypeVar("Answer")
@@ -61,6 +63,7 @@ class EtcdStore(LocalStore):
         self._behind: list[tuple[int, int, asyncio.Future[None]]] = []
         """A heap of those who wait for the mirror to reach a revision; never one that it has reached."""
         self._ticket = itertools.count()
+        self._chain = Chain()
         self._reading: asyncio.Task[None] | None = None
         self._next_read: asyncio.Task[None] | None = None
         """The quorum read that is under way, and the one after it, which newcomers must take: see ``snapshot``."""
@@ -95,6 +98,45 @@ class EtcdStore(LocalStore):
         """Write all or nothing if every compared key is at its revision (0: absent); answer the new revision."""
         self._check_open()
         check_transaction(puts, deletes)
+        write = self._chain.begin(self._mvcc.head, compares, puts, deletes, asyncio.get_running_loop().create_future)
+        try:
+            if write.rests_on:
+                revisions = await self._answers(write.rests_on)
+                write.rests_on = {}
+                # Where a write deleted the key, it is compared with 0 as ever.
+                compares = {key: revisions[key] if compared < 0 else compared for key, compared in compares.items()}
+            revision = await self._send(compares, puts, deletes)
+            self._chain.answered(write, revision)
+            await self._reach(revision)
+        finally:
+            if write.answer.done():
+                self._chain.ended(write)
+            else:
+                self._chain.lost(write)
+        return revision
+
+    async def draft(self) -> Draft:
+        """``snapshot``, and on top of it this server's own writes that are on their way."""
+        return Draft(await self.snapshot(), self._chain)
+
+    async def settled(self, draft: Snapshot) -> bool:
+        """Wait until all that a draft has shown is durable; False when some of it was not even answered then."""
+        seen = draft.seen if isinstance(draft, Draft) else []
+        waits = [write.answer for write in seen if write.revision < 0]
+        if waits:
+            await asyncio.wait(waits)
+        await self._reach(max((write.revision for write in seen), default=0))
+        return not waits
+
+    async def _answers(self, rests_on: Mapping[str, Write]) -> dict[str, int]:
+        """The revisions of the writes that one rests on, by key; raises ``Stale`` if one was lost."""
+        await asyncio.wait([write.answer for write in rests_on.values()])
+        if lost := [key for key, write in rests_on.items() if write.answer.cancelled()]:
+            raise Stale(lost)
+        return {key: write.revision for key, write in rests_on.items()}
+
+    async def _send(self, compares: Mapping[str, int], puts: Mapping[str, bytes], deletes: Collection[str]) -> int:
+        """One transaction of etcd; answers its revision, or the newest if there was nothing to change."""
         while True:
             # Etcd would count a delete of nothing as a change, because of the head: delete only what is there, and
             # make sure that it is so.
@@ -103,8 +145,8 @@ class EtcdStore(LocalStore):
             request = self._layout.transaction(checked, puts, [key for key in deletes if checked[key]])
             answer = await self._called(partial(Connection.txn, request=request))
             if answer.succeeded and (puts or any(checked[key] for key in deletes)):
-                await self._reach(answer.header.revision)
-                return answer.header.revision
+                revision: int = answer.header.revision
+                return revision
             found = [op.response_range for op in answer.responses]
             await self._reach(head_revision(found[0]))
             if answer.succeeded:
