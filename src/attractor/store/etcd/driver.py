@@ -9,11 +9,9 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-import grpc
-import grpc.aio
-
 from attractor.store.contract import FutureRevision, Stale, StoreError, StoreUnavailable, StoreUnusable
 from attractor.store.etcd.chain import Chain, Draft
+from attractor.store.etcd.channel import CallFailed
 from attractor.store.etcd.connection import Connection, is_compacted, translated
 from attractor.store.etcd.layout import Layout, head_revision
 from attractor.store.etcd.proto import rpc_pb2 as pb
@@ -200,16 +198,10 @@ class EtcdStore(LocalStore):
         connection = await self._connection()
         try:
             return await call(connection)
-        except grpc.aio.AioRpcError as error:
+        except CallFailed as error:
             if is_compacted(error):
                 raise _CompactedAway(0) from error
             raise translated(error, self._options) from error
-        except asyncio.CancelledError:
-            # Either the caller is cancelled, or the mirror has lost this connection and closed it under the call.
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            raise StoreUnavailable(f"{self._options} was lost during the call; check that it runs") from None
 
     async def _connection(self) -> Connection:
         """The connection, waiting for it if need be."""
@@ -268,7 +260,7 @@ class EtcdStore(LocalStore):
                 async with Connection(endpoint, self._options) as connection:
                     await connection.login()
                     await self._follow(connection)
-            except grpc.aio.AioRpcError as error:
+            except CallFailed as error:
                 self._trouble = translated(error, self._options)
             except StoreError as error:
                 self._trouble = error
@@ -338,7 +330,7 @@ class EtcdStore(LocalStore):
                 if not page.more:
                     break
                 last = page.kvs[-1].key
-        except grpc.aio.AioRpcError as error:
+        except CallFailed as error:
             if is_compacted(error):
                 raise _CompactedAway(0) from error
             raise
@@ -376,15 +368,13 @@ class EtcdStore(LocalStore):
         """Hand over each response of a watch; it ends with an error, if only because the stream was closed."""
         stream = connection.watch()
         try:
-            await stream.write(self._layout.watch_request(after))
+            stream.write(self._layout.watch_request(after))
             while response := await stream.read():
                 if response.compact_revision:
                     raise _CompactedAway(response.compact_revision)
                 if response.canceled:
                     raise StoreUnavailable(f"{self._options} ended the watch: {response.cancel_reason}")
                 take(response)
-        except asyncio.InvalidStateError as error:  # written to a stream that had failed already
-            raise StoreUnavailable(f"{self._options} closed the connection") from error
         finally:
             stream.cancel()
         raise StoreUnavailable(f"{self._options} closed the watch")
