@@ -7,9 +7,9 @@ import asyncio
 import pytest
 import pytest_asyncio
 
-from attractor.store.contract import Entry, Stale
+from attractor.store.contract import Entry, Stale, Unsure
 from attractor.store.etcd import EtcdOptions, EtcdStore
-from attractor.store.etcd.chain import Chain, Draft, Write
+from attractor.store.etcd.chain import Chain, Change, Draft, Guess, Write
 from attractor.store.mvcc import View
 from attractor.store.sortedmap import SortedMap
 from tests.store.etcdserver import EtcdServer
@@ -25,7 +25,7 @@ def view(revision: int, **values: bytes) -> View:
 
 
 def begin(chain: Chain, at: View, compares: dict[str, int], puts: dict[str, bytes], *deletes: str) -> Write:
-    return chain.begin(at, compares, puts, deletes, asyncio.get_running_loop().create_future)
+    return chain.begin(at, Change(compares, puts, deletes), asyncio.get_running_loop().create_future())
 
 
 def shown(chain: Chain, at: View, key: str = "a") -> Entry:
@@ -57,11 +57,10 @@ async def test_what_rests_on_a_lost_write_is_lost_and_shown_to_nobody() -> None:
     one = begin(chain, durable, {"a": 7}, {"a": b"1"})
     two = begin(chain, durable, {"a": one.revision}, {"a": b"2"})
     assert two.rests_on == {"a": one}
-    chain.lost(one)
-    assert one.answer.cancelled()
+    assert chain.lost(one) == [two]
     assert shown(chain, durable).value == b"old"
     three = begin(chain, durable, {"a": 7}, {"a": b"3"})
-    chain.lost(two)
+    assert chain.lost(two) == []
     assert shown(chain, durable) == Entry("a", b"3", three.revision, 7), "a lost write took another one with it"
     with pytest.raises(Stale):
         begin(chain, durable, {"a": two.revision}, {"a": b"4"})
@@ -137,20 +136,86 @@ async def test_a_draft_is_not_settled_as_long_as_a_mark_was_shown(store: EtcdSto
     await store.aclose()
 
 
-async def test_a_cancelled_writer_takes_those_that_rest_on_it_back_to_the_beginning(store: EtcdStore) -> None:
+async def test_a_cancelled_writer_does_not_take_its_write_back_from_those_that_rest_on_it(store: EtcdStore) -> None:
     first = asyncio.create_task(store.commit({}, puts={"n": b"1"}))
     await asyncio.sleep(0)
     resting = asyncio.create_task(store.commit({"n": _mark(store)}, puts={"n": b"2"}))
     await asyncio.sleep(0)
     first.cancel()
-    with pytest.raises(Stale):
-        await resting
-    assert store._chain.is_empty
-    await store.commit({}, puts={"n": b"0"})
-    await increment(store)
+    revision = await resting
+    assert [event.value for event in store.events_after("n", revision - 2).events] == [b"1", b"2"]
     await store.commit({}, puts={}, deletes={"n"})
     await store.aclose()
 
 
 def _mark(store: EtcdStore) -> int:
     return shown(store._chain, store.snapshot_nowait(), "n").revision
+
+
+async def never(_: Stale) -> int:
+    raise AssertionError("nobody was faster")
+
+
+async def test_a_write_that_rests_on_two_waits_for_both_and_is_lost_once() -> None:
+    chain, durable = Chain(), view(7, a=b"old", b=b"old")
+    one, two = begin(chain, durable, {"a": 7}, {"a": b"1"}), begin(chain, durable, {"b": 7}, {"b": b"1"})
+    both = begin(chain, durable, {"a": one.revision, "b": two.revision}, {"a": b"2"})
+    other = begin(chain, durable, {"b": two.revision}, {"b": b"2"})
+    assert chain.answered(one, 8) == []
+    assert chain.answered(two, 9) == [both, other]
+    assert both.compares() == {"a": 8, "b": 9}
+    three = begin(chain, durable, {"a": both.revision, "b": other.revision}, {"a": b"3"})
+    assert chain.lost(both) == [three]
+    assert chain.lost(three) == []
+    assert chain.answered(other, 10) == []
+
+
+async def test_a_guess_remembers_what_it_has_shown_and_shows_nothing_that_etcd_cannot_compare() -> None:
+    guess = Guess(view(7, a=b"old"), Chain())
+    assert guess.get("a") is not None
+    assert guess.get("b") is None
+    assert not guess.has_any("c/")
+    assert not guess.range("d/")
+    assert not guess.count("e/")
+    assert guess.read == {"a": 7, "b": 0}
+    assert guess.absent == {"c/", "d/", "e/"}
+    for read in (guess.range, guess.has_any, guess.count):
+        with pytest.raises(Unsure):
+            read("a")
+
+
+async def test_a_write_on_a_guess_is_one_call_when_the_guess_was_right(store: EtcdStore) -> None:
+    guess = store.guess()
+    assert guess is not None
+    assert guess.get("g") is None
+    assert not guess.has_any("nothing/")
+    revision = await store.commit_guess(guess, puts={"g": b"1"}, again=never)
+    assert store.snapshot_nowait().get("g") == Entry("g", b"1", revision, revision)
+    await store.commit({}, puts={}, deletes={"g"})
+    await store.aclose()
+
+
+@pytest.mark.parametrize("rival", ["g", "nothing/but"])
+async def test_a_write_on_a_wrong_guess_is_done_again_in_another_way(
+    store: EtcdStore, etcd_server: EtcdServer, rival: str
+) -> None:
+    other = await EtcdStore.open(EtcdOptions(endpoints=(etcd_server.endpoint,), prefix="/chain/", timeout_s=20))
+    stale = store.guess()
+    assert stale is not None
+    assert stale.get("g") is None
+    assert not stale.has_any("nothing/")
+    await other.commit({}, puts={rival: b"theirs"})
+    seen: list[Stale] = []
+
+    async def again(lost: Stale) -> int:
+        seen.append(lost)
+        assert store.snapshot_nowait().get(rival) is not None, "the mirror does not show yet who was faster"
+        return 42
+
+    # As if the mirror had not heard yet: everything that the guess has shown is still what it says.
+    assert await store.commit_guess(stale, puts={"h": b"ours"}, again=again) == 42
+    assert [lost.keys for lost in seen] == [{"g"} if rival == "g" else {"nothing/"}]
+    assert store.snapshot_nowait().get("h") is None
+    await store.commit({}, puts={}, deletes={rival})
+    await other.aclose()
+    await store.aclose()

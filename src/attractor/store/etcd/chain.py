@@ -1,14 +1,14 @@
-"""This server's own writes that are on their way to etcd, and drafts that show them.
+"""This server's own writes that are on their way to etcd, and drafts that show them; pure.
 
 A write that rests on another one of this server need not wait until it has run: it is worked out on the value that is
 being written, and only its sending waits for the answer to the other, because etcd compares revisions, and that answer
 tells the revision. Until then a *mark* stands for it: a number below zero, which nobody outside can know::
 
-    one = chain.begin({"a": 7}, {"a": b"x"}, ())      # in flight, planned on revision 7
-    draft.get("a")                                    # Entry("a", b"x", MARK, ...)
-    two = chain.begin({"a": MARK}, {"a": b"y"}, ())   # rests on it: sent once ``one`` is answered, with its revision
-    chain.answered(one, 9)                            # ``two`` compares "a" with 9
-    chain.lost(one)                                   # or: ``two`` is stale without being sent
+    one = chain.begin(view, Change({"a": 7}, {"a": b"x"}), done)       # in flight, planned on revision 7
+    draft.get("a")                                                     # Entry("a", b"x", MARK, ...)
+    two = chain.begin(view, Change({"a": MARK}, {"a": b"y"}), done)    # rests on it, and waits
+    chain.answered(one, 9)                                             # [two]: to be sent, comparing "a" with 9
+    chain.lost(one)                                                    # or [two]: stale without being sent
 
 What a draft shows of others is what its view shows, and ranges are the view's alone.
 """
@@ -18,11 +18,11 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.store.contract import Entry, Stale
+from attractor.store.contract import Entry, Stale, Unsure
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from attractor.store.mvcc import View
 
@@ -30,22 +30,47 @@ FIRST_MARK = -(10**17)
 """Marks go down from here: so long that no value contains the digits of one by chance."""
 
 
+class Change(NamedTuple):
+    """What a transaction does, and what must hold for it."""
+
+    compares: Mapping[str, int]
+    puts: Mapping[str, bytes]
+    deletes: Collection[str] = ()
+    absent: Collection[str] = ()
+    """Prefixes under which there must be no key."""
+    again: Callable[[Stale], Awaitable[int]] | None = None
+    """What to do instead when somebody was faster."""
+
+
 class Write:
     """One write on its way."""
 
-    __slots__ = ("answer", "keys", "rests_on", "revision")
+    __slots__ = ("change", "checked", "done", "followers", "keys", "left", "rests_on", "revision", "timer")
 
-    def __init__(
-        self, mark: int, keys: tuple[str, ...], rests_on: dict[str, Write], answer: asyncio.Future[None]
-    ) -> None:
+    def __init__(self, change: Change, mark: int, done: asyncio.Future[int]) -> None:
+        self.change = change
+        self.done = done
+        """Done when the mirror shows the write, or it has failed."""
         self.revision = mark
         """The mark, until etcd has answered; then the revision."""
-        self.keys = keys
+        self.keys: tuple[str, ...] = ()
         """Those under which drafts show it."""
-        self.rests_on = rests_on
+        self.rests_on: dict[str, Write] = {}
         """By key, the writes whose values this one was worked out on and that were not answered then."""
-        self.answer = answer
-        """Done when etcd has answered; cancelled when the write was lost, or nobody knows."""
+        self.left = 0
+        """How many of them have not been answered yet; below zero once the write itself is lost."""
+        self.followers: list[Write] = []
+        """Those that rest on this one."""
+        self.checked: dict[str, int] = {}
+        """What was compared when it was sent."""
+        self.timer: asyncio.TimerHandle | None = None
+
+    def compares(self) -> dict[str, int]:
+        """What must hold, now that marks have become revisions; where a write deleted the key, that is 0 as ever."""
+        rests_on = self.rests_on
+        return {
+            key: rests_on[key].revision if compared < 0 else compared for key, compared in self.change.compares.items()
+        }
 
 
 class _Newest(NamedTuple):
@@ -69,18 +94,11 @@ class Chain:
         write, value, created = newest
         return (None if value is None else Entry(key, value, write.revision, created)), write
 
-    def begin(
-        self,
-        view: View,
-        compares: Mapping[str, int],
-        puts: Mapping[str, bytes],
-        deletes: Collection[str],
-        make_answer: Callable[[], asyncio.Future[None]],
-    ) -> Write:
+    def begin(self, view: View, change: Change, done: asyncio.Future[int]) -> Write:
         """Take in a write; it is shown where it follows what drafts show now. Raises ``Stale`` for an unknown mark."""
         rests_on: dict[str, Write] = {}
         follows: dict[str, Entry | None] = {}
-        for key, compared in compares.items():
+        for key, compared in change.compares.items():
             entry, write = self.get(key, view)
             if compared == (0 if entry is None else entry.revision):
                 follows[key] = entry
@@ -88,27 +106,40 @@ class Chain:
                     rests_on[key] = write
             elif compared < 0:
                 raise Stale([key])
-        marks = [str(-write.revision).encode() for write in rests_on.values()]
-        if marks and any(mark in value for mark in marks for value in puts.values()):
-            # Somebody wants to keep the resourceVersion of what this rests on, which nobody knows yet.
-            raise Stale(rests_on)
-        keys = tuple(key for key in (*puts, *deletes) if key in follows or key not in self._newest)
-        write = Write(next(self._marks), keys, rests_on, make_answer())
-        for key in keys:
+        if rests_on:
+            marks = [str(-write.revision).encode() for write in rests_on.values()]
+            if any(mark in value for mark in marks for value in change.puts.values()):
+                # Somebody wants to keep the resourceVersion of what this rests on, which nobody knows yet.
+                raise Stale(rests_on)
+        begun = Write(change, next(self._marks), done)
+        if rests_on:
+            begun.rests_on = rests_on
+            others = {id(write): write for write in rests_on.values()}
+            begun.left = len(others)
+            for other in others.values():
+                other.followers.append(begun)
+        newest = self._newest
+        begun.keys = tuple(key for key in (*change.puts, *change.deletes) if key in follows or key not in newest)
+        for key in begun.keys:
             before = follows.get(key)
-            self._newest[key] = _Newest(write, puts.get(key), 0 if before is None else before.created)
-        return write
+            newest[key] = _Newest(begun, change.puts.get(key), 0 if before is None else before.created)
+        return begun
 
-    def answered(self, write: Write, revision: int) -> None:
-        """Etcd has taken a write, at that revision."""
+    def answered(self, write: Write, revision: int) -> list[Write]:
+        """Etcd has taken a write, at that revision; answers those that can be sent now."""
         write.revision = revision
-        if not write.answer.done():
-            write.answer.set_result(None)
+        write.rests_on = {}
+        followers, write.followers = write.followers, []
+        ready = []
+        for follower in followers:
+            if follower.left > 0:
+                follower.left -= 1
+                if not follower.left:
+                    ready.append(follower)
+        return ready
 
-    def lost(self, write: Write) -> None:
-        """A write has failed, or nobody knows: drafts show neither it nor what rests on it."""
-        if not write.answer.done():
-            write.answer.cancel()
+    def lost(self, write: Write) -> list[Write]:
+        """A write has failed, or nobody knows; drafts do not show it any more. Answers those that are lost with it."""
         for key in write.keys:
             newest = self._newest.get(key)
             last = None if newest is None else newest.write
@@ -116,6 +147,9 @@ class Chain:
                 last = last.rests_on.get(key)
             if last is not None:
                 del self._newest[key]
+        write.keys, write.left = (), -1
+        followers, write.followers = write.followers, []
+        return [follower for follower in followers if follower.left > 0]
 
     def ended(self, write: Write) -> None:
         """The mirror shows a write."""
@@ -164,3 +198,44 @@ class Draft:
     def count(self, prefix: str, *, after: str = "") -> int:
         """How many durable entries such a range has."""
         return self._view.count(prefix, after=after)
+
+
+class Guess(Draft):
+    """A draft on a mirror that may lag; remembers all that was read, so that etcd can be asked whether it holds.
+
+    Etcd can compare keys, and that there are none under a prefix, and no more than that: ``Unsure`` is raised instead
+    of showing anything else.
+    """
+
+    __slots__ = ("absent", "read")
+
+    def __init__(self, view: View, chain: Chain) -> None:
+        super().__init__(view, chain)
+        self.read: dict[str, int] = {}
+        self.absent: set[str] = set()
+
+    def get(self, key: str) -> Entry | None:
+        """The entry of a key; it will be compared."""
+        entry, _ = self._chain.get(key, self._view)
+        self.read[key] = 0 if entry is None else entry.revision
+        return entry
+
+    def range(self, prefix: str, *, after: str = "", limit: int = 0) -> Sequence[Entry]:
+        """No entries, if there are none under the prefix."""
+        self._check_absent(prefix)
+        return ()
+
+    def has_any(self, prefix: str) -> bool:
+        """False, if there is no key under a prefix."""
+        self._check_absent(prefix)
+        return False
+
+    def count(self, prefix: str, *, after: str = "") -> int:
+        """Zero, if there is no key under a prefix."""
+        self._check_absent(prefix)
+        return 0
+
+    def _check_absent(self, prefix: str) -> None:
+        if self._view.has_any(prefix):
+            raise Unsure
+        self.absent.add(prefix)

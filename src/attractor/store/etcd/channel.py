@@ -14,7 +14,8 @@ from __future__ import annotations
 import asyncio
 import enum
 from collections import deque
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
 from attractor.store.etcd import frames
@@ -22,11 +23,16 @@ from attractor.store.etcd.frames import frame
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Callable
     from typing import Self
 
 KEEPALIVE_S = 10.0
 """Notice a peer that is gone without a word. Etcd cuts off who pings more often than every 5 s."""
 KEEPALIVE_TIMEOUT_S = 5.0
+
+PONG_DELAY_S = 0.01
+"""An answer to a ping goes with whatever is sent next, or after this time. Etcd pings with nearly every call, to find
+out how much it may send; sending is a third of what a call takes us."""
 
 _BUFFER_BYTES = 1 << 18
 _REPLENISH = 1 << 29
@@ -54,6 +60,10 @@ class Code(enum.IntEnum):
     @classmethod
     def _missing_(cls, _: object) -> Code:
         return cls.UNKNOWN
+
+
+Then: TypeAlias = "Callable[[bytes, CallFailed | None], None]"
+"""What to do with an answer, or with the failure to get one; called once."""
 
 
 class CallFailed(Exception):
@@ -96,22 +106,20 @@ class _Call:
 class _Unary(_Call):
     """One message there, one back."""
 
-    __slots__ = ("answer",)
+    __slots__ = ("then", "timer")
 
-    def __init__(self, answer: asyncio.Future[bytes]) -> None:
+    def __init__(self, then: Then) -> None:
         super().__init__()
-        self.answer = answer
+        self.then = then
+        self.timer: asyncio.TimerHandle | None = None
 
     def ended(self, failure: CallFailed | None) -> None:
         """Hand over the message."""
-        if self.answer.done():
-            return
-        if failure is not None:
-            self.answer.set_exception(failure)
-        elif len(self.data) < _MESSAGE_HEAD or self.data[0]:
-            self.answer.set_exception(CallFailed(Code.INTERNAL, "an answer without a message that we understand"))
-        else:
-            self.answer.set_result(bytes(self.data[_MESSAGE_HEAD:]))
+        if self.timer is not None:
+            self.timer.cancel()
+        if failure is None and (len(self.data) < _MESSAGE_HEAD or self.data[0]):
+            failure = CallFailed(Code.INTERNAL, "an answer without a message that we understand")
+        self.then(b"" if failure is not None else bytes(self.data[_MESSAGE_HEAD:]), failure)
 
 
 class Stream(_Call):
@@ -122,7 +130,7 @@ class Stream(_Call):
     def __init__(self, channel: Channel) -> None:
         super().__init__()
         self._channel = channel
-        self._messages: deque[bytes] = deque()
+        self._messages: list[bytes] = []
         self._failure: CallFailed | None = None
         self._is_ended = False
         self._waiter: asyncio.Future[None] | None = None
@@ -131,16 +139,17 @@ class Stream(_Call):
         """Send one message."""
         self._channel.send_message(self, message)
 
-    async def read(self) -> bytes | None:
-        """The next message; None at the end. Raises ``CallFailed``."""
+    async def read(self) -> list[bytes]:
+        """All messages that have come, at least one; none at the end. Raises ``CallFailed``."""
         while not self._messages:
             if self._failure is not None:
                 raise self._failure
             if self._is_ended:
-                return None
+                return []
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
-        return self._messages.popleft()
+        messages, self._messages = self._messages, []
+        return messages
 
     def cancel(self) -> None:
         """End it, whatever comes."""
@@ -190,6 +199,10 @@ class Channel(asyncio.BufferedProtocol):
         self._splitter = frames.Splitter()
         self._out: list[bytes] = []
         """What is written at the end of this step of the event loop, in one go."""
+        self._is_taking = False
+        """Whether this is such a step, at the end of which it is written anyway."""
+        self._pongs = b""
+        """Answers to pings, which wait for something to go with."""
         self._calls: dict[int, _Call] = {}
         self._waiting: deque[tuple[_Call, bytes, int]] = deque()
         """Calls for which there is no room among the peer's streams yet, with their headers and flags."""
@@ -231,16 +244,20 @@ class Channel(asyncio.BufferedProtocol):
         limit = () if timeout_s is None else (("grpc-timeout", f"{max(round(timeout_s * 1000), 1)}m"),)
         return frames.header_block((*self._common[:3], (":path", path), *self._common[3:], *limit, *metadata))
 
-    async def call(self, headers: bytes, message: bytes, timeout_s: float) -> bytes:
-        """One message there, one back; raises ``CallFailed``."""
-        answer: asyncio.Future[bytes] = self._loop.create_future()
-        call = _Unary(answer)
+    def post(self, headers: bytes, message: bytes, timeout_s: float, then: Then) -> _Unary:
+        """One message there, one back; ``then`` is called as soon as it is here, or it is known that it will not be."""
+        call = _Unary(then)
+        call.timer = self._loop.call_later(timeout_s, self._time_is_up, call)
         self._start(call, headers, message, frames.END_STREAM)
-        timer = self._loop.call_later(timeout_s, self._time_is_up, call)
+        return call
+
+    async def call(self, headers: bytes, message: bytes, timeout_s: float) -> bytes:
+        """The same for whoever waits; raises ``CallFailed``."""
+        answer: asyncio.Future[bytes] = self._loop.create_future()
+        call = self.post(headers, message, timeout_s, partial(_hand_over, answer))
         try:
             return await answer
         finally:
-            timer.cancel()
             if answer.cancelled():
                 self.forget(call)
 
@@ -308,21 +325,26 @@ class Channel(asyncio.BufferedProtocol):
                     self._send_rest(call)
 
     def _write(self, data: bytes) -> None:
-        if not self._out:
+        if not self._out and not self._is_taking:
             self._loop.call_soon(self._flush)
         self._out.append(data)
 
     def _flush(self) -> None:
         out, self._out = self._out, []
-        if self._transport is not None and not self._transport.is_closing():
+        if self._pongs and (out or not self._is_taking):
+            out.append(self._pongs)
+            self._pongs = b""
+        if out and self._transport is not None and not self._transport.is_closing():
             self._transport.write(b"".join(out))
 
     def _time_is_up(self, call: _Call) -> None:
-        call.ended(CallFailed(Code.DEADLINE_EXCEEDED, "no answer in time"))
         self.forget(call)
+        call.ended(CallFailed(Code.DEADLINE_EXCEEDED, "no answer in time"))
 
     def forget(self, call: _Call) -> None:
         """Whatever comes for a call from now on is nobody's business."""
+        if isinstance(call, _Unary) and call.timer is not None:
+            call.timer.cancel()
         if self._calls.pop(call.id, None) is not None:
             self._write(frame(frames.RST_STREAM, 0, call.id, frames.CANCEL.to_bytes(4, "big")))
             self._let_in()
@@ -347,11 +369,15 @@ class Channel(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Take in what came."""
         self._is_quiet = False
+        self._is_taking = True
         try:
             for kind, flags, stream, payload in self._splitter.feed(bytes(self._buffer[:nbytes])):
                 self._take(kind, flags, stream, payload)
+            self._flush()
         except frames.ProtocolError as error:
             self._lose(f"{error}; is it etcd?")
+        finally:
+            self._is_taking = False
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell all callers."""
@@ -372,7 +398,9 @@ class Channel(asyncio.BufferedProtocol):
                 call.window += grown
             self._unblock()
         elif kind == frames.PING and not flags & frames.ACK:
-            self._write(frame(frames.PING, frames.ACK, 0, payload))
+            if not self._pongs:
+                self._loop.call_later(PONG_DELAY_S, self._flush)
+            self._pongs += frame(frames.PING, frames.ACK, 0, payload)
         elif kind == frames.SETTINGS and not flags & frames.ACK:
             self._take_settings(payload)
         elif kind == frames.RST_STREAM:
@@ -473,3 +501,11 @@ class Channel(asyncio.BufferedProtocol):
             self._lose(f"the peer has been quiet for {KEEPALIVE_S + KEEPALIVE_TIMEOUT_S} s")
         else:
             self._keepalive = self._loop.call_later(KEEPALIVE_S, self._look)
+
+
+def _hand_over(answer: asyncio.Future[bytes], message: bytes, failure: CallFailed | None) -> None:
+    if not answer.done():
+        if failure is None:
+            answer.set_result(message)
+        else:
+            answer.set_exception(failure)

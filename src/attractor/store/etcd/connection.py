@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-    from attractor.store.etcd.channel import Stream
+    from attractor.store.etcd.channel import Stream, Then
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,10 +61,9 @@ class Watching:
         """Send one message."""
         self._stream.write(request.SerializeToString())
 
-    async def read(self) -> pb.WatchResponse | None:
-        """Receive one message; None at the end."""
-        message = await self._stream.read()
-        return None if message is None else pb.WatchResponse.FromString(message)
+    async def read(self) -> list[pb.WatchResponse]:
+        """Receive all messages that have come; none at the end."""
+        return [pb.WatchResponse.FromString(message) for message in await self._stream.read()]
 
     def cancel(self) -> None:
         """End it."""
@@ -105,6 +104,11 @@ class Connection:
     async def txn(self, request: pb.TxnRequest) -> pb.TxnResponse:
         """Compare, then write or read."""
         return pb.TxnResponse.FromString(await self._called("KV/Txn", request.SerializeToString()))
+
+    def post_txn(self, request: pb.TxnRequest, then: Then) -> None:
+        """The same without a second attempt for whose token has expired; ``then`` gets the answer as bytes."""
+        timeout_s = self._options.timeout_s
+        self._channel.post(self._block("KV/Txn", timeout_s), request.SerializeToString(), timeout_s, then)
 
     async def compact(self, request: pb.CompactionRequest) -> pb.CompactionResponse:
         """Forget history."""
