@@ -7,7 +7,7 @@ import asyncio
 import pytest
 import pytest_asyncio
 
-from attractor.store.contract import Entry, Stale, Unsure
+from attractor.store.contract import Entry, Stale, StoreUnavailable, Unsure
 from attractor.store.etcd import EtcdOptions, EtcdStore
 from attractor.store.etcd.chain import Chain, Change, Draft, Guess, Write
 from attractor.store.mvcc import View
@@ -219,3 +219,26 @@ async def test_a_write_on_a_wrong_guess_is_done_again_in_another_way(
     await store.commit({}, puts={}, deletes={rival})
     await other.aclose()
     await store.aclose()
+
+
+async def test_who_waits_for_a_read_is_told_when_the_store_is_closed(store: EtcdStore) -> None:
+    reads = [asyncio.create_task(store.snapshot()) for _ in range(3)]
+    await asyncio.sleep(0)
+    await store.aclose()
+    assert all(isinstance(error, StoreUnavailable) for error in await asyncio.gather(*reads, return_exceptions=True))
+
+
+async def test_writes_under_way_are_told_when_the_store_is_closed(store: EtcdStore) -> None:
+    writes = [asyncio.create_task(increment(store)) for _ in range(3)]
+    first = asyncio.create_task(store.commit({}, puts={"closing": b"1"}))
+    await asyncio.sleep(0)
+    rests = asyncio.create_task(
+        store.commit(
+            {"closing": shown(store._chain, store.snapshot_nowait(), "closing").revision}, puts={"closing": b"2"}
+        )
+    )
+    await asyncio.sleep(0)
+    await store.aclose()
+    ended = await asyncio.gather(*writes, first, rests, return_exceptions=True)
+    assert all(isinstance(error, StoreUnavailable) for error in ended)
+    store.check_invariants()

@@ -66,9 +66,11 @@ class EtcdStore(LocalStore):
         """Own writes that have not ended."""
         self._tasks: set[asyncio.Future[Any]] = set()
         """What is done beside everything else; kept, because the event loop does not."""
-        self._reading: asyncio.Task[None] | None = None
-        self._next_read: asyncio.Task[None] | None = None
-        """The quorum read that is under way, and the one after it, which newcomers must take: see ``snapshot``."""
+        self._readers: list[asyncio.Future[None]] = []
+        self._being_served: list[asyncio.Future[None]] = []
+        """Those who wait for the next quorum read, and for the one that is under way, too old for the others."""
+        self._is_reading = False
+        """Whether quorum reads are made, one after the other, for as long as somebody waits."""
         self._mirror: asyncio.Task[None] | None = None
 
     @classmethod
@@ -88,10 +90,12 @@ class EtcdStore(LocalStore):
         """Linearizable: shows every write that anyone had acknowledged before the call."""
         # A read that is under way may have passed etcd before a write that this caller knows of: take the next one.
         self._check_open()
-        if self._next_read is None:
-            self._next_read = asyncio.create_task(self._read_after(self._reading))
-            self._next_read.add_done_callback(_retrieved)
-        await asyncio.shield(self._next_read)
+        read: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._readers.append(read)
+        if not self._is_reading:
+            self._is_reading = True
+            self._spawn(self._read())
+        await read
         return self._mvcc.head
 
     async def commit(
@@ -147,7 +151,7 @@ class EtcdStore(LocalStore):
         if self.is_closed:
             return
         self._end_watches()
-        tasks = [task for task in (self._mirror, self._reading, self._next_read, *self._tasks) if task is not None]
+        tasks = [task for task in (self._mirror, *self._tasks) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
@@ -159,6 +163,9 @@ class EtcdStore(LocalStore):
             if not reached.done():
                 reached.set_exception(StoreUnavailable(closed))
         self._behind.clear()
+        self._being_served += self._readers
+        self._readers = []
+        self._end_reads(StoreUnavailable(f"{self._options}: the store was closed during the read"))
 
     def check_invariants(self) -> None:
         """What holds between any two steps of the event loop."""
@@ -323,11 +330,27 @@ class EtcdStore(LocalStore):
         except TimeoutError:
             raise type(self._trouble)(*self._trouble.args) from None
 
-    async def _read_after(self, previous: asyncio.Task[None] | None) -> None:
-        if previous is not None:
-            await asyncio.wait([previous])
-        self._reading, self._next_read = self._next_read, None
-        await self._reach(await self._written())
+    async def _read(self) -> None:
+        """Make quorum reads for as long as somebody waits for one."""
+        while self._readers:
+            self._being_served, self._readers = self._readers, []
+            failure: StoreError | None = None
+            try:
+                await self._reach(await self._written())
+            except StoreError as error:
+                failure = error
+            self._end_reads(failure)
+        self._is_reading = False
+
+    def _end_reads(self, failure: StoreError | None) -> None:
+        for read in self._being_served:
+            if read.done():
+                continue
+            if failure is None:
+                read.set_result(None)
+            else:
+                read.set_exception(type(failure)(*failure.args))
+        self._being_served = []
 
     async def _written(self) -> int:
         """The revision of the last transaction of anybody; a read may be tried until the time is up."""
