@@ -62,8 +62,8 @@ async def test_what_rests_on_a_lost_write_is_lost_and_shown_to_nobody() -> None:
     three = begin(chain, durable, {"a": 7}, {"a": b"3"})
     assert chain.lost(two) == []
     assert shown(chain, durable) == Entry("a", b"3", three.revision, 7), "a lost write took another one with it"
-    with pytest.raises(Stale):
-        begin(chain, durable, {"a": two.revision}, {"a": b"4"})
+    assert begin(chain, durable, {"a": two.revision}, {"a": b"4"}).compares() == {"a": two.revision}
+    assert shown(chain, durable).value == b"3", "drafts show what can only be stale"
 
 
 async def test_a_write_that_follows_nothing_is_not_shown() -> None:
@@ -105,6 +105,13 @@ async def test_writers_of_one_key_follow_each_other_and_none_has_to_begin_anew(s
     assert values == [b"%d" % (number + 1) for number in range(WRITERS)], "a watcher missed a write"
     assert store._chain.is_empty
     await store.commit({}, puts={}, deletes={"n"})
+    await store.aclose()
+
+
+async def test_a_mark_of_nobody_is_stale_like_any_other_revision(store: EtcdStore) -> None:
+    with pytest.raises(Stale) as refused:
+        await store.commit({"x": -1, "y": 1, "z": 0}, puts={"z": b""})
+    assert refused.value.keys == {"x", "y"}
     await store.aclose()
 
 

@@ -257,9 +257,10 @@ async def test_a_lost_connection_ends_all_calls_and_takes_no_more() -> None:
         assert (await failure(called(channel))).code is Code.UNAVAILABLE
 
 
-async def test_nobody_listens_is_said_so() -> None:
-    with pytest.raises(CallFailed, match="cannot be connected"):
-        await Channel.open("127.0.0.1:1", None, 5)
+@pytest.mark.parametrize("endpoint", ["127.0.0.1:1", "127.0.0.1:99999", f"{'x' * 70}.invalid:1"])
+async def test_where_nobody_listens_is_said(endpoint: str) -> None:
+    with pytest.raises(CallFailed, match=f"{endpoint} cannot be connected to"):
+        await Channel.open(endpoint, None, 5)
 
 
 async def test_a_stream_hands_over_messages_in_whatever_frames_they_come() -> None:

@@ -69,7 +69,8 @@ class Write:
         """What must hold, now that marks have become revisions; where a write deleted the key, that is 0 as ever."""
         rests_on = self.rests_on
         return {
-            key: rests_on[key].revision if compared < 0 else compared for key, compared in self.change.compares.items()
+            key: rests_on[key].revision if compared < 0 and key in rests_on else compared
+            for key, compared in self.change.compares.items()
         }
 
 
@@ -95,7 +96,7 @@ class Chain:
         return (None if value is None else Entry(key, value, write.revision, created)), write
 
     def begin(self, view: View, change: Change, done: asyncio.Future[int]) -> Write:
-        """Take in a write; it is shown where it follows what drafts show now. Raises ``Stale`` for an unknown mark."""
+        """Take in a write; it is shown where it follows what drafts show now. Raises ``Stale`` for one that keeps a mark."""
         rests_on: dict[str, Write] = {}
         follows: dict[str, Entry | None] = {}
         for key, compared in change.compares.items():
@@ -104,8 +105,7 @@ class Chain:
                 follows[key] = entry
                 if write is not None and write.revision < 0:
                     rests_on[key] = write
-            elif compared < 0:
-                raise Stale([key])
+            # A mark of a write that was lost is no revision of anything: etcd will say that it differs.
         if rests_on:
             marks = [str(-write.revision).encode() for write in rests_on.values()]
             if any(mark in value for mark in marks for value in change.puts.values()):

@@ -235,7 +235,7 @@ class Channel(asyncio.BufferedProtocol):
                 )
         except TimeoutError:
             raise CallFailed(Code.UNAVAILABLE, f"{endpoint} did not answer in {timeout_s} s") from None
-        except OSError as error:
+        except (OSError, OverflowError, UnicodeError) as error:  # the latter two: no such port, no such name
             raise CallFailed(Code.UNAVAILABLE, f"{endpoint} cannot be connected to: {error}") from error
         return channel
 

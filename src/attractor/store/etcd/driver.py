@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 
 BACKOFF_S = 0.05
 MAX_BACKOFF_S = 2.0
+MAX_COMPARES = 100
+"""A guess that has shown more is not tried: etcd takes 128 in a transaction."""
 
 
 class _CompactedAway(Exception):
@@ -131,6 +133,8 @@ class EtcdStore(LocalStore):
     ) -> asyncio.Future[int]:
         """Write, if all that the guess has shown is so; else do it again in another way."""
         assert isinstance(guess, Guess), "a guess is what `guess` has answered"
+        if len(guess.read) + len(guess.absent) > MAX_COMPARES:
+            raise Stale(guess.read)
         return self._begin(Change(guess.read, puts, deletes, guess.absent, again))
 
     async def compact(self, revision: int) -> None:
