@@ -96,7 +96,7 @@ class Chain:
         return (None if value is None else Entry(key, value, write.revision, created)), write
 
     def begin(self, view: View, change: Change, done: asyncio.Future[int]) -> Write:
-        """Take in a write; it is shown where it follows what drafts show now. Raises ``Stale`` for one that keeps a mark."""
+        """Take in a write; it is shown where it follows what drafts show now. Raises ``Stale`` if it keeps a mark."""
         rests_on: dict[str, Write] = {}
         follows: dict[str, Entry | None] = {}
         for key, compared in change.compares.items():
