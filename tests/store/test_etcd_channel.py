@@ -156,6 +156,12 @@ async def test_a_refusal_has_its_code_and_its_words() -> None:
         peer.say(frame(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, stream, refused))
         failed = await failure(call)
         assert (failed.code, failed.details) == (Code.OUT_OF_RANGE, "50% is compacted")
+        for status in ("5", "999", "what"):
+            call = called(channel)
+            _, _, stream, _ = await peer.hear(frames.DATA)
+            said = encoded([*OK, ("grpc-status", status)])
+            peer.say(frame(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, stream, said))
+            assert (await failure(call)).code is Code.UNKNOWN
         call = called(channel)
         _, _, stream, _ = await peer.hear(frames.DATA)
         peer.say(frame(frames.HEADERS, frames.END_HEADERS, stream, encoded([(":status", "502")])))

@@ -57,10 +57,8 @@ class Code(enum.IntEnum):
     UNAVAILABLE = 14
     UNAUTHENTICATED = 16
 
-    @classmethod
-    def _missing_(cls, _: object) -> Code:
-        return cls.UNKNOWN
 
+_CODES = frozenset(Code)
 
 Then: TypeAlias = "Callable[[bytes, CallFailed | None], None]"
 """What to do with an answer, or with the failure to get one; called once."""
@@ -447,8 +445,7 @@ class Channel(asyncio.BufferedProtocol):
             if status == "0":
                 self._end(stream, None)
             else:
-                number = int(status) if status is not None and status.isdecimal() else Code.UNKNOWN
-                self._end(stream, CallFailed(Code(number), unquote(headers.get("grpc-message", ""))))
+                self._end(stream, CallFailed(_code(status), unquote(headers.get("grpc-message", ""))))
 
     def _take_settings(self, payload: bytes) -> None:
         for name, value in frames.read_settings(payload):
@@ -501,6 +498,12 @@ class Channel(asyncio.BufferedProtocol):
             self._lose(f"the peer has been quiet for {KEEPALIVE_S + KEEPALIVE_TIMEOUT_S} s")
         else:
             self._keepalive = self._loop.call_later(KEEPALIVE_S, self._look)
+
+
+def _code(status: str | None) -> Code:
+    """The code of a status; those that mean nothing to us are unknown."""
+    number = int(status) if status is not None and status.isdecimal() else Code.UNKNOWN
+    return Code(number) if number in _CODES else Code.UNKNOWN
 
 
 def _hand_over(answer: asyncio.Future[bytes], message: bytes, failure: CallFailed | None) -> None:
