@@ -215,7 +215,7 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         "sqlite": apsw.sqlite_lib_version(),
         "apsw": apsw.apsw_version(),
-        "grpcio": importlib.metadata.version("grpcio"),
+        "protobuf": importlib.metadata.version("protobuf"),
         "etcd": etcd.split()[2],
         "cores": str(os.cpu_count()),
     }

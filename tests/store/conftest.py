@@ -22,8 +22,7 @@ def etcd_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer
     server.kill()
 
 
-# One event loop for all tests of this directory: grpc keeps one queue for all loops of a process, and stumbles over
-# what a closed loop has left in it.
+# One event loop for all tests of this directory, as a process has one: what a store leaves behind, the next one meets.
 @pytest_asyncio.fixture(params=ENGINES, loop_scope="session")
 async def engine(request: pytest.FixtureRequest, tmp_path: Path, etcd_server: EtcdServer) -> AsyncIterator[Engine]:
     engine = Engine(request.param, tmp_path, etcd_server)

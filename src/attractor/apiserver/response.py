@@ -113,6 +113,12 @@ class Response(msgspec.Struct, frozen=True):
     body: Body
     warnings: tuple[str, ...] = ()
 
+    @property
+    def shows_a_stand_in(self) -> bool:
+        """Whether it tells the revision of a write that was on its way: nobody knew that one yet."""
+        body = self.body
+        return isinstance(body, ObjectBody) and body.revision is not None and body.revision < 0
+
     def committed(self, revision: int) -> Response:
         """This response once its transaction is committed at that revision."""
         body = self.body

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from attractor.apiserver.core import Core
 from attractor.apiserver.custom import registry as custom_registry
@@ -24,7 +26,7 @@ from attractor.apiserver.outside import Answers, NeedsAnswers, NobodyOutside, Re
 from attractor.apiserver.response import Response, refusal
 from attractor.apiserver.transaction import Beforehand, NotYet, Transaction
 from attractor.objects.errors import ApiError, Conflict, InsufficientStorage, NotFound, ServiceUnavailable
-from attractor.store.contract import Stale, StoreFull, StoreUnavailable
+from attractor.store.contract import Stale, StoreFull, StoreUnavailable, Unsure
 from attractor.store.turns import Turns
 
 if TYPE_CHECKING:
@@ -104,7 +106,7 @@ class Server:
         store = self.store
         draft = store.draft_nowait()
         if draft is None:
-            return None
+            return self._tried(request)
         txn = Transaction(draft, self.source, store.snapshot_at, may_wait=self.pause is not None)
         try:
             response = self.core.handle(request, txn)
@@ -119,6 +121,35 @@ class Server:
         except (StoreFull, StoreUnavailable) as error:
             return refusal(_unwritten(error))
         return response.committed(revision) if isinstance(revision, int) else OnItsWay(response, revision)
+
+    def _tried(self, request: Request) -> OnItsWay | None:
+        """``write_now`` where others write, too: tried on what this server knows, in full if that was not so."""
+        store = self.store
+        guess = store.guess()
+        if guess is None:
+            return None
+        txn = Transaction(guess, self.source, None, may_wait=self.pause is not None)
+        try:
+            response = self.core.handle(request, txn)
+        except (NeedsAnswers, NotYet, Beforehand, Unsure):
+            return None
+        if not txn.is_dirty or response.shows_a_stand_in or _touches_definitions(txn.puts):
+            return None
+        begun = OnItsWay(response)
+        with suppress(Stale):
+            again = partial(self._again, request, begun)
+            begun.durable = store.commit_guess(guess, puts=txn.puts, deletes=txn.deletes, again=again)
+        return begun if begun.durable is not None else None
+
+    async def _again(self, request: Request, begun: OnItsWay, lost: Stale) -> int:
+        """Run in turn what was tried in vain; the answer tells its revision itself."""
+        run = _Run(self, partial(self.core.handle, request), is_read=False)
+        try:
+            async with self._turns.at(min(lost.keys)):
+                begun.response = await run.whatever_it_takes()
+        except ApiError as error:
+            begun.response = refusal(error)
+        return 0
 
     async def perform(self, op: Operation) -> Response:
         """Carry out an operation; raises ``ApiError``."""
@@ -170,20 +201,22 @@ class Server:
                     raise
 
 
-class OnItsWay(NamedTuple):
+class OnItsWay(msgspec.Struct, eq=False):
     """An answer that only waits for its write to be durable."""
 
     response: Response
-    durable: Pending
+    durable: Pending | None = None
 
     def result(self) -> Response:
         """The answer, once ``durable`` is done; a store that failed is an answer, too."""
+        assert self.durable is not None, "nothing is on its way"
         try:
             return self.response.committed(self.durable.result())
         except (StoreFull, StoreUnavailable) as error:
             return refusal(_unwritten(error))
 
     def __await__(self) -> Generator[Any, None, Response]:
+        assert self.durable is not None, "nothing is on its way"
         with suppress(StoreFull, StoreUnavailable):
             yield from self.durable.__await__()
         return self.result()
@@ -210,11 +243,12 @@ class _Run:
     async def until_done(self) -> Response:
         """The answer; raises ``Stale`` when another writer was faster, ``ApiError`` for a refusal."""
         server, store = self._server, self._server.store
+        rests_on_durable = self._is_read
         for _ in range(MAX_ATTEMPTS):
             if self._consultation is not None:
                 txn = self._consultation.transaction(await store.snapshot())
             else:
-                txn = server.transaction(await (store.snapshot() if self._is_read else store.draft()))
+                txn = server.transaction(await (store.snapshot() if rests_on_durable else store.draft()))
             txn.may_wait = self._pauses_left > 0
             txn.done = self._done
             try:
@@ -234,12 +268,14 @@ class _Run:
                     await self._consultation.answer(needs)
                 continue
             except ApiError:
-                if self._is_read or await store.settled(txn.snapshot):
+                if rests_on_durable or await store.settled(txn.snapshot):
                     raise
+                rests_on_durable = True
                 continue
-            if not txn.is_dirty:
-                if self._is_read or await store.settled(txn.snapshot):
+            if not txn.is_dirty or response.shows_a_stand_in:  # then it is not settled
+                if rests_on_durable or await store.settled(txn.snapshot):
                     return response
+                rests_on_durable = True
                 continue
             revision = await store.commit(txn.compares, puts=txn.puts, deletes=txn.deletes)
             if _touches_definitions(txn.puts):

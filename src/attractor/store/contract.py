@@ -5,6 +5,7 @@
     ├── Compacted         the revision is no longer kept: start over
     ├── FutureRevision    the revision is not there yet
     ├── TooLarge          the engine takes no transaction of that size; nothing was written
+    ├── Unsure            a guess cannot show that: take a draft
     ├── StoreFull         no space; nothing was written, reads go on
     ├── StoreUnavailable  the engine cannot be reached; whether a write in flight happened is unknown
     └── StoreUnusable     the store cannot be opened: the text says what is wrong and what to do
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Generator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
 
@@ -60,6 +61,10 @@ class FutureRevision(StoreError):
 
 class TooLarge(StoreError):
     """The engine takes no transaction of that size; nothing was written, and trying again is of no use."""
+
+
+class Unsure(StoreError):
+    """A guess was asked for something that could not be compared when it is committed."""
 
 
 class StoreFull(StoreError):
@@ -182,14 +187,16 @@ class Store(Protocol):
         """What a write may rest on: ``snapshot``, and on top of it the writes of this process that are on their way.
 
         A write planned on it follows them instead of losing to them. They may still fail, so whoever answers from a
-        draft without writing anything asks ``settled`` first.
+        draft without writing anything asks ``settled`` first. Where only the engine can tell the revision of a write
+        on its way, a number below zero stands for it, which ``commit`` understands and nobody else should see.
         """
         ...
 
     async def settled(self, draft: Snapshot) -> bool:
         """Wait until all that a draft shows is durable; False when some of it failed, so that the draft never was.
 
-        To be asked in the step of the event loop in which the draft was taken.
+        False also when it has shown a number that only stood for a revision: take a ``snapshot`` then. To be asked in
+        the step of the event loop in which the draft was taken.
         """
         ...
 
@@ -226,6 +233,29 @@ class Store(Protocol):
         Nobody has written since, so nothing is compared: ``compares`` only tells what is known of the keys that are
         put. Answers the new revision, or its future while it is on its way; both raise as ``commit`` does, but never
         ``Stale``. Cancelling the future does not take the write back.
+        """
+        ...
+
+    def guess(self) -> Snapshot | None:
+        """On an engine that others write to: what a write may be tried on without asking; else None.
+
+        It shows what this process knows and its own writes on their way, and raises ``Unsure`` when it is asked for
+        what ``commit_guess`` could not compare. For one step of the event loop; nothing may be answered from it.
+        """
+        ...
+
+    def commit_guess(
+        self,
+        guess: Snapshot,
+        *,
+        puts: Mapping[str, bytes],
+        deletes: Collection[str] = (),
+        again: Callable[[Stale], Awaitable[int]],
+    ) -> Pending:
+        """Write, if all that the guess has shown is so; else do it ``again`` in another way, and answer what that does.
+
+        To be called in the step of the event loop in which the guess was taken. Raises ``Stale`` when it is known
+        already that it will not do; the answer raises as ``commit`` does, but ``Stale`` only if ``again`` does.
         """
         ...
 

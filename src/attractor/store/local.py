@@ -10,9 +10,9 @@ from attractor.store.watching import Subscriptions, Watcher
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
-    from attractor.store.contract import Snapshot
+    from attractor.store.contract import Snapshot, Stale
     from attractor.store.mvcc import Commit, View
 
 
@@ -43,7 +43,7 @@ class LocalStore:
         """Linearizable: shows every write that anyone had acknowledged before the call."""
         return self._mvcc.head
 
-    async def draft(self) -> View:
+    async def draft(self) -> Snapshot:
         """What a write may rest on; an engine that shows nothing before it is durable answers a snapshot."""
         return await self.snapshot()
 
@@ -56,6 +56,21 @@ class LocalStore:
     ) -> int | asyncio.Future[int]:
         """Write on top of what ``draft_nowait`` has just answered."""
         raise NotImplementedError("no draft was given out, so nothing can rest on it")
+
+    def guess(self) -> Snapshot | None:
+        """Nothing: who knows all need not guess."""
+        return None
+
+    def commit_guess(
+        self,
+        guess: Snapshot,
+        *,
+        puts: Mapping[str, bytes],
+        deletes: Collection[str] = (),
+        again: Callable[[Stale], Awaitable[int]],
+    ) -> asyncio.Future[int]:
+        """Write, if all that a guess has shown is so."""
+        raise NotImplementedError("no guess was given out, so nothing can rest on it")
 
     async def settled(self, draft: Snapshot) -> bool:
         """Whether all that a draft shows is durable."""

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
-
-import grpc
-import grpc.aio
+from typing import TYPE_CHECKING
 
 from attractor.store.contract import StoreError, StoreFull, StoreUnavailable, StoreUnusable, TooLarge
+from attractor.store.etcd.channel import CallFailed, Channel, Code
 from attractor.store.etcd.proto import rpc_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from pathlib import Path
     from typing import Self
 
-Answer = TypeVar("Answer")
-
-_CHANNEL_OPTIONS = [
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-    # Notice a peer that is gone without a word. Etcd cuts off who pings more often than every 5 s.
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.keepalive_timeout_ms", 5_000),
-    # Each store has its own connection, so that closing one store does not disturb another.
-    ("grpc.use_local_subchannel_pool", 1),
-    # Reconnecting is ours to pace.
-    ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.max_reconnect_backoff_ms", 1_000),
-]
+    from attractor.store.etcd.channel import Stream, Then
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,20 +51,23 @@ class EtcdOptions:
         return f"etcd at {', '.join(self.endpoints)}"
 
 
-class WatchStream(Protocol):
+class Watching:
     """The two-way stream of etcd's watch."""
 
-    async def write(self, request: pb.WatchRequest) -> None:
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def write(self, request: pb.WatchRequest) -> None:
         """Send one message."""
-        ...
+        self._stream.write(request.SerializeToString())
 
-    async def read(self) -> Any:
-        """Receive one message, or what is false at the end."""
-        ...
+    async def read(self) -> list[pb.WatchResponse]:
+        """Receive all messages that have come; none at the end."""
+        return [pb.WatchResponse.FromString(message) for message in await self._stream.read()]
 
-    def cancel(self) -> bool:
+    def cancel(self) -> None:
         """End it."""
-        ...
+        self._stream.cancel()
 
 
 class Connection:
@@ -89,99 +77,112 @@ class Connection:
         self.endpoint = endpoint
         self._options = options
         self._metadata: tuple[tuple[str, str], ...] = ()
-        self._channel = _channel(endpoint, options)
-        self._range = self._unary("KV/Range", pb.RangeRequest, pb.RangeResponse)
-        self._txn = self._unary("KV/Txn", pb.TxnRequest, pb.TxnResponse)
-        self._compact = self._unary("KV/Compact", pb.CompactionRequest, pb.CompactionResponse)
-        self._authenticate = self._unary("Auth/Authenticate", pb.AuthenticateRequest, pb.AuthenticateResponse)
+        self._headers: dict[tuple[str, tuple[tuple[str, str], ...]], bytes] = {}
+        """Header blocks, for each call and metadata."""
 
     async def __aenter__(self) -> Self:
+        context = _context(self._options)
+        self._channel = await Channel.open(self.endpoint, context, self._options.timeout_s)
         return self
 
     async def __aexit__(self, kind: object, error: object, trace: object) -> None:
-        await self._channel.close(None)
+        await self._channel.aclose()
 
     async def login(self) -> None:
         """Exchange user and password for a token, if there are any."""
         if self._options.user:
             request = pb.AuthenticateRequest(name=self._options.user, password=self._options.password)
-            answer = await self._authenticate(request, timeout=self._options.timeout_s, metadata=())
-            self._metadata = (("token", answer.token),)
+            self._metadata = ()
+            self._headers.clear()
+            message = await self._send("Auth/Authenticate", request.SerializeToString())
+            self._metadata = (("token", pb.AuthenticateResponse.FromString(message).token),)
 
     async def range(self, request: pb.RangeRequest) -> pb.RangeResponse:
         """Read keys; linearizable unless the request names a revision."""
-        return await self._called(self._range, request)
+        return pb.RangeResponse.FromString(await self._called("KV/Range", request.SerializeToString()))
 
     async def txn(self, request: pb.TxnRequest) -> pb.TxnResponse:
         """Compare, then write or read."""
-        return await self._called(self._txn, request)
+        return pb.TxnResponse.FromString(await self._called("KV/Txn", request.SerializeToString()))
+
+    def post_txn(self, request: pb.TxnRequest, then: Then) -> None:
+        """The same without a second attempt for whose token has expired; ``then`` gets the answer as bytes."""
+        timeout_s = self._options.timeout_s
+        self._channel.post(self._block("KV/Txn", timeout_s), request.SerializeToString(), timeout_s, then)
 
     async def compact(self, request: pb.CompactionRequest) -> pb.CompactionResponse:
         """Forget history."""
-        return await self._called(self._compact, request)
+        return pb.CompactionResponse.FromString(await self._called("KV/Compact", request.SerializeToString()))
 
-    def watch(self) -> WatchStream:
+    def watch(self) -> Watching:
         """Open a stream; nothing is watched before a create request is written."""
-        method = self._channel.stream_stream(
-            "/etcdserverpb.Watch/Watch",
-            request_serializer=pb.WatchRequest.SerializeToString,
-            response_deserializer=pb.WatchResponse.FromString,
-        )
-        return cast("WatchStream", method(None, metadata=self._metadata))
+        return Watching(self._channel.stream(self._block("Watch/Watch", None)))
 
-    async def _called(self, call: Callable[..., Awaitable[Answer]], request: object) -> Answer:
+    async def _called(self, path: str, message: bytes) -> bytes:
         try:
-            return await call(request, timeout=self._options.timeout_s, metadata=self._metadata)
-        except grpc.aio.AioRpcError as error:
-            if error.code() is not grpc.StatusCode.UNAUTHENTICATED or not self._options.user:
+            return await self._send(path, message)
+        except CallFailed as error:
+            if error.code is not Code.UNAUTHENTICATED or not self._options.user:
                 raise
         # Tokens expire, and a restarted server knows none. A refused call has done nothing: send it once more.
         await self.login()
-        return await call(request, timeout=self._options.timeout_s, metadata=self._metadata)
+        return await self._send(path, message)
 
-    def _unary(self, path: str, request: type[Any], response: type[Any]) -> Any:
-        return self._channel.unary_unary(
-            f"/etcdserverpb.{path}",
-            request_serializer=request.SerializeToString,
-            response_deserializer=response.FromString,
-        )
+    async def _send(self, path: str, message: bytes) -> bytes:
+        return await self._channel.call(self._block(path, self._options.timeout_s), message, self._options.timeout_s)
+
+    def _block(self, path: str, timeout_s: float | None) -> bytes:
+        known = self._headers.get((path, self._metadata))
+        if known is None:
+            known = self._channel.headers(f"/etcdserverpb.{path}", self._metadata, timeout_s)
+            self._headers[path, self._metadata] = known
+        return known
 
 
-def _channel(endpoint: str, options: EtcdOptions) -> grpc.aio.Channel:
+def _context(options: EtcdOptions) -> ssl.SSLContext | None:
+    """How to talk TLS, if at all."""
     if options.ca is None:
-        return grpc.aio.insecure_channel(endpoint, options=_CHANNEL_OPTIONS)
-    credentials = grpc.ssl_channel_credentials(_read(options.ca), _read(options.key), _read(options.cert))
-    return grpc.aio.secure_channel(endpoint, credentials, options=_CHANNEL_OPTIONS)
-
-
-def _read(path: Path | None) -> bytes | None:
+        return None
+    for path in (options.ca, options.cert, options.key):
+        if path is not None:
+            _check_readable(path)
     try:
-        return None if path is None else path.read_bytes()
+        context = ssl.create_default_context(cafile=options.ca)
+        if options.cert is not None:
+            context.load_cert_chain(options.cert, options.key)
+    except ssl.SSLError as error:
+        raise StoreUnusable(f"the certificates for {options} are of no use: {error}") from error
+    context.set_alpn_protocols(["h2"])
+    return context
+
+
+def _check_readable(path: Path) -> None:
+    try:
+        path.read_bytes()
     except OSError as error:
         raise StoreUnusable(f"{path}: cannot be read: {error.strerror}; etcd needs it for TLS") from error
 
 
-def is_compacted(error: grpc.aio.AioRpcError) -> bool:
+def is_compacted(error: CallFailed) -> bool:
     """Whether etcd no longer has the revision that was asked for."""
-    return error.code() is grpc.StatusCode.OUT_OF_RANGE and "compacted" in (error.details() or "")
+    return error.code is Code.OUT_OF_RANGE and "compacted" in error.details
 
 
-def is_refused(error: grpc.aio.AioRpcError) -> bool:
+def is_refused(error: CallFailed) -> bool:
     """Whether the answer will stay the same until somebody changes a password, a role or a setting."""
-    refused = {grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.UNIMPLEMENTED}
-    details = error.details() or ""
-    return error.code() in refused or (
-        error.code() is grpc.StatusCode.INVALID_ARGUMENT
-        and ("authentication failed" in details or "user name" in details)
+    refused = {Code.PERMISSION_DENIED, Code.UNAUTHENTICATED, Code.UNIMPLEMENTED}
+    details = error.details
+    return error.code in refused or (
+        error.code is Code.INVALID_ARGUMENT and ("authentication failed" in details or "user name" in details)
     )
 
 
-def translated(error: grpc.aio.AioRpcError, options: EtcdOptions) -> StoreError:
+def translated(error: CallFailed, options: EtcdOptions) -> StoreError:
     """What an error of etcd means to the caller of a store."""
-    code, details = error.code(), error.details() or ""
+    code, details = error.code, error.details
     if "too large" in details or "too many operations" in details or "larger than max" in details:
         return TooLarge(f"{options} takes no transaction of this size: {details}; nothing was written")
-    if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "space exceeded" in details:
+    if code is Code.RESOURCE_EXHAUSTED and "space exceeded" in details:
         return StoreFull(
             f"{options} has no space left; nothing was written; compact, defragment, then disarm its alarm"
         )

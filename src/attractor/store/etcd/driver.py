@@ -9,10 +9,9 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-import grpc
-import grpc.aio
-
 from attractor.store.contract import FutureRevision, Stale, StoreError, StoreUnavailable, StoreUnusable
+from attractor.store.etcd.chain import Chain, Change, Draft, Guess
+from attractor.store.etcd.channel import CallFailed, Code
 from attractor.store.etcd.connection import Connection, is_compacted, translated
 from attractor.store.etcd.layout import Layout, head_revision
 from attractor.store.etcd.proto import rpc_pb2 as pb
@@ -21,10 +20,11 @@ from attractor.store.mvcc import HISTORY_LIMIT, Mvcc, View, check_transaction
 from attractor.store.sortedmap import SortedMap
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
     from typing import Any, NoReturn, Self, TypeVar
 
-    from attractor.store.contract import Entry
+    from attractor.store.contract import Entry, Snapshot
+    from attractor.store.etcd.chain import Write
     from attractor.store.etcd.connection import EtcdOptions
 
     Answer = TypeVar("Answer")
@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 
 BACKOFF_S = 0.05
 MAX_BACKOFF_S = 2.0
+MAX_COMPARES = 100
+"""A guess that has shown more is not tried: etcd takes 128 in a transaction."""
 
 
 class _CompactedAway(Exception):
@@ -58,12 +60,19 @@ class EtcdStore(LocalStore):
         """Done while the watch runs; calls go over the very connection that it runs on."""
         self._trouble: StoreError = StoreUnavailable(f"{options} did not answer; check that it runs")
         """Why there is no connection."""
-        self._behind: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._behind: list[tuple[int, int, asyncio.Future[int], Write | None]] = []
         """A heap of those who wait for the mirror to reach a revision; never one that it has reached."""
         self._ticket = itertools.count()
-        self._reading: asyncio.Task[None] | None = None
-        self._next_read: asyncio.Task[None] | None = None
-        """The quorum read that is under way, and the one after it, which newcomers must take: see ``snapshot``."""
+        self._chain = Chain()
+        self._writes: set[Write] = set()
+        """Own writes that have not ended."""
+        self._tasks: set[asyncio.Future[Any]] = set()
+        """What is done beside everything else; kept, because the event loop does not."""
+        self._readers: list[asyncio.Future[None]] = []
+        self._being_served: list[asyncio.Future[None]] = []
+        """Those who wait for the next quorum read, and for the one that is under way, too old for the others."""
+        self._is_reading = False
+        """Whether quorum reads are made, one after the other, for as long as somebody waits."""
         self._mirror: asyncio.Task[None] | None = None
 
     @classmethod
@@ -83,39 +92,50 @@ class EtcdStore(LocalStore):
         """Linearizable: shows every write that anyone had acknowledged before the call."""
         # A read that is under way may have passed etcd before a write that this caller knows of: take the next one.
         self._check_open()
-        if self._next_read is None:
-            self._next_read = asyncio.create_task(self._read_after(self._reading))
-            self._next_read.add_done_callback(_retrieved)
-        await asyncio.shield(self._next_read)
+        read: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._readers.append(read)
+        if not self._is_reading:
+            self._is_reading = True
+            self._spawn(self._read())
+        await read
         return self._mvcc.head
 
     async def commit(
         self, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
     ) -> int:
         """Write all or nothing if every compared key is at its revision (0: absent); answer the new revision."""
-        self._check_open()
-        check_transaction(puts, deletes)
-        while True:
-            # Etcd would count a delete of nothing as a change, because of the head: delete only what is there, and
-            # make sure that it is so.
-            known = {key: entry.revision if (entry := self._mvcc.head.get(key)) else 0 for key in deletes}
-            checked = {**known, **compares}
-            request = self._layout.transaction(checked, puts, [key for key in deletes if checked[key]])
-            answer = await self._called(partial(Connection.txn, request=request))
-            if answer.succeeded and (puts or any(checked[key] for key in deletes)):
-                await self._reach(answer.header.revision)
-                return answer.header.revision
-            found = [op.response_range for op in answer.responses]
-            await self._reach(head_revision(found[0]))
-            if answer.succeeded:
-                return self.revision
-            differ = [
-                key
-                for (key, wanted), read in zip(checked.items(), found[1:], strict=True)
-                if head_revision(read) != wanted
-            ]
-            if stale := [key for key in differ if key in compares]:
-                raise Stale(stale)
+        return await self._begin(Change(compares, puts, deletes))
+
+    async def draft(self) -> Draft:
+        """``snapshot``, and on top of it this server's own writes that are on their way."""
+        return Draft(await self.snapshot(), self._chain)
+
+    async def settled(self, draft: Snapshot) -> bool:
+        """Wait until all that a draft has shown is durable; False when some of it was not even answered then."""
+        seen = draft.seen if isinstance(draft, Draft) else []
+        waits = [write.done for write in seen if write.revision < 0]
+        if waits:
+            await asyncio.wait(waits)
+        await self._reach(max((write.revision for write in seen), default=0))
+        return not waits
+
+    def guess(self) -> Guess | None:
+        """What the mirror shows, and on top of it this server's own writes that are on their way."""
+        return None if self.is_closed or self._connection_nowait() is None else Guess(self._mvcc.head, self._chain)
+
+    def commit_guess(
+        self,
+        guess: Snapshot,
+        *,
+        puts: Mapping[str, bytes],
+        deletes: Collection[str] = (),
+        again: Callable[[Stale], Awaitable[int]],
+    ) -> asyncio.Future[int]:
+        """Write, if all that the guess has shown is so; else do it again in another way."""
+        assert isinstance(guess, Guess), "a guess is what `guess` has answered"
+        if len(guess.read) + len(guess.absent) > MAX_COMPARES:
+            raise Stale(guess.read)
+        return self._begin(Change(guess.read, puts, deletes, guess.absent, again))
 
     async def compact(self, revision: int) -> None:
         """Forget history below that revision, in all of etcd; other servers keep what they hold."""
@@ -135,21 +155,151 @@ class EtcdStore(LocalStore):
         if self.is_closed:
             return
         self._end_watches()
-        tasks = [task for task in (self._mirror, self._reading, self._next_read) if task is not None]
+        tasks = [task for task in (self._mirror, *self._tasks) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
         self._connected.cancel()
-        for _, _, reached in self._behind:
+        closed = f"{self._options}: the store was closed during the write"
+        for write in tuple(self._writes):
+            self._lose(write, StoreUnavailable(closed))
+        for _, _, reached, _ in self._behind:
             if not reached.done():
-                reached.set_exception(StoreUnavailable(f"{self._options}: the store was closed during the write"))
+                reached.set_exception(StoreUnavailable(closed))
         self._behind.clear()
+        self._being_served += self._readers
+        self._readers = []
+        self._end_reads(StoreUnavailable(f"{self._options}: the store was closed during the read"))
 
     def check_invariants(self) -> None:
         """What holds between any two steps of the event loop."""
         super().check_invariants()
         assert self.revision <= self._followed or not self._is_loaded, "the mirror shows what it has not got"
-        assert all(revision > self.revision for revision, _, _ in self._behind), "somebody waits for what is there"
+        assert all(behind[0] > self.revision for behind in self._behind), "somebody waits for what is there"
+        assert self._writes or self._chain.is_empty, "drafts show a write that has ended"
+
+    # Writes. Steps, not tasks: what follows an answer is sent in the step of the event loop in which the answer came.
+
+    def _begin(self, change: Change) -> asyncio.Future[int]:
+        """Send a write, or let it wait for those that it rests on."""
+        self._check_open()
+        check_transaction(change.puts, change.deletes)
+        write = self._chain.begin(self._mvcc.head, change, asyncio.get_running_loop().create_future())
+        self._writes.add(write)
+        if not write.left:
+            self._send(write)
+        return write.done
+
+    def _send(self, write: Write) -> None:
+        # Etcd would count a delete of nothing as a change, because of the head: delete only what is there, and make
+        # sure that it is so.
+        change, head = write.change, self._mvcc.head
+        known = {key: entry.revision if (entry := head.get(key)) else 0 for key in change.deletes}
+        write.checked = checked = {**known, **write.compares()}
+        deletes = [key for key in change.deletes if checked[key]]
+        request = self._layout.transaction(checked, change.puts, deletes, change.absent)
+        connection = self._connection_nowait()
+        if connection is None:
+            self._spawn(self._send_slowly(write, request))
+        else:
+            connection.post_txn(request, partial(self._sent, write, request))
+
+    def _sent(self, write: Write, request: pb.TxnRequest, message: bytes, failure: CallFailed | None) -> None:
+        if failure is None:
+            self._answered(write, pb.TxnResponse.FromString(message))
+        elif failure.code is Code.UNAUTHENTICATED and self._options.user:
+            self._spawn(self._send_slowly(write, request))
+        else:
+            self._lose(write, translated(failure, self._options))
+
+    async def _send_slowly(self, write: Write, request: pb.TxnRequest) -> None:
+        """Wait for a connection, or for a token, and send it then."""
+        try:
+            answer = await self._called(partial(Connection.txn, request=request))
+        except StoreError as error:
+            self._lose(write, error)
+        else:
+            self._answered(write, answer)
+
+    def _answered(self, write: Write, answer: pb.TxnResponse) -> None:
+        if not answer.succeeded or not (write.change.puts or any(write.checked[key] for key in write.change.deletes)):
+            self._spawn(self._sort_out(write, answer))
+            return
+        revision = answer.header.revision
+        for follower in self._chain.answered(write, revision):
+            self._send(follower)
+        heapq.heappush(self._behind, (revision, next(self._ticket), write.done, write))
+        if revision <= self.revision:
+            self._wake()
+        else:
+            loop = asyncio.get_running_loop()
+            write.timer = loop.call_later(self._options.timeout_s, self._undelivered, write, revision)
+
+    async def _sort_out(self, write: Write, answer: pb.TxnResponse) -> None:
+        """Nothing was written: find out why, once the mirror shows why."""
+        found = [op.response_range for op in answer.responses]
+        try:
+            await self._reach(head_revision(found[0]))
+        except StoreError as error:
+            self._lose(write, error)
+            return
+        if answer.succeeded:
+            for follower in self._chain.answered(write, self.revision):
+                self._send(follower)
+            self._end(write)
+            if not write.done.done():
+                write.done.set_result(self.revision)
+            return
+        differ = [
+            key
+            for (key, wanted), read in zip(write.checked.items(), found[1:], strict=True)
+            if head_revision(read) != wanted
+        ]
+        if stale := [key for key in differ if key in write.change.compares]:
+            self._lose(write, Stale(stale))
+        elif write.change.absent and not differ:
+            self._lose(write, Stale(write.change.absent))
+        else:
+            self._send(write)
+
+    def _lose(self, write: Write, error: StoreError) -> None:
+        """A write has failed, and with it all that rest on it."""
+        lost = [(write, error)]
+        while lost:
+            write, error = lost.pop()
+            if write.left < 0:
+                continue  # lost already, with another one that it rests on
+            for follower in self._chain.lost(write):
+                stale = Stale([key for key, other in follower.rests_on.items() if other is write])
+                lost.append((follower, error if self.is_closed else stale))
+            self._end(write)
+            if isinstance(error, Stale) and write.change.again is not None:
+                self._spawn(write.change.again(error)).add_done_callback(partial(_pass_on, write.done))
+            elif not write.done.done():
+                write.done.set_exception(error)
+
+    def _end(self, write: Write) -> None:
+        self._chain.ended(write)
+        self._writes.discard(write)
+        if write.timer is not None:
+            write.timer.cancel()
+
+    def _undelivered(self, write: Write, revision: int) -> None:
+        self._end(write)
+        if not write.done.done():
+            write.done.set_exception(self._not_delivered(revision))
+
+    def _not_delivered(self, revision: int) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"{self._options} has revision {revision}, but did not deliver it in {self._options.timeout_s} s"
+        )
+
+    def _spawn(self, work: Awaitable[Any]) -> asyncio.Future[Any]:
+        """Do something that has to wait, beside everything else."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     # Calls
 
@@ -158,16 +308,16 @@ class EtcdStore(LocalStore):
         connection = await self._connection()
         try:
             return await call(connection)
-        except grpc.aio.AioRpcError as error:
+        except CallFailed as error:
             if is_compacted(error):
                 raise _CompactedAway(0) from error
             raise translated(error, self._options) from error
-        except asyncio.CancelledError:
-            # Either the caller is cancelled, or the mirror has lost this connection and closed it under the call.
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            raise StoreUnavailable(f"{self._options} was lost during the call; check that it runs") from None
+
+    def _connection_nowait(self) -> Connection | None:
+        """The connection, if there is one now."""
+        connected = self._connected
+        is_there = connected.done() and not connected.cancelled() and connected.exception() is None
+        return connected.result() if is_there else None
 
     async def _connection(self) -> Connection:
         """The connection, waiting for it if need be."""
@@ -184,11 +334,27 @@ class EtcdStore(LocalStore):
         except TimeoutError:
             raise type(self._trouble)(*self._trouble.args) from None
 
-    async def _read_after(self, previous: asyncio.Task[None] | None) -> None:
-        if previous is not None:
-            await asyncio.wait([previous])
-        self._reading, self._next_read = self._next_read, None
-        await self._reach(await self._written())
+    async def _read(self) -> None:
+        """Make quorum reads for as long as somebody waits for one."""
+        while self._readers:
+            self._being_served, self._readers = self._readers, []
+            failure: StoreError | None = None
+            try:
+                await self._reach(await self._written())
+            except StoreError as error:
+                failure = error
+            self._end_reads(failure)
+        self._is_reading = False
+
+    def _end_reads(self, failure: StoreError | None) -> None:
+        for read in self._being_served:
+            if read.done():
+                continue
+            if failure is None:
+                read.set_result(None)
+            else:
+                read.set_exception(type(failure)(*failure.args))
+        self._being_served = []
 
     async def _written(self) -> int:
         """The revision of the last transaction of anybody; a read may be tried until the time is up."""
@@ -206,15 +372,13 @@ class EtcdStore(LocalStore):
         """Wait until the mirror shows that revision."""
         if revision <= self.revision:
             return
-        reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._behind, (revision, next(self._ticket), reached))
+        reached: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._behind, (revision, next(self._ticket), reached, None))
         try:
             async with asyncio.timeout(self._options.timeout_s):
                 await reached
         except TimeoutError:
-            raise StoreUnavailable(
-                f"{self._options} has revision {revision}, but did not deliver it in {self._options.timeout_s} s"
-            ) from None
+            raise self._not_delivered(revision) from None
 
     # The mirror
 
@@ -226,7 +390,7 @@ class EtcdStore(LocalStore):
                 async with Connection(endpoint, self._options) as connection:
                     await connection.login()
                     await self._follow(connection)
-            except grpc.aio.AioRpcError as error:
+            except CallFailed as error:
                 self._trouble = translated(error, self._options)
             except StoreError as error:
                 self._trouble = error
@@ -296,7 +460,7 @@ class EtcdStore(LocalStore):
                 if not page.more:
                     break
                 last = page.kvs[-1].key
-        except grpc.aio.AioRpcError as error:
+        except CallFailed as error:
             if is_compacted(error):
                 raise _CompactedAway(0) from error
             raise
@@ -313,12 +477,13 @@ class EtcdStore(LocalStore):
     async def _watch(self, connection: Connection) -> None:
         """Take in what etcd tells, until the stream breaks."""
 
-        def take(response: pb.WatchResponse) -> None:
+        def take(responses: Sequence[pb.WatchResponse]) -> None:
             commits = []
             head = self._mvcc.head
-            for revision, changed in self._layout.changes(response.events):
-                commits.append(head.applied(revision, changed))
-                head = commits[-1].view
+            for response in responses:
+                for revision, changed in self._layout.changes(response.events):
+                    commits.append(head.applied(revision, changed))
+                    head = commits[-1].view
             if commits:
                 self._publish(commits)
                 self._followed = self.revision
@@ -329,20 +494,20 @@ class EtcdStore(LocalStore):
         await self._responses(connection, self._followed, take)
 
     async def _responses(
-        self, connection: Connection, after: int, take: Callable[[pb.WatchResponse], None]
+        self, connection: Connection, after: int, take: Callable[[Sequence[pb.WatchResponse]], None]
     ) -> NoReturn:
-        """Hand over each response of a watch; it ends with an error, if only because the stream was closed."""
+        """Hand over the responses of a watch; it ends with an error, if only because the stream was closed."""
         stream = connection.watch()
         try:
-            await stream.write(self._layout.watch_request(after))
-            while response := await stream.read():
-                if response.compact_revision:
-                    raise _CompactedAway(response.compact_revision)
-                if response.canceled:
-                    raise StoreUnavailable(f"{self._options} ended the watch: {response.cancel_reason}")
-                take(response)
-        except asyncio.InvalidStateError as error:  # written to a stream that had failed already
-            raise StoreUnavailable(f"{self._options} closed the connection") from error
+            stream.write(self._layout.watch_request(after))
+            while responses := await stream.read():
+                for last, response in enumerate(responses):
+                    if response.compact_revision or response.canceled:
+                        take(responses[:last])
+                        if response.compact_revision:
+                            raise _CompactedAway(response.compact_revision)
+                        raise StoreUnavailable(f"{self._options} ended the watch: {response.cancel_reason}")
+                take(responses)
         finally:
             stream.cancel()
         raise StoreUnavailable(f"{self._options} closed the watch")
@@ -350,9 +515,23 @@ class EtcdStore(LocalStore):
     def _wake(self) -> None:
         """Tell those who waited for the mirror to come this far."""
         while self._behind and self._behind[0][0] <= self.revision:
-            reached = heapq.heappop(self._behind)[2]
+            revision, _, reached, write = heapq.heappop(self._behind)
+            if write is not None:
+                self._end(write)
             if not reached.done():
-                reached.set_result(None)
+                reached.set_result(revision)
+
+
+def _pass_on(done: asyncio.Future[int], ended: asyncio.Future[int]) -> None:
+    """Let one end as the other did."""
+    if done.done():
+        _retrieved(ended)
+    elif ended.cancelled():
+        done.cancel()
+    elif (error := ended.exception()) is not None:
+        done.set_exception(error)
+    else:
+        done.set_result(ended.result())
 
 
 def _retrieved(ended: asyncio.Future[Any]) -> None:

@@ -47,9 +47,17 @@ class Layout:
         return pb.RangeRequest(key=key, range_end=_end(self._prefix), limit=PAGE, revision=revision)
 
     def transaction(
-        self, compares: Mapping[str, int], puts: Mapping[str, bytes], deletes: Iterable[str]
+        self,
+        compares: Mapping[str, int],
+        puts: Mapping[str, bytes],
+        deletes: Iterable[str],
+        absent: Iterable[str] = (),
     ) -> pb.TxnRequest:
-        """Write if all compares hold (with nothing to write: read the head); else read the head and all compared."""
+        """Write if all compares hold (with nothing to write: read the head); else read the head and all compared.
+
+        Under the prefixes ``absent`` there must be no key; etcd compares a range without keys as if it were one key
+        that is not there.
+        """
         head = pb.RequestOp(request_range=self.head_request())
         writes = [
             pb.RequestOp(request_put=pb.PutRequest(key=self.key(key), value=value)) for key, value in puts.items()
@@ -61,6 +69,10 @@ class Layout:
         checks = [
             pb.Compare(target=pb.Compare.MOD, key=self.key(key), mod_revision=revision)
             for key, revision in compares.items()
+        ]
+        checks += [
+            pb.Compare(target=pb.Compare.MOD, key=begin, range_end=_end(begin), mod_revision=0)
+            for begin in map(self.key, absent)
         ]
         return pb.TxnRequest(compare=checks, success=writes or [head], failure=[head, *reads] if checks else [])
 

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$attractor/store/etcd/proto/rpc.proto\x12\x14\x61ttractor.store.etcd\"\\\n\x0eResponseHeader\x12\x12\n\ncluster_id\x18\x01 \x01(\x04\x12\x11\n\tmember_id\x18\x02 \x01(\x04\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12\x11\n\traft_term\x18\x04 \x01(\x04\"f\n\x08KeyValue\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x17\n\x0f\x63reate_revision\x18\x02 \x01(\x03\x12\x14\n\x0cmod_revision\x18\x03 \x01(\x03\x12\x0f\n\x07version\x18\x04 \x01(\x03\x12\r\n\x05value\x18\x05 \x01(\x0c\"b\n\x0cRangeRequest\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x11\n\trange_end\x18\x02 \x01(\x0c\x12\r\n\x05limit\x18\x03 \x01(\x03\x12\x10\n\x08revision\x18\x04 \x01(\x03\x12\x11\n\tkeys_only\x18\x08 \x01(\x08\"\x8f\x01\n\rRangeResponse\x12\x34\n\x06header\x18\x01 \x01(\x0b\x32$.attractor.store.etcd.ResponseHeader\x12+\n\x03kvs\x18\x02 \x03(\x0b\x32\x1e.attractor.store.etcd.KeyValue\x12\x0c\n\x04more\x18\x03 \x01(\x08\x12\r\n\x05\x63ount\x18\x04 \x01(\x03\"(\n\nPutRequest\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\r\n\x05value\x18\x02 \x01(\x0c\"4\n\x12\x44\x65leteRangeRequest\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x11\n\trange_end\x18\x02 \x01(\x0c\"\xd6\x01\n\tRequestOp\x12;\n\rrequest_range\x18\x01 \x01(\x0b\x32\".attractor.store.etcd.RangeRequestH\x00\x12\x37\n\x0brequest_put\x18\x02 \x01(\x0b\x32 .attractor.store.etcd.PutRequestH\x00\x12H\n\x14request_delete_range\x18\x03 \x01(\x0b\x32(.attractor.store.etcd.DeleteRangeRequestH\x00\x42\t\n\x07request\"W\n\nResponseOp\x12=\n\x0eresponse_range\x18\x01 \x01(\x0b\x32#.attractor.store.etcd.RangeResponseH\x00\x42\n\n\x08response\"\xc3\x02\n\x07\x43ompare\x12;\n\x06result\x18\x01 \x01(\x0e\x32+.attractor.store.etcd.Compare.CompareResult\x12;\n\x06target\x18\x02 \x01(\x0e\x32+.attractor.store.etcd.Compare.CompareTarget\x12\x0b\n\x03key\x18\x03 \x01(\x0c\x12\x16\n\x0cmod_revision\x18\x06 \x01(\x03H\x00\"@\n\rCompareResult\x12\t\n\x05\x45QUAL\x10\x00\x12\x0b\n\x07GREATER\x10\x01\x12\x08\n\x04LESS\x10\x02\x12\r\n\tNOT_EQUAL\x10\x03\"G\n\rCompareTarget\x12\x0b\n\x07VERSION\x10\x00\x12\n\n\x06\x43REATE\x10\x01\x12\x07\n\x03MOD\x10\x02\x12\t\n\x05VALUE\x10\x03\x12\t\n\x05LEASE\x10\x04\x42\x0e\n\x0ctarget_union\"\xa0\x01\n\nTxnRequest\x12.\n\x07\x63ompare\x18\x01 \x03(\x0b\x32\x1d.attractor.store.etcd.Compare\x12\x30\n\x07success\x18\x02 \x03(\x0b\x32\x1f.attractor.store.etcd.RequestOp\x12\x30\n\x07\x66\x61ilure\x18\x03 \x03(\x0b\x32\x1f.attractor.store.etcd.RequestOp\"\x8b\x01\n\x0bTxnResponse\x12\x34\n\x06header\x18\x01 \x01(\x0b\x32$.attractor.store.etcd.ResponseHeader\x12\x11\n\tsucceeded\x18\x02 \x01(\x08\x12\x33\n\tresponses\x18\x03 \x03(\x0b\x32 .attractor.store.etcd.ResponseOp\"7\n\x11\x43ompactionRequest\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x10\n\x08physical\x18\x02 \x01(\x08\"J\n\x12\x43ompactionResponse\x12\x34\n\x06header\x18\x01 \x01(\x0b\x32$.attractor.store.etcd.ResponseHeader\"\x8a\x01\n\x05\x45vent\x12\x33\n\x04type\x18\x01 \x01(\x0e\x32%.attractor.store.etcd.Event.EventType\x12*\n\x02kv\x18\x02 \x01(\x0b\x32\x1e.attractor.store.etcd.KeyValue\" \n\tEventType\x12\x07\n\x03PUT\x10\x00\x12\n\n\x06\x44\x45LETE\x10\x01\"e\n\x12WatchCreateRequest\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x11\n\trange_end\x18\x02 \x01(\x0c\x12\x16\n\x0estart_revision\x18\x03 \x01(\x03\x12\x17\n\x0fprogress_notify\x18\x04 \x01(\x08\"c\n\x0cWatchRequest\x12\x42\n\x0e\x63reate_request\x18\x01 \x01(\x0b\x32(.attractor.store.etcd.WatchCreateRequestH\x00\x42\x0f\n\rrequest_union\"\xd8\x01\n\rWatchResponse\x12\x34\n\x06header\x18\x01 \x01(\x0b\x32$.attractor.store.etcd.ResponseHeader\x12\x10\n\x08watch_id\x18\x02 \x01(\x03\x12\x0f\n\x07\x63reated\x18\x03 \x01(\x08\x12\x10\n\x08\x63\x61nceled\x18\x04 \x01(\x08\x12\x18\n\x10\x63ompact_revision\x18\x05 \x01(\x03\x12\x15\n\rcancel_reason\x18\x06 \x01(\t\x12+\n\x06\x65vents\x18\x0b \x03(\x0b\x32\x1b.attractor.store.etcd.Event\"5\n\x13\x41uthenticateRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08password\x18\x02 \x01(\t\"[\n\x14\x41uthenticateResponse\x12\x34\n\x06header\x18\x01 \x01(\x0b\x32$.attractor.store.etcd.ResponseHeader\x12\r\n\x05token\x18\x02 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$attractor/store/etcd/proto/rpc.proto\x12\x14\x61ttractor.store.etcd\"\\\n\x0eResponseHeader\x12\x12\n\ncluster_id\x18\x01 \x01(\x04\x12\x11\n\tmember_id\x18\x02 \x01(\x04\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12\x11\n\traft_term\x18\x04 \x01(\x04\"f\n\x08KeyValue\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x17\n\x0f\x63reate_revision\x18\x02 \x01(\x03\x12\x14\n\x0cmod_revision\x18\x03 \x01(\x03\x12\x0f\n\x07version\x18\x04 \x01(\x03\x12\r\n\x05value\x18\x05 \x01(\x0c\"b\n\x0cRangeRequest\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x11\n\trange_end\x18\x02 \x01(\x0c\x12\r\n\x05limit\x18\x03 \x01(\x03\x12\x10\n\x08revision\x18\x04 \x01(\x03\x12\x11\n\tkeys_only\x18\x08 \x01(\x08\"\x8f\x01\n\rRangeResponse\x12\x34\n\x06header\x18\x01 \x01(\x0b\x32$.attractor.store.etcd.ResponseHeader\x12+\n\x03kvs\x18\x02 \x03(\x0b\x32\x1e.attractor.store.etcd.KeyValue\x12\x0c\n\x04more\x18\x03 \x01(\x08\x12\r\n\x05\x63ount\x18\x04 \x01(\x03\"(\n\nPutRequest\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\r\n\x05value\x18\x02 \x01(\x0c\"4\n\x12\x44\x65leteRangeRequest\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x11\n\trange_end\x18\x02 \x01(\x0c\"\xd6\x01\n\tRequestOp\x12;\n\rrequest_range\x18\x01 \x01(\x0b\x32\".attractor.store.etcd.RangeRequestH\x00\x12\x37\n\x0brequest_put\x18\x02 \x01(\x0b\x32 .attractor.store.etcd.PutRequestH\x00\x12H\n\x14request_delete_range\x18\x03 \x01(\x0b\x32(.attractor.store.etcd.DeleteRangeRequestH\x00\x42\t\n\x07request\"W\n\nResponseOp\x12=\n\x0eresponse_range\x18\x01 \x01(\x0b\x32#.attractor.store.etcd.RangeResponseH\x00\x42\n\n\x08response\"\xd6\x02\n\x07\x43ompare\x12;\n\x06result\x18\x01 \x01(\x0e\x32+.attractor.store.etcd.Compare.CompareResult\x12;\n\x06target\x18\x02 \x01(\x0e\x32+.attractor.store.etcd.Compare.CompareTarget\x12\x0b\n\x03key\x18\x03 \x01(\x0c\x12\x16\n\x0cmod_revision\x18\x06 \x01(\x03H\x00\x12\x11\n\trange_end\x18@ \x01(\x0c\"@\n\rCompareResult\x12\t\n\x05\x45QUAL\x10\x00\x12\x0b\n\x07GREATER\x10\x01\x12\x08\n\x04LESS\x10\x02\x12\r\n\tNOT_EQUAL\x10\x03\"G\n\rCompareTarget\x12\x0b\n\x07VERSION\x10\x00\x12\n\n\x06\x43REATE\x10\x01\x12\x07\n\x03MOD\x10\x02\x12\t\n\x05VALUE\x10\x03\x12\t\n\x05LEASE\x10\x04\x42\x0e\n\x0ctarget_union\"\xa0\x01\n\nTxnRequest\x12.\n\x07\x63ompare\x18\x01 \x03(\x0b\x32\x1d.attractor.store.etcd.Compare\x12\x30\n\x07success\x18\x02 \x03(\x0b\x32\x1f.attractor.store.etcd.RequestOp\x12\x30\n\x07\x66\x61ilure\x18\x03 \x03(\x0b\x32\x1f.attractor.store.etcd.RequestOp\"\x8b\x01\n\x0bTxnResponse\x12\x34\n\x06header\x18\x01 \x01(\x0b\x32$.attractor.store.etcd.ResponseHeader\x12\x11\n\tsucceeded\x18\x02 \x01(\x08\x12\x33\n\tresponses\x18\x03 \x03(\x0b\x32 .attractor.store.etcd.ResponseOp\"7\n\x11\x43ompactionRequest\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x10\n\x08physical\x18\x02 \x01(\x08\"J\n\x12\x43ompactionResponse\x12\x34\n\x06header\x18\x01 \x01(\x0b\x32$.attractor.store.etcd.ResponseHeader\"\x8a\x01\n\x05\x45vent\x12\x33\n\x04type\x18\x01 \x01(\x0e\x32%.attractor.store.etcd.Event.EventType\x12*\n\x02kv\x18\x02 \x01(\x0b\x32\x1e.attractor.store.etcd.KeyValue\" \n\tEventType\x12\x07\n\x03PUT\x10\x00\x12\n\n\x06\x44\x45LETE\x10\x01\"e\n\x12WatchCreateRequest\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x11\n\trange_end\x18\x02 \x01(\x0c\x12\x16\n\x0estart_revision\x18\x03 \x01(\x03\x12\x17\n\x0fprogress_notify\x18\x04 \x01(\x08\"c\n\x0cWatchRequest\x12\x42\n\x0e\x63reate_request\x18\x01 \x01(\x0b\x32(.attractor.store.etcd.WatchCreateRequestH\x00\x42\x0f\n\rrequest_union\"\xd8\x01\n\rWatchResponse\x12\x34\n\x06header\x18\x01 \x01(\x0b\x32$.attractor.store.etcd.ResponseHeader\x12\x10\n\x08watch_id\x18\x02 \x01(\x03\x12\x0f\n\x07\x63reated\x18\x03 \x01(\x08\x12\x10\n\x08\x63\x61nceled\x18\x04 \x01(\x08\x12\x18\n\x10\x63ompact_revision\x18\x05 \x01(\x03\x12\x15\n\rcancel_reason\x18\x06 \x01(\t\x12+\n\x06\x65vents\x18\x0b \x03(\x0b\x32\x1b.attractor.store.etcd.Event\"5\n\x13\x41uthenticateRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08password\x18\x02 \x01(\t\"[\n\x14\x41uthenticateResponse\x12\x34\n\x06header\x18\x01 \x01(\x0b\x32$.attractor.store.etcd.ResponseHeader\x12\r\n\x05token\x18\x02 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -48,31 +48,31 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RESPONSEOP']._serialized_start=819
   _globals['_RESPONSEOP']._serialized_end=906
   _globals['_COMPARE']._serialized_start=909
-  _globals['_COMPARE']._serialized_end=1232
-  _globals['_COMPARE_COMPARERESULT']._serialized_start=1079
-  _globals['_COMPARE_COMPARERESULT']._serialized_end=1143
-  _globals['_COMPARE_COMPARETARGET']._serialized_start=1145
-  _globals['_COMPARE_COMPARETARGET']._serialized_end=1216
-  _globals['_TXNREQUEST']._serialized_start=1235
-  _globals['_TXNREQUEST']._serialized_end=1395
-  _globals['_TXNRESPONSE']._serialized_start=1398
-  _globals['_TXNRESPONSE']._serialized_end=1537
-  _globals['_COMPACTIONREQUEST']._serialized_start=1539
-  _globals['_COMPACTIONREQUEST']._serialized_end=1594
-  _globals['_COMPACTIONRESPONSE']._serialized_start=1596
-  _globals['_COMPACTIONRESPONSE']._serialized_end=1670
-  _globals['_EVENT']._serialized_start=1673
-  _globals['_EVENT']._serialized_end=1811
-  _globals['_EVENT_EVENTTYPE']._serialized_start=1779
-  _globals['_EVENT_EVENTTYPE']._serialized_end=1811
-  _globals['_WATCHCREATEREQUEST']._serialized_start=1813
-  _globals['_WATCHCREATEREQUEST']._serialized_end=1914
-  _globals['_WATCHREQUEST']._serialized_start=1916
-  _globals['_WATCHREQUEST']._serialized_end=2015
-  _globals['_WATCHRESPONSE']._serialized_start=2018
-  _globals['_WATCHRESPONSE']._serialized_end=2234
-  _globals['_AUTHENTICATEREQUEST']._serialized_start=2236
-  _globals['_AUTHENTICATEREQUEST']._serialized_end=2289
-  _globals['_AUTHENTICATERESPONSE']._serialized_start=2291
-  _globals['_AUTHENTICATERESPONSE']._serialized_end=2382
+  _globals['_COMPARE']._serialized_end=1251
+  _globals['_COMPARE_COMPARERESULT']._serialized_start=1098
+  _globals['_COMPARE_COMPARERESULT']._serialized_end=1162
+  _globals['_COMPARE_COMPARETARGET']._serialized_start=1164
+  _globals['_COMPARE_COMPARETARGET']._serialized_end=1235
+  _globals['_TXNREQUEST']._serialized_start=1254
+  _globals['_TXNREQUEST']._serialized_end=1414
+  _globals['_TXNRESPONSE']._serialized_start=1417
+  _globals['_TXNRESPONSE']._serialized_end=1556
+  _globals['_COMPACTIONREQUEST']._serialized_start=1558
+  _globals['_COMPACTIONREQUEST']._serialized_end=1613
+  _globals['_COMPACTIONRESPONSE']._serialized_start=1615
+  _globals['_COMPACTIONRESPONSE']._serialized_end=1689
+  _globals['_EVENT']._serialized_start=1692
+  _globals['_EVENT']._serialized_end=1830
+  _globals['_EVENT_EVENTTYPE']._serialized_start=1798
+  _globals['_EVENT_EVENTTYPE']._serialized_end=1830
+  _globals['_WATCHCREATEREQUEST']._serialized_start=1832
+  _globals['_WATCHCREATEREQUEST']._serialized_end=1933
+  _globals['_WATCHREQUEST']._serialized_start=1935
+  _globals['_WATCHREQUEST']._serialized_end=2034
+  _globals['_WATCHRESPONSE']._serialized_start=2037
+  _globals['_WATCHRESPONSE']._serialized_end=2253
+  _globals['_AUTHENTICATEREQUEST']._serialized_start=2255
+  _globals['_AUTHENTICATEREQUEST']._serialized_end=2308
+  _globals['_AUTHENTICATERESPONSE']._serialized_start=2310
+  _globals['_AUTHENTICATERESPONSE']._serialized_end=2401
 # @@protoc_insertion_point(module_scope)

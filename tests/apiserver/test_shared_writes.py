@@ -1,0 +1,134 @@
+"""Writes on an engine that others write to: tried on what this server knows, and right whatever others do."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import orjson
+import pytest
+
+from attractor.apiserver.core import Request
+from attractor.apiserver.server import Server
+from attractor.store.etcd import EtcdOptions, EtcdStore
+from attractor.store.etcd.connection import Connection
+from tests.apiserver.conftest import CONFIGMAPS
+from tests.apiserver.test_durable_writes import MERGE, WRITERS, CountingCore, config_map
+from tests.deterministic import CountingSource
+from tests.store.etcdserver import EtcdServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from attractor.objects.jsontypes import JsonObject
+
+OBJECT = f"{CONFIGMAPS}/c"
+
+
+@pytest.fixture(scope="module")
+def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
+    server = EtcdServer(tmp_path_factory.mktemp("etcd")).start()
+    yield server
+    server.kill()
+
+
+@asynccontextmanager
+async def serving(etcd: EtcdServer, prefix: str) -> AsyncIterator[tuple[Server, CountingCore]]:
+    core = CountingCore()
+    store = await EtcdStore.open(EtcdOptions(endpoints=(etcd.endpoint,), prefix=prefix, timeout_s=20))
+    server = Server(store, CountingSource(), core)
+    await server.start()
+    yield server, core
+    await store.aclose()
+    store.check_invariants()
+
+
+def patch(data: JsonObject) -> Request:
+    return Request("PATCH", OBJECT, {}, orjson.dumps({"data": data}), MERGE)
+
+
+async def found(server: Server) -> JsonObject:
+    return (await server.handle(Request("GET", OBJECT))).json()
+
+
+async def test_writers_of_one_object_are_run_once_and_sent_once(
+    etcd: EtcdServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(etcd, "/once/") as (server, core):
+        await server.handle(config_map())
+        calls: list[str] = []
+        send = Connection._block
+
+        def counted(connection: Connection, path: str, timeout_s: float | None) -> bytes:
+            calls.append(path)
+            return send(connection, path, timeout_s)
+
+        monkeypatch.setattr(Connection, "_block", counted)
+        core.runs = 0
+        answers = await asyncio.gather(*(server.handle(patch({f"k{n}": "v"})) for n in range(WRITERS)))
+        assert {answer.code for answer in answers} == {200}
+        assert len({answer.json()["metadata"]["resourceVersion"] for answer in answers}) == WRITERS
+        assert core.runs == WRITERS
+        assert calls == ["KV/Txn"] * WRITERS
+        assert (await found(server))["data"] == {f"k{n}": "v" for n in range(WRITERS)}
+
+
+async def test_answers_without_a_write_tell_durable_versions_while_others_write(etcd: EtcdServer) -> None:
+    async with serving(etcd, "/answers/") as (server, _):
+        created = (await server.handle(config_map())).json()
+        outdated = Request("PUT", OBJECT, {}, orjson.dumps({**created, "data": {"lost": "x"}}), "application/json")
+        copied = b'[{"op":"copy","from":"/metadata/resourceVersion","path":"/data/version"}]'
+        requests = [patch({"n": "0"})]
+        for number in range(10):
+            requests += [
+                patch({"n": str(number)}),
+                patch({}),
+                outdated,
+                Request("PATCH", OBJECT, {}, copied, "application/json-patch+json"),
+                Request("PATCH", f"{CONFIGMAPS}/missing", {}, b"{}", MERGE),
+            ]
+        answers = [answer.json() for answer in await asyncio.gather(*map(server.handle, requests))]
+        objects = [answer for answer in answers if answer["kind"] == "ConfigMap"]
+        assert len(objects) == 31
+        versions = [int(one["metadata"]["resourceVersion"]) for one in objects]
+        versions += [int(one["data"]["version"]) for one in objects if "version" in one["data"]]
+        assert min(versions) >= int(created["metadata"]["resourceVersion"])
+        assert sorted(answer["code"] for answer in answers if answer["kind"] == "Status") == [404] * 10 + [409] * 10
+
+
+async def test_the_last_finalizer_of_an_object_that_is_being_written_is_answered_with_its_version(
+    etcd: EtcdServer,
+) -> None:
+    async with serving(etcd, "/finalizer/") as (server, _):
+        body = orjson.dumps({"metadata": {"name": "c", "finalizers": ["example.org/f"]}})
+        created = (await server.handle(Request("POST", CONFIGMAPS, {}, body, "application/json"))).json()
+        await server.handle(Request("DELETE", OBJECT))
+        last = Request("PATCH", OBJECT, {}, b'{"metadata":{"finalizers":null}}', MERGE)
+        patched, removed = await asyncio.gather(server.handle(patch({"k": "v"})), server.handle(last))
+        assert (patched.code, removed.code) == (200, 200)
+        assert int(removed.json()["metadata"]["resourceVersion"]) > int(created["metadata"]["resourceVersion"])
+        assert (await server.handle(Request("GET", OBJECT))).code == 404
+
+
+async def test_patches_through_two_servers_are_all_there(etcd: EtcdServer) -> None:
+    async with serving(etcd, "/both/") as (one, _), serving(etcd, "/both/") as (other, _):
+        await one.handle(config_map())
+        patches = [(server, f"{name}{n}") for n in range(WRITERS) for name, server in (("a", one), ("b", other))]
+        answers = await asyncio.gather(*(server.handle(patch({key: "v"})) for server, key in patches))
+        assert {answer.code for answer in answers} == {200}
+        assert len({answer.json()["metadata"]["resourceVersion"] for answer in answers}) == 2 * WRITERS
+        assert (await found(one))["data"] == {key: "v" for _, key in patches}
+
+
+async def test_what_another_server_was_told_holds_for_the_next_write_here(etcd: EtcdServer) -> None:
+    async with serving(etcd, "/told/") as (one, _), serving(etcd, "/told/") as (other, _):
+        for number in range(10):
+            created = await one.handle(config_map(n=str(number)))
+            assert created.code == 201
+            assert (await other.handle(patch({"m": "1"}))).json()["data"] == {"n": str(number), "m": "1"}
+            assert (await one.handle(Request("DELETE", OBJECT))).code == 200
+            assert (await other.handle(patch({"m": "2"}))).code == 404
+            assert (await other.handle(config_map())).code == 201
+            assert (await one.handle(config_map())).code == 409
+            assert (await one.handle(Request("DELETE", OBJECT))).code == 200
