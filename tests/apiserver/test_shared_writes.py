@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import orjson
 import pytest
@@ -21,6 +21,7 @@ from tests.store.etcdserver import EtcdServer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from attractor.apiserver.core import Core
     from attractor.objects.jsontypes import JsonObject
 
 OBJECT = f"{CONFIGMAPS}/c"
@@ -37,7 +38,7 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
 async def serving(etcd: EtcdServer, prefix: str) -> AsyncIterator[tuple[Server, CountingCore]]:
     core = CountingCore()
     store = await EtcdStore.open(EtcdOptions(endpoints=(etcd.endpoint,), prefix=prefix, timeout_s=20))
-    server = Server(store, CountingSource(), core)
+    server = Server(store, CountingSource(), cast("Core", core))
     await server.start()
     yield server, core
     await store.aclose()
