@@ -60,3 +60,10 @@ async def test_dry_run_and_headless_services_claim_nothing(api: Api) -> None:
     assert api.server.store.revision == before
     await api.create(SERVICES, "h", spec={"clusterIP": "None", "ports": ports()})
     assert not (await api.server.store.snapshot()).range("allocations/")
+
+
+async def test_a_service_without_a_name_is_refused_and_claims_nothing(api: Api) -> None:
+    refused = await api("POST", SERVICES, {"metadata": {}, "spec": {"ports": ports()}})
+    assert refused.code == 422
+    assert "metadata.name: Required value: name or generateName is required" in refused.body["message"]
+    assert (await api("GET", "/apis/networking.k8s.io/v1/ipaddresses")).body["items"] == []

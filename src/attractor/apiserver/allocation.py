@@ -61,6 +61,7 @@ def _ip_address(txn: Transaction, key: str, service: JsonObject) -> bytes:
     }
     version = "networking.k8s.io/v1"
     manager = {"manager": "kube-apiserver", "operation": "Update", "apiVersion": version, "time": now}
+    owner = {name: service.get(name, "") for name in ("namespace", "name")}  # not validated yet
     return orjson.dumps(
         {
             "kind": "IPAddress",
@@ -72,7 +73,7 @@ def _ip_address(txn: Transaction, key: str, service: JsonObject) -> bytes:
                 "labels": {f"{labels}/ip-family": "IPv4", f"{labels}/managed-by": "ipallocator.k8s.io"},
                 "managedFields": [{**manager, "fieldsType": "FieldsV1", "fieldsV1": fields}],
             },
-            "spec": {"parentRef": {"resource": "services", "namespace": service["namespace"], "name": service["name"]}},
+            "spec": {"parentRef": {"resource": "services", **owner}},
         }
     )
 
