@@ -109,11 +109,12 @@ class Core:
         self.reviewer = reviewer
 
     def handle(self, request: Request, txn: Transaction) -> Response:
-        """Answer a request; what is wrong with it is an answer too, and then nothing was written."""
+        """Answer a request; what is wrong with it is an answer too, and then nothing is written but what was kept."""
         try:
             op, kind = self.understand(request, txn)
             return self.execute_on(op, kind, txn)
         except ApiError as error:
+            txn.refuse()
             return _warned(refusal(error), txn)
 
     def execute(self, op: Operation, txn: Transaction) -> Response:

@@ -84,6 +84,7 @@ class Transaction(msgspec.Struct, eq=False):
     compares: dict[str, int] = {}
     puts: dict[str, bytes] = {}
     deletes: set[str] = set()
+    _kept: dict[str, bytes] = {}
     _now: str | None = None
 
     @property
@@ -144,6 +145,15 @@ class Transaction(msgspec.Struct, eq=False):
         """Remove a key."""
         self.puts.pop(key, None)
         self.deletes.add(key)
+
+    def keep(self) -> None:
+        """Have what is written so far stay even if the request is refused."""
+        self._kept = dict(self.puts)
+
+    def refuse(self) -> None:
+        """Forget what was written, but for what stays."""
+        self.puts = dict(self._kept)
+        self.deletes = set()
 
     @property
     def is_dirty(self) -> bool:

@@ -59,6 +59,7 @@ def evict(call: Call) -> Response:
         said = msgspec.structs.replace(said, dry_run=True)
     if not _goes_anyway(pod):
         _take_from_budget(call, pod, dry_run=said.dry_run)
+        call.txn.keep()  # what is taken stays taken even if the pod then stays, as in Kubernetes
     if not said.dry_run:
         said = _tell_why(call, pod, said)
     # Whoever may evict need not be allowed to delete: what was admitted is the eviction.
