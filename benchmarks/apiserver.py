@@ -26,6 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 from attractor import __version__
+from attractor.store import mvcc
 from loadclient import Target, load
 from rival import assets, kube_apiserver
 from watchload import Apart, receive, write
@@ -41,6 +42,7 @@ AIMS = {
     "watch_5000_p99_ms": 10,
 }
 MERGE = "application/merge-patch+json"
+IS_COMPILED = not str(mvcc.__file__).endswith(".py")
 WRITERS = 256
 """Connections that share the writing while watchers are measured: enough for 5,000 a second that each wait 50 ms for a
 disk. Fewer would be the limit on SQLite, where all of them wait for the same sync."""
@@ -230,7 +232,7 @@ def main() -> None:
     if len(cores) > 1:
         os.sched_setaffinity(0, cores - {0})
     compile_modules()
-    report: dict[str, Any] = {"version": __version__, "python": platform.python_version()}
+    report: dict[str, Any] = {"version": __version__, "python": platform.python_version(), "compiled": IS_COMPILED}
     report["stores"] = {name: found for name in args.stores.split(",") if (found := measured(name, quick=args.quick))}
     if assets() is not None:
         report["kube_apiserver"] = measured("kube-apiserver", quick=args.quick)
