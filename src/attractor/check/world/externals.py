@@ -173,7 +173,8 @@ class Seen:
 
 def seen_by(model: object, host: str) -> object:
     """What a host calls of a model: the part that is its own, where the model has such parts."""
-    return model.seen_by(host) if hasattr(model, "seen_by") else model
+    part = getattr(model, "seen_by", None)
+    return model if part is None else part(host)
 
 
 def _methods(protocol: Any) -> list[str]:

@@ -174,5 +174,6 @@ def root(kind: type[Resource]) -> str:
 
 
 def _decoded(kind: type[R], entry: Entry) -> R:
-    made: R = typed_codec(kind).decode(with_version(entry.value, entry.revision))
+    codec = typed_codec(kind)  # pyright: ignore[reportArgumentType]
+    made: R = codec.decode(with_version(entry.value, entry.revision))
     return made

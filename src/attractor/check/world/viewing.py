@@ -258,7 +258,10 @@ class _Marked:
 
     def __call__(self, own: frozenset[tuple[Key, Mark]]) -> frozenset[tuple[Key, Mark]]:
         others = frozenset(each for each in own if each[0] != self.key)
-        return others if self.mark is None else others | {(self.key, self.mark)}
+        if self.mark is None:
+            return others
+        marked: tuple[Key, Mark] = (self.key, self.mark)
+        return others | {marked}
 
 
 class SlotWrote(Wrote):
@@ -267,20 +270,20 @@ class SlotWrote(Wrote):
     at: tuple[WatchSlots, Key]
 
     @property
-    def uid(self) -> str:
+    def uid(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whose state it is."""
         written: Written = self.at[0].own_write(self.at[1]).get()
         return written.uid
 
     @property
-    def object(self) -> EncodedObject | None:
+    def object(self) -> EncodedObject | None:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The object as written; readers of it never look at its place."""
         slots, key = self.at
         written: Written = slots.own_write(key).get()
         return None if written.json is None else EncodedObject(key, written.uid, "0", written.json)
 
     @property
-    def version(self) -> str:
+    def version(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Where its event waits."""
         slots, key = self.at
         return next(str(mark) for known, mark in slots.own.get() if known == key)

@@ -175,8 +175,9 @@ class DirectedRuntime:
         await self.quiet()
         self._left_over.setdefault(name, []).extend(left)
         for each in self._externals.values():
-            if hasattr(each, "host_dies"):
-                each.host_dies(name)
+            dies = getattr(each, "host_dies", None)
+            if dies is not None:
+                dies(name)
 
     def host(self, name: str) -> Host:
         """A host that runs; raises ``Departed`` when there is none of that name."""

@@ -303,7 +303,7 @@ def _named(items: list[Any]) -> list[Any]:
 
 def touched(world: World, recording: Recording) -> set[tuple[str, str, str]]:
     """Objects that the run read, wrote or reconciled, or that the world begins with; others concern nobody."""
-    found = {(type(obj).resource_info.resource, *obj.key) for obj in world.objects}
+    found = {(type(obj).resource_info.resource, obj.key.namespace, obj.key.name) for obj in world.objects}
     for_ = {one.name: one.for_.kind.resource_info.resource for one in world.controllers}
     by_kind = {kind.gvk.kind.lower(): kind.resource_info.resource for kind in world.kinds}
     for happening in recording.happenings:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class PlayedExternal:
     """What managers call instead of the outside system; ``trouble`` strikes the next call."""
 
-    def __init__(self, protocol: Any, model: object, failure: Callable[[], Exception]) -> None:
+    def __init__(self, protocol: Any, model: Any, failure: Callable[[], Exception]) -> None:
         self.name: str = getattr(protocol, "__name__", str(protocol))
         self.model = copy.deepcopy(model)
         self._failure = failure

@@ -106,6 +106,7 @@ def _has(data: JsonObject, key: str, kind: str) -> bool:
 
 
 def _validate_redacted_json(encoded: str, path: str) -> list[FieldError]:
+    data = b""
     try:
         data = b64decode(encoded)
         trouble = syntax_error(data)

@@ -47,8 +47,9 @@ def _checked(expression: str | None, path: str, known: Names, *results: Type) ->
     except CelCheckError as error:
         return DYN, [FieldError.invalid(path, text, f"compilation failed: {error}")]
     if results and found not in results:
-        listed = f"one of [{' '.join(map(str, results))}]" if len(results) > 1 else str(results[0])
-        detail = f"must evaluate to {listed} but got {resolved(found, {})}"
+        listed = " ".join(map(str, results))
+        wanted = f"one of [{listed}]" if len(results) > 1 else listed
+        detail = f"must evaluate to {wanted} but got {resolved(found, {})}"
         return found, [FieldError.invalid(path, text, detail)]
     return found, []
 

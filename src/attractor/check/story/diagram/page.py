@@ -44,7 +44,7 @@ def page(story: Story) -> str:
 
 @cache
 def _text(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return files("attractor.check.story.diagram").joinpath(name).read_text(encoding="utf-8")
 
 
 def _inline(data: Any) -> str:
