@@ -49,4 +49,4 @@ format: setup ## Format and fix what can be fixed
 
 clean: ## Remove what the other targets made
 	rm -rf .venv .venv-* build dist .coverage .hypothesis .pytest_cache .mypy_cache .ruff_cache src/*.egg-info
-	find src -name '*.so' -delete
+	find src -name '*.so*' -delete

@@ -1,6 +1,9 @@
 """Build hook: compile the native parts where a C compiler exists, and install without them where not."""
 
+import hashlib
+import json
 import os
+import sysconfig
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +16,8 @@ from setuptools.errors import CompileError
 NATIVE = Path("src/attractor/check/kernel")
 COMPILED = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["attractor"]["compiled"]
 GENERATED = Path("build/mypyc")
+MADE_FROM = Path(f"src/attractor__mypyc{sysconfig.get_config_var('EXT_SUFFIX')}.json")
+"""Beside the library in a checkout: the digests of the sources that it was made from."""
 
 
 KERNEL = Extension(
@@ -60,6 +65,13 @@ class BuildAll(build_ext):
             self.extensions = [one for one in self.extensions if one.optional]
         self._compile_one, self.compiler.compile = self.compiler.compile, self._compile
         super().build_extensions()
+
+    def run(self) -> None:
+        """Build, and note what a checkout's library was made from."""
+        digests = {name: hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in COMPILED}
+        super().run()
+        if (self.inplace or self.editable_mode) and self.extensions != [KERNEL]:
+            MADE_FROM.write_text(json.dumps(digests))
 
     def _can_compile(self) -> bool:
         probe = Path(self.build_temp) / "probe.c"

@@ -1,5 +1,7 @@
 """The modules that are compiled where there is a C compiler, and which of them are not what their source says."""
 
+import hashlib
+import json
 import sysconfig
 import tomllib
 from pathlib import Path
@@ -13,8 +15,10 @@ LIBRARY = ROOT / f"src/attractor__mypyc{sysconfig.get_config_var('EXT_SUFFIX')}"
 
 
 def stale() -> list[str]:
-    """Modules that were edited after they were compiled: Python would import what they were."""
+    """Modules that are not what was compiled: Python would import what they were."""
     if not LIBRARY.exists():
         return []
-    made = LIBRARY.stat().st_mtime
-    return [str(source.relative_to(ROOT)) for source in SOURCES if source.stat().st_mtime > made]
+    noted = LIBRARY.with_name(f"{LIBRARY.name}.json")
+    made_from = json.loads(noted.read_text()) if noted.exists() else {}
+    sources = {str(source.relative_to(ROOT)): hashlib.sha256(source.read_bytes()).hexdigest() for source in SOURCES}
+    return [name for name, digest in sources.items() if made_from.get(name) != digest]

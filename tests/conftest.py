@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     if old := stale():
         raise pytest.UsageError(
-            f"compiled modules are older than their source: {', '.join(old)}; run `make setup`, or `make interpreted`"
+            f"compiled modules are not what their source says: {', '.join(old)}; run `make setup`, or `make interpreted`"
         )
 
 

@@ -22,7 +22,7 @@ def test_all_of_them_are_compiled_or_none() -> None:
     assert {library.exists() for library in beside} == {LIBRARY.exists()}
 
 
-def test_none_is_older_than_its_source() -> None:
+def test_each_was_compiled_from_its_source() -> None:
     assert stale() == []
 
 
