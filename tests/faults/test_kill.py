@@ -63,6 +63,7 @@ async def test_nothing_acknowledged_is_lost_and_watches_resume_without_a_gap(
     writers = [Writer(number, ledger, rng) for number in range(WRITERS)]
     server = server_on(stores[engine], tmp_path / "server").start()
     try:
+        await watcher.list(server)  # whatever is written from here on must be told
         for _ in range(ROUNDS):
             await load_until_killed(server, writers, ledger, watcher, rng)
             server.start()
