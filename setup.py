@@ -11,7 +11,7 @@ from typing import Any
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
-from setuptools.errors import CompileError
+from setuptools.errors import CompileError, LinkError
 
 NATIVE = Path("src/attractor/check/kernel")
 COMPILED = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["attractor"]["compiled"]
@@ -64,7 +64,12 @@ class BuildAll(build_ext):
         if not self._can_compile():
             self.extensions = [one for one in self.extensions if one.optional]
         self._compile_one, self.compiler.compile = self.compiler.compile, self._compile
-        super().build_extensions()
+        try:
+            super().build_extensions()
+        except (CompileError, LinkError) as error:  # the modules' common library comes first, so none of them is there
+            self.warn(f"the server's modules stay interpreted: {error}")
+            self.extensions = [KERNEL]
+            super().build_extensions()
 
     def run(self) -> None:
         """Build, and note what a checkout's library was made from."""
