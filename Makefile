@@ -41,7 +41,7 @@ nightly: setup ## Run the long tests too
 	$(PY) -m pytest -n 2 --timeout 3600 tests
 
 interpreted: ## Remove the compiled Python: what you edit runs at once (make setup compiles what you edited)
-	find src -name '*.so' ! -name '_kernel*' -delete
+	find src -name '*.so*' ! -name '_kernel*' -delete
 
 format: setup ## Format and fix what can be fixed
 	$(VENV)/bin/ruff format

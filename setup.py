@@ -19,7 +19,6 @@ GENERATED = Path("build/mypyc")
 MADE_FROM = Path(f"src/attractor__mypyc{sysconfig.get_config_var('EXT_SUFFIX')}.json")
 """Beside the library in a checkout: the digests of the sources that it was made from."""
 
-
 KERNEL = Extension(
     "attractor.check._kernel",
     [str(NATIVE / "kernel.c")],
