@@ -20,8 +20,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 from attractor import __version__
+from attractor.apiserver.asked import User
 from attractor.apiserver.authorization import MASTERS
-from attractor.apiserver.operation import User
 from attractor.embedded import EmbeddedCluster
 from attractor.httpd.authentication import Authenticator
 from loadclient import Target

@@ -6,8 +6,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attractor.apiserver.asked import User
 from attractor.apiserver.core import Core, Request
-from attractor.apiserver.operation import User
 from attractor.apiserver.outside import Answer, Answers, NeedsAnswers, Question, RecordedSource
 from attractor.apiserver.response import Response
 from attractor.apiserver.server import Server

@@ -5,8 +5,8 @@ from typing import Any
 import orjson
 import pytest
 
+from attractor.apiserver.asked import User
 from attractor.apiserver.authorization import Attributes, Decision, attributes_of, forbidden
-from attractor.apiserver.operation import User
 from attractor.apiserver.rbac import RbacAuthorizer, Rule
 from attractor.store.memory import MemoryStore
 

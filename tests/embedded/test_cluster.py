@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from attractor.apiserver.asked import User
 from attractor.apiserver.core import Request
-from attractor.apiserver.operation import User
 from attractor.embedded import EmbeddedCluster, SystemSource
 from attractor.embedded.kubeconfig import KubeconfigFile, kubeconfig
 from attractor.store.contract import StoreUnavailable, StoreUnusable

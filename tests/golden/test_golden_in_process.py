@@ -10,9 +10,9 @@ import pytest
 
 from attractor.apiserver.admissionplugins import DEFAULT_PLUGINS
 from attractor.apiserver.admissionplugins.privileged import NoPrivilegedContainers
+from attractor.apiserver.asked import User
 from attractor.apiserver.chain import chain_with
 from attractor.apiserver.core import Core, Request
-from attractor.apiserver.operation import User
 from attractor.apiserver.response import Response
 from attractor.apiserver.server import Server
 from attractor.apiserver.watch import Watch, error_event

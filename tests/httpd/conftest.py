@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from attractor.apiserver.asked import User
 from attractor.apiserver.authorization import AUTHENTICATED
-from attractor.apiserver.operation import User
 from attractor.embedded import EmbeddedCluster
 from attractor.httpd.authentication import ADMIN, Authenticator
 from tests.httpd.api import HttpApi

@@ -11,8 +11,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attractor.apiserver.asked import User
 from attractor.apiserver.audit.policy import METADATA_ONLY
-from attractor.apiserver.operation import User
 from attractor.apiserver.rbac import RbacAuthorizer
 from attractor.embedded import EmbeddedCluster
 from attractor.httpd.audit import Auditor

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from attractor.apiserver.operation import User
+from attractor.apiserver.asked import User
 from attractor.embedded import EmbeddedCluster
 from attractor.httpd.authentication import Authenticator
 from attractor.httpd.connection import Peer

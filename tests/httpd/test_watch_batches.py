@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attractor.apiserver.operation import User
+from attractor.apiserver.asked import User
 from attractor.apiserver.watch import Watch
 from attractor.embedded import EmbeddedCluster
 from attractor.httpd import watchstreams

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from attractor.apiserver.asked import User
 from attractor.apiserver.authorization import Attributes, Decision
 from attractor.apiserver.core import Core, Request
-from attractor.apiserver.operation import User
 from attractor.apiserver.rbac import RbacAuthorizer, Rule
 from attractor.apiserver.reviews import Reviewer, Verified
 from attractor.apiserver.server import Server

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from attractor.apiserver.operation import User
+from attractor.apiserver.asked import User
 from attractor.cli.main import main
 from attractor.cli.reloading import stamps
 from attractor.client import Client

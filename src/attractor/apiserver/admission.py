@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-import msgspec
+from mypy_extensions import mypyc_attr
 
 from attractor.objects.errors import Forbidden, NotFound
 from attractor.objects.gvk import GroupResource, GroupVersionKind
@@ -30,16 +30,27 @@ MAX_PLANS = 1024
 """For so many resources at a time it is remembered which plug-ins concern them."""
 
 
-class Attributes(msgspec.Struct, frozen=True):
+class Attributes:
     """What a plug-in is asked about; ``obj`` is None on delete, ``old`` is None on create."""
 
-    op: Operation
-    kind: Kind
-    obj: JsonObject | None
-    old: JsonObject | None
-    txn: Transaction
-    version: str = ""
-    """The resourceVersion of what is stored, empty when nothing is; the objects themselves do not say it."""
+    __slots__ = ("kind", "obj", "old", "op", "txn", "version")
+
+    def __init__(
+        self,
+        op: Operation,
+        kind: Kind,
+        obj: JsonObject | None,
+        old: JsonObject | None,
+        txn: Transaction,
+        version: str = "",
+    ) -> None:
+        self.op = op
+        self.kind = kind
+        self.obj = obj
+        self.old = old
+        self.txn = txn
+        self.version = version
+        """The resourceVersion of what is stored, empty when nothing is; the objects themselves do not say it."""
 
     @property
     def operation(self) -> str:
@@ -66,6 +77,7 @@ class Attributes(msgspec.Struct, frozen=True):
         return self.op.delete.dry_run if self.obj is None else self.op.write.dry_run
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Plugin:
     """A plug-in that admits everything."""
 

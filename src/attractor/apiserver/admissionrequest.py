@@ -9,9 +9,9 @@ from attractor.objects.gvk import GroupVersionKind
 
 if TYPE_CHECKING:
     from attractor.apiserver.admission import Attributes
+    from attractor.apiserver.asked import User
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.matching import Target
-    from attractor.apiserver.operation import User
     from attractor.objects.jsontypes import JsonObject
 
 _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor.apiserver.asked import User
 from attractor.apiserver.authorization import Attributes as Asked
-from attractor.apiserver.operation import User
 from attractor.objects.schema.cel.authorizer import AUTHORIZER, REQUEST_RESOURCE, Authorizer, Question, ResourceCheck
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from attractor.objects.gvk import GroupResource
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from attractor.apiserver.operation import User
+    from attractor.apiserver.asked import User
     from attractor.store.contract import Snapshot
 
 MASTERS = "system:masters"

@@ -6,7 +6,6 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import orjson
 
 from attractor.apiserver.repeated import Pairs, RepeatedFields, RepeatedLine
@@ -25,11 +24,14 @@ MAX_DEPTH = 100
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 
 
-class Parsed(msgspec.Struct, frozen=True):
+class Parsed:
     """A body's value and the paths of fields that stood twice in it."""
 
-    value: Json
-    duplicates: tuple[str, ...]
+    __slots__ = ("duplicates", "value")
+
+    def __init__(self, value: Json, duplicates: tuple[str, ...]) -> None:
+        self.value = value
+        self.duplicates = duplicates
 
 
 @lru_cache(maxsize=256)

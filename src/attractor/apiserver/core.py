@@ -11,22 +11,22 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from attractor.apiserver import bodies, options, routing
 from attractor.apiserver.admission import Chain
+from attractor.apiserver.asked import DeleteOptions, ListOptions, User
 from attractor.apiserver.chain import DEFAULT_CHAIN
 from attractor.apiserver.kinds import Kind
 from attractor.apiserver.operation import (
     APPLY_PATCH,
     JSON_PATCH,
     MERGE_PATCH,
+    NO_DELETE_OPTIONS,
+    NO_LIST_OPTIONS,
+    NO_WRITE_OPTIONS,
+    NOBODY,
     STRATEGIC_PATCH,
-    DeleteOptions,
-    ListOptions,
     Operation,
     PatchType,
-    User,
     WriteOptions,
 )
 from attractor.apiserver.reaching import REACHING, why_not
@@ -72,6 +72,7 @@ _SUBRESOURCES: dict[str, Callable[[Call], Response]] = {
     "scale": scale,
     "token": token_request,
 }
+_NO_QUERY: Mapping[str, Sequence[str]] = {}
 _ONLY_CREATE = frozenset({"create"})
 _STATE_SUBRESOURCES = frozenset({"status", "scale", "finalize", "approval", "ephemeralcontainers", "resize"})
 """Subresources that read and write the object itself, or a part of it."""
@@ -82,23 +83,35 @@ _DEPRECATED = {
 }
 """Resources of the core group that nobody should use any more, and what callers are told."""
 
-_WRITE, _DELETE, _LIST, _NO_BODY = WriteOptions(), DeleteOptions(), ListOptions(), bodies.Parsed(None, ())
+_NO_BODY = bodies.Parsed(None, ())
 
 _PATCH_TYPES: dict[str, PatchType] = {one: one for one in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)}
 _WHAT: dict[PatchType, str] = {JSON_PATCH: "error decoding patch: ", MERGE_PATCH: "error decoding patch: "}
 """How a complaint about a patch's text begins."""
 
 
-class Request(msgspec.Struct, frozen=True):
+class Request:
     """What a caller sent, as HTTP has it, already authenticated."""
 
-    method: str
-    path: str
-    query: Mapping[str, Sequence[str]] = {}
-    body: bytes = b""
-    content_type: str = ""
-    user: User = User()
-    user_agent: str = ""
+    __slots__ = ("body", "content_type", "method", "path", "query", "user", "user_agent")
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Sequence[str]] = _NO_QUERY,
+        body: bytes = b"",
+        content_type: str = "",
+        user: User = NOBODY,
+        user_agent: str = "",
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.query = query
+        self.body = body
+        self.content_type = content_type
+        self.user = user
+        self.user_agent = user_agent
 
 
 class Core:
@@ -235,13 +248,16 @@ def _check_scope(kind: Kind, target: Target, verb: Verb) -> None:
         raise routing.method_not_allowed()
 
 
-class _Reader(msgspec.Struct, frozen=True):
+class _Reader:
     """Reads the options and the body that a verb has."""
 
-    request: Request
-    target: Target
-    kind: Kind
-    verb: Verb
+    __slots__ = ("kind", "request", "target", "verb")
+
+    def __init__(self, request: Request, target: Target, kind: Kind, verb: Verb) -> None:
+        self.request = request
+        self.target = target
+        self.kind = kind
+        self.verb = verb
 
     def operation(self) -> Operation:
         """The whole operation."""
@@ -250,7 +266,7 @@ class _Reader(msgspec.Struct, frozen=True):
             case "get":
                 if self.target.subresource != "log":
                     version = query.get("resourceVersion")
-                    seen = ListOptions(resource_version=version[0]) if version else _LIST
+                    seen = ListOptions(resource_version=version[0]) if version else NO_LIST_OPTIONS
                     return self._with(_NO_BODY, list_=seen)
                 asked = {name: values[0] for name, values in query.items() if values}
                 return self._with(bodies.Parsed(asked, ()))
@@ -300,9 +316,9 @@ class _Reader(msgspec.Struct, frozen=True):
         self,
         parsed: bodies.Parsed,
         *,
-        write: WriteOptions = _WRITE,
-        delete: DeleteOptions = _DELETE,
-        list_: ListOptions = _LIST,
+        write: WriteOptions = NO_WRITE_OPTIONS,
+        delete: DeleteOptions = NO_DELETE_OPTIONS,
+        list_: ListOptions = NO_LIST_OPTIONS,
         patch_type: PatchType = MERGE_PATCH,
     ) -> Operation:
         request = self.request

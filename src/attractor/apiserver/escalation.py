@@ -13,9 +13,9 @@ import msgspec
 import orjson
 
 from attractor.apiserver.admission import Plugin
+from attractor.apiserver.asked import User
 from attractor.apiserver.authorization import MASTERS
 from attractor.apiserver.authorization import Attributes as Asked
-from attractor.apiserver.operation import User
 from attractor.apiserver.rbac import GROUP, Rule, roles_of
 from attractor.objects.errors import Forbidden, NotFound
 from attractor.objects.gvk import GroupResource

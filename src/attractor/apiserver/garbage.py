@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from attractor.apiserver.operation import MERGE_PATCH, DeleteOptions, Operation, Preconditions, WriteOptions
+from attractor.apiserver.asked import DeleteOptions, Preconditions
+from attractor.apiserver.operation import MERGE_PATCH, Operation, WriteOptions
 from attractor.apiserver.verbs.delete import FOREGROUND, ORPHAN
 
 if TYPE_CHECKING:

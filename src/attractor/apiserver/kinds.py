@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
@@ -92,68 +91,101 @@ def _ordered(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in _METADATA_ORDER if name in names)
 
 
-@dataclass(frozen=True, eq=False)
 class Kind:
-    """One served version of a kind."""
+    """One served version of a kind; its attributes stay as they are."""
 
-    gvk: GroupVersionKind
-    resource: str
-    namespaced: bool
-    strategy: Strategy
-    schema: Schema
-    list_kind: str
-    singular: str = ""
-    storage_version: str = ""
-    """The version that objects are stored in when only its name differs; the served one when empty."""
-    conversion: Conversion | None = None
-    """How objects are stored when they are stored in another shape."""
-    remote: RemoteConversion | None = None
-    """How objects are converted between versions when a webhook does it."""
-    stored_shape: StoredShape | None = None
-    """What the store's version makes of objects when they are written and read, where that may change them."""
-    deprecation: str = ""
-    """What callers of a version that is going away are told."""
-    is_terminating: bool = False
-    """Whether the kind itself is being deleted, so that nothing new may be made of it."""
-    empty: JsonObject = field(default_factory=dict)
-    """The kind's empty object, from which ownership of fields is counted on create."""
-    subresources: frozenset[str] = frozenset()
-    verbs: frozenset[str] = ALL_VERBS
-    is_custom: bool = False
-    scale: ScalePaths | None = None
-    returns_deleted: bool = False
-    """Whether a delete answers with the object rather than with a Status."""
-    allocate: Allocate | None = None
-    """What a write of the kind claims or gives up beside the object itself."""
-    selectable: SelectableFields = METADATA_ONLY
-    """What field selectors may name."""
-    in_version: Convert | None = None
-    """The way of an object to another version of the group whose fields differ."""
+    def __init__(
+        self,
+        gvk: GroupVersionKind,
+        resource: str,
+        namespaced: bool,
+        strategy: Strategy,
+        schema: Schema,
+        list_kind: str,
+        *,
+        singular: str = "",
+        storage_version: str = "",
+        conversion: Conversion | None = None,
+        remote: RemoteConversion | None = None,
+        stored_shape: StoredShape | None = None,
+        deprecation: str = "",
+        is_terminating: bool = False,
+        empty: JsonObject | None = None,
+        subresources: frozenset[str] = frozenset(),
+        verbs: frozenset[str] = ALL_VERBS,
+        is_custom: bool = False,
+        scale: ScalePaths | None = None,
+        returns_deleted: bool = False,
+        allocate: Allocate | None = None,
+        selectable: SelectableFields = METADATA_ONLY,
+        in_version: Convert | None = None,
+    ) -> None:
+        self.gvk = gvk
+        self.resource = resource
+        self.namespaced = namespaced
+        self.strategy = strategy
+        self.schema = schema
+        self.list_kind = list_kind
+        self.singular = singular
+        self.storage_version = storage_version
+        """The version that objects are stored in when only its name differs; the served one when empty."""
+        self.conversion = conversion
+        """How objects are stored when they are stored in another shape."""
+        self.remote = remote
+        """How objects are converted between versions when a webhook does it."""
+        self.stored_shape = stored_shape
+        """What the store's version makes of objects when they are written and read, where that may change them."""
+        self.deprecation = deprecation
+        """What callers of a version that is going away are told."""
+        self.is_terminating = is_terminating
+        """Whether the kind itself is being deleted, so that nothing new may be made of it."""
+        self.empty: JsonObject = empty or {}
+        """The kind's empty object, from which ownership of fields is counted on create."""
+        self.subresources = subresources
+        self.verbs = verbs
+        self.is_custom = is_custom
+        self.scale = scale
+        self.returns_deleted = returns_deleted
+        """Whether a delete answers with the object rather than with a Status."""
+        self.allocate = allocate
+        """What a write of the kind claims or gives up beside the object itself."""
+        self.selectable = selectable
+        """What field selectors may name."""
+        self.in_version = in_version
+        """The way of an object to another version of the group whose fields differ."""
+        self._prefixes: dict[str, str] = {}
+        """The prefixes of namespaces that were asked for."""
+        self._fields: FieldManager | None = None
+        self._derive(gvk)
 
-    @cached_property
-    def identity(self) -> JsonObject:
-        """What an object says about itself when it says nothing."""
-        return {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version}
-
-    @cached_property
-    def api_version(self) -> str:
+    def _derive(self, gvk: GroupVersionKind) -> None:
+        """Work out once what every request would."""
+        self.api_version = gvk.api_version
         """The ``apiVersion`` of objects in this version."""
-        return self.gvk.api_version
-
-    @cached_property
-    def is_stored(self) -> bool:
+        self.identity: JsonObject = {"kind": gvk.kind, "apiVersion": gvk.api_version}
+        """What an object says about itself when it says nothing."""
+        self.is_stored = "get" in self.verbs
         """Whether objects of the kind can be read back; what cannot is answered, and gone."""
-        return "get" in self.verbs
-
-    @cached_property
-    def group_resource(self) -> GroupResource:
+        self.group_resource = GroupResource(gvk.group, self.resource)
         """For messages about objects: ``deployments.apps``."""
-        return GroupResource(self.gvk.group, self.resource)
-
-    @cached_property
-    def group_kind(self) -> GroupKind:
+        self.group_kind = GroupKind("", "Event") if gvk.group == "events.k8s.io" else gvk.group_kind
         """For messages about validity: ``Deployment.apps``; events of the newer API go by the core group's kind."""
-        return GroupKind("", "Event") if self.gvk.group == "events.k8s.io" else self.gvk.group_kind
+        self.head: bytes = orjson.dumps(self.identity)[:-1] + b","
+        """How every encoded object of this version begins."""
+        stored = gvk._replace(version=self.storage_version or gvk.version)
+        hub = self.conversion.hub if self.conversion else stored
+        self.stored_as: GroupVersionKind = hub
+        """The group, version and kind of stored objects."""
+        self._first_fields: JsonObject = {**self.identity, "apiVersion": hub.api_version, "metadata": None}
+        """What every stored object begins with, in this order."""
+        self._root = f"{hub.group or 'core'}/{self.resource}/"
+
+    @property
+    def fields(self) -> FieldManager:
+        """Who owns which field of this kind's objects; worked out for kinds that are written."""
+        if self._fields is None:
+            self._fields = FieldManager(self.schema, {**self.identity, **self.empty}, self.in_version)
+        return self._fields
 
     def said_by(self, obj: JsonObject) -> GroupKind:
         """The same, but an object of a custom kind is called what it says that it is."""
@@ -161,38 +193,6 @@ class Kind:
             return self.group_kind
         group, slash, _ = str(obj.get("apiVersion") or "").partition("/")
         return GroupKind(group if slash else "", str(obj.get("kind") or ""))
-
-    @cached_property
-    def fields(self) -> FieldManager:
-        """Who owns which field of this kind's objects."""
-        empty = {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version, **self.empty}
-        return FieldManager(self.schema, empty, self.in_version)
-
-    @cached_property
-    def head(self) -> bytes:
-        """How every encoded object of this version begins."""
-        return orjson.dumps({"kind": self.gvk.kind, "apiVersion": self.gvk.api_version})[:-1] + b","
-
-    @cached_property
-    def stored_as(self) -> GroupVersionKind:
-        """The group, version and kind of stored objects."""
-        if self.conversion:
-            return self.conversion.hub
-        return self.gvk._replace(version=self.storage_version or self.gvk.version)
-
-    @cached_property
-    def _first_fields(self) -> JsonObject:
-        """What every stored object begins with, in this order."""
-        return {"kind": self.gvk.kind, "apiVersion": self.stored_as.api_version, "metadata": None}
-
-    @cached_property
-    def _prefixes(self) -> dict[str, str]:
-        """The prefixes of namespaces that were asked for."""
-        return {}
-
-    @cached_property
-    def _root(self) -> str:
-        return f"{self.stored_as.group or 'core'}/{self.resource}/"
 
     def prefix(self, namespace: str = "") -> str:
         """The keys of all objects of the kind, or of those in a namespace."""
@@ -260,8 +260,28 @@ class Kind:
             self.remote.prepare([value for value in values if not value.startswith(self.head)])
 
     def bound_to(self, txn: Transaction) -> Kind:
-        """This kind, with conversions that ask through a transaction."""
-        return replace(self, remote=self.remote.bound(txn.ask)) if self.remote else self
+        """This kind, with conversions that ask through a transaction; only custom kinds have such."""
+        if not self.remote:
+            return self
+        bound = Kind(
+            self.gvk,
+            self.resource,
+            self.namespaced,
+            self.strategy,
+            self.schema,
+            self.list_kind,
+            singular=self.singular,
+            storage_version=self.storage_version,
+            remote=self.remote.bound(txn.ask),
+            deprecation=self.deprecation,
+            is_terminating=self.is_terminating,
+            subresources=self.subresources,
+            is_custom=self.is_custom,
+            scale=self.scale,
+            selectable=self.selectable,
+        )
+        bound._fields = self._fields
+        return bound
 
     def list_item(self, value: bytes) -> bytes:
         """A stored object's bytes as an item of a list; built-in kinds leave kind and apiVersion to the list."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
+from attractor.apiserver.asked import DeleteOptions, ListOptions, User
 
 if TYPE_CHECKING:
     from attractor.objects.gvk import GroupVersionResource
@@ -27,76 +27,86 @@ APPLY_PATCH: PatchType = "application/apply-patch+yaml"
 FieldValidation = Literal["Ignore", "Warn", "Strict"]
 
 
-class User(msgspec.Struct, frozen=True):
-    """Who asks."""
-
-    name: str = "system:anonymous"
-    uid: str = ""
-    groups: tuple[str, ...] = ()
-    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
-
-
-class Preconditions(msgspec.Struct, frozen=True):
-    """What must still be true of the object for a delete to happen."""
-
-    uid: str | None = None
-    resource_version: str | None = None
-
-
-class WriteOptions(msgspec.Struct, frozen=True):
+class WriteOptions:
     """Options of create, update and patch."""
 
-    dry_run: bool = False
-    field_manager: str = ""
-    field_validation: FieldValidation = "Warn"
-    force: bool = False
+    __slots__ = ("dry_run", "field_manager", "field_validation", "force")
+
+    def __init__(
+        self,
+        *,
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation = "Warn",
+        force: bool = False,
+    ) -> None:
+        self.dry_run = dry_run
+        self.field_manager = field_manager
+        self.field_validation = field_validation
+        self.force = force
 
 
-class DeleteOptions(msgspec.Struct, frozen=True):
-    """Options of delete and deletecollection."""
-
-    dry_run: bool = False
-    preconditions: Preconditions = Preconditions()
-    propagation: Literal["", "Background", "Foreground", "Orphan"] = ""
-    grace_period_s: int | None = None
-    waits_for_dependents: bool = False
-    """Whether ``orphanDependents: false`` was said, whose answer is "accepted" while the object is still there."""
+NO_WRITE_OPTIONS, NO_DELETE_OPTIONS, NO_LIST_OPTIONS, NOBODY = WriteOptions(), DeleteOptions(), ListOptions(), User()
 
 
-class ListOptions(msgspec.Struct, frozen=True):
-    """Options of list, watch and deletecollection."""
-
-    label_selector: str = ""
-    field_selector: str = ""
-    limit: int = 0
-    continue_token: str = ""
-    resource_version: str = ""
-    resource_version_match: Literal["", "Exact", "NotOlderThan"] = ""
-    allow_bookmarks: bool = False
-    send_initial_events: bool = False
-    timeout_s: int | None = None
-
-
-class Operation(msgspec.Struct, frozen=True):
+class Operation:
     """One request that has been understood: the core's input."""
 
-    verb: Verb
-    group: str
-    version: str
-    resource: str
-    namespace: str = ""
-    name: str = ""
-    subresource: str = ""
-    body: Json = None
-    """The decoded body of a write: an object, or the operations of a JSON patch."""
-    duplicates: tuple[str, ...] = ()
-    """Fields that stood twice in the body; the last one counted."""
-    patch_type: PatchType = MERGE_PATCH
-    write: WriteOptions = WriteOptions()
-    delete: DeleteOptions = DeleteOptions()
-    list: ListOptions = ListOptions()
-    user: User = User()
-    user_agent: str = ""
+    __slots__ = (
+        "body", "delete", "duplicates", "group", "list", "name", "namespace", "patch_type", "resource", "subresource",
+        "user", "user_agent", "verb", "version", "write",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        verb: Verb,
+        group: str,
+        version: str,
+        resource: str,
+        namespace: str = "",
+        name: str = "",
+        subresource: str = "",
+        body: Json = None,
+        duplicates: tuple[str, ...] = (),
+        patch_type: PatchType = MERGE_PATCH,
+        write: WriteOptions = NO_WRITE_OPTIONS,
+        delete: DeleteOptions = NO_DELETE_OPTIONS,
+        list: ListOptions = NO_LIST_OPTIONS,  # noqa: A002 - its name is that of the options
+        user: User = NOBODY,
+        user_agent: str = "",
+    ) -> None:
+        self.verb = verb
+        self.group = group
+        self.version = version
+        self.resource = resource
+        self.namespace = namespace
+        self.name = name
+        self.subresource = subresource
+        self.body = body
+        """The decoded body of a write: an object, or the operations of a JSON patch."""
+        self.duplicates = duplicates
+        """Fields that stood twice in the body; the last one counted."""
+        self.patch_type = patch_type
+        self.write = write
+        self.delete = delete
+        self.list = list
+        self.user = user
+        self.user_agent = user_agent
+
+    def said(self) -> tuple[object, ...]:
+        """Everything it says, in words that are equal for equal operations and can be written down."""
+        write = self.write
+        how = (self.patch_type, write.dry_run, write.field_manager, write.field_validation, write.force)
+        where = (self.group, self.version, self.resource, self.namespace, self.name, self.subresource)
+        who = (self.user, self.user_agent)
+        return self.verb, where, self.body, self.duplicates, how, self.delete, self.list, who
+
+    def copy(self) -> Operation:
+        """The same, to be changed."""
+        return Operation(
+            self.verb, self.group, self.version, self.resource, self.namespace, self.name, self.subresource, self.body,
+            self.duplicates, self.patch_type, self.write, self.delete, self.list, self.user, self.user_agent,
+        )  # fmt: skip
 
     @property
     def manager(self) -> str:

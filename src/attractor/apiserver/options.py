@@ -5,14 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, get_args
 
+from attractor.apiserver.asked import DeleteOptions, ListOptions, Preconditions
 from attractor.apiserver.bodies import go_kind
-from attractor.apiserver.operation import (
-    DeleteOptions,
-    FieldValidation,
-    ListOptions,
-    Preconditions,
-    WriteOptions,
-)
+from attractor.apiserver.operation import FieldValidation, WriteOptions
 from attractor.objects.errors import ApiError, BadRequest, Invalid
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind
@@ -75,6 +70,9 @@ def _manager_errors(manager: str) -> list[FieldError]:
     return []
 
 
+_VALIDATIONS = sorted(["", *get_args(FieldValidation)])
+
+
 def write_options(query: Query, kind: str, *, is_apply: bool = False) -> WriteOptions:
     """Options of create, update and patch; ``kind`` is CreateOptions, UpdateOptions or PatchOptions."""
     if not query and not is_apply:
@@ -88,9 +86,8 @@ def write_options(query: Query, kind: str, *, is_apply: bool = False) -> WriteOp
         errors.insert(0, FieldError.required("fieldManager", "is required for apply patch"))
     errors += _manager_errors(manager)
     validation = _first(query, "fieldValidation")
-    known = sorted(["", *get_args(FieldValidation)])
-    if validation not in known:
-        errors.append(FieldError.unsupported("fieldValidation", validation, known))
+    if validation not in _VALIDATIONS:
+        errors.append(FieldError.unsupported("fieldValidation", validation, _VALIDATIONS))
     if errors:
         raise _invalid(kind, errors)
     strictness: FieldValidation = validation or "Warn"  # type: ignore[assignment]  # checked above

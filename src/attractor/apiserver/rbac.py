@@ -21,7 +21,7 @@ from attractor.objects.labels import LabelSelector
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.apiserver.operation import User
+    from attractor.apiserver.asked import User
     from attractor.store.contract import Snapshot
 
 GROUP = "rbac.authorization.k8s.io"

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
 import orjson
 
 if TYPE_CHECKING:
@@ -32,11 +31,14 @@ UNWRITTEN = 0
 """The revision of an object that a dry run would have created: it has none."""
 
 
-class ObjectBody(msgspec.Struct, frozen=True):
+class ObjectBody:
     """One stored object; ``revision`` is None until the transaction that writes it is committed."""
 
-    value: bytes
-    revision: int | None
+    __slots__ = ("revision", "value")
+
+    def __init__(self, value: bytes, revision: int | None) -> None:
+        self.value = value
+        self.revision = revision
 
     def encode(self) -> bytes:
         """The object as JSON."""
@@ -106,12 +108,15 @@ class LogBody(NamedTuple):
 Body = ObjectBody | ListBody | JsonBody | LogBody
 
 
-class Response(msgspec.Struct, frozen=True):
+class Response:
     """A code, a body, and warnings for the caller."""
 
-    code: int
-    body: Body
-    warnings: tuple[str, ...] = ()
+    __slots__ = ("body", "code", "warnings")
+
+    def __init__(self, code: int, body: Body, warnings: tuple[str, ...] = ()) -> None:
+        self.code = code
+        self.body = body
+        self.warnings = warnings
 
     @property
     def shows_a_stand_in(self) -> bool:

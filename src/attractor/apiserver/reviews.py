@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from attractor.apiserver.asked import User
 from attractor.apiserver.authorization import Attributes
 from attractor.apiserver.decoding import decode_object
 from attractor.apiserver.kinds import in_order
 from attractor.apiserver.metadata import check_place, set_managed_fields
-from attractor.apiserver.operation import User
 from attractor.apiserver.response import JsonBody, Response
 from attractor.objects.errors import BadRequest, Invalid
 from attractor.objects.field import FieldError, InOrder

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from attractor.apiserver.asked import DeleteOptions, Preconditions
 from attractor.apiserver.custom import registry as custom_registry
 from attractor.apiserver.custom.definition import CLEANUP_FINALIZER
-from attractor.apiserver.operation import MERGE_PATCH, DeleteOptions, Operation, Preconditions, WriteOptions
+from attractor.apiserver.operation import MERGE_PATCH, Operation, WriteOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Protocol
 
-import msgspec
-
 from attractor.apiserver.outside import Answers
 from attractor.store.contract import Compacted, Entry, Snapshot
 
@@ -68,29 +66,43 @@ class Beforehand(Exception):
         super().__init__(f"{', '.join(operations)} must be written first")
 
 
-class Transaction(msgspec.Struct, eq=False):
+class Transaction:
     """One attempt to answer one request."""
 
-    snapshot: Snapshot
-    source: Source
-    history: Callable[[int], Snapshot] | None = None
-    answers: Answers | None = None
-    warnings: list[str] = []
-    """What admission wants the caller to know, whether or not the request succeeds."""
-    may_wait: bool = False
-    """Whether the driver runs the request again when the core raises ``NotYet``."""
-    done: AbstractSet[str] = _NOTHING
-    """Which writes of a ``Beforehand`` were performed for this request."""
-    compares: dict[str, int] = {}
-    puts: dict[str, bytes] = {}
-    deletes: set[str] = set()
-    _kept: dict[str, bytes] = {}
-    _now: str | None = None
+    __slots__ = (
+        "_kept", "_now", "answers", "compares", "deletes", "done", "history", "may_wait", "puts", "snapshot", "source",
+        "warnings",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        source: Source,
+        history: Callable[[int], Snapshot] | None = None,
+        answers: Answers | None = None,
+        *,
+        may_wait: bool = False,
+    ) -> None:
+        self.snapshot = snapshot
+        self.source = source
+        self.history = history
+        self.answers = answers
+        self.warnings: list[str] = []
+        """What admission wants the caller to know, whether or not the request succeeds."""
+        self.may_wait = may_wait
+        """Whether the driver runs the request again when the core raises ``NotYet``."""
+        self.done: AbstractSet[str] = _NOTHING
+        """Which writes of a ``Beforehand`` were performed for this request."""
+        self.compares: dict[str, int] = {}
+        self.puts: dict[str, bytes] = {}
+        self.deletes: set[str] = set()
+        self._kept: dict[str, bytes] | None = None
+        self._now = ""
 
     @property
     def now(self) -> str:
         """The time of this transaction; it does not move while the transaction runs."""
-        if self._now is None:
+        if not self._now:
             self._now = self.source.now()
         return self._now
 
@@ -152,7 +164,7 @@ class Transaction(msgspec.Struct, eq=False):
 
     def refuse(self) -> None:
         """Forget what was written, but for what stays."""
-        self.puts = dict(self._kept)
+        self.puts = dict(self._kept or {})
         self.deletes = set()
 
     @property

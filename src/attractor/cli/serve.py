@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from attractor.apiserver.admission import Plugin
+    from attractor.apiserver.asked import User
     from attractor.apiserver.audit.policy import Policy
-    from attractor.apiserver.operation import User
     from attractor.embedded import Address, EmbeddedCluster
     from attractor.httpd.audit import AuditSink
     from attractor.store import Store

@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from typing import Self
 
     from attractor.apiserver.admission import Plugin
+    from attractor.apiserver.asked import User
     from attractor.apiserver.audit.policy import Policy
     from attractor.apiserver.authorization import Authorizer
-    from attractor.apiserver.operation import User
     from attractor.apiserver.transaction import Source
     from attractor.httpd.audit import AuditSink
     from attractor.httpd.limits import Limits

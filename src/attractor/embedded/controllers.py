@@ -14,11 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
 from attractor.apiserver.admissionplugins.quota import QUOTAS
 from attractor.apiserver.aggregation import PREFIX as ROLES
 from attractor.apiserver.aggregation import plan_aggregation
+from attractor.apiserver.asked import User
 from attractor.apiserver.authorization import AUTHENTICATED, MASTERS
 from attractor.apiserver.custom import registry as custom_registry
 from attractor.apiserver.disruption import BUDGETS, plan_budgets
@@ -26,7 +25,6 @@ from attractor.apiserver.expiry import plan_events, plan_leases
 from attractor.apiserver.flowschemas import LEVELS, SCHEMAS, plan_flow_schemas
 from attractor.apiserver.garbage import plan_garbage
 from attractor.apiserver.namespacecontent import ROOT_CA, plan_root_ca, plan_service_accounts
-from attractor.apiserver.operation import User
 from attractor.apiserver.quotacounting import gives_back, plan_quotas
 from attractor.apiserver.registry import builtin_kind, served_builtin
 from attractor.apiserver.storageprotection import plan_storage_protection
@@ -295,9 +293,10 @@ class Controllers:
                 await asyncio.sleep(RETRY_S)
 
     async def _perform(self, controller: Controller, op: Operation) -> None:
-        user = User(f"system:controller:{controller.name}", groups=(MASTERS, AUTHENTICATED))
+        mine = op.copy()
+        mine.user = User(f"system:controller:{controller.name}", groups=(MASTERS, AUTHENTICATED))
         try:
-            await self._server.perform(msgspec.structs.replace(op, user=user))
+            await self._server.perform(mine)
         except (Conflict, NotFound):
             return  # somebody was faster; the next plan sees what they did
         except ApiError as error:

@@ -16,7 +16,7 @@ from attractor.store.contract import Stale
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.apiserver.operation import User
+    from attractor.apiserver.asked import User
     from attractor.apiserver.transaction import Source
     from attractor.store.contract import Store
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
     from typing import Any
 
+    from attractor.apiserver.asked import User
     from attractor.apiserver.audit.policy import Policy, Stage, Verdict
     from attractor.apiserver.authorization import Decision
-    from attractor.apiserver.operation import User
     from attractor.httpd.connection import Peer
     from attractor.httpd.parser import HttpRequest
     from attractor.httpd.reply import Reply, Stream, StreamWriter

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from attractor.apiserver.asked import User
 from attractor.apiserver.authorization import AUTHENTICATED, UNAUTHENTICATED, Attributes
-from attractor.apiserver.operation import User
 from attractor.objects.errors import BadRequest
 
 if TYPE_CHECKING:

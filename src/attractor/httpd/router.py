@@ -39,9 +39,10 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Mapping, Sequence
 
+    from attractor.apiserver.asked import User
     from attractor.apiserver.authorization import Attributes, Authorizer
     from attractor.apiserver.kinds import Kind
-    from attractor.apiserver.operation import Operation, User
+    from attractor.apiserver.operation import Operation
     from attractor.apiserver.response import Response
     from attractor.apiserver.server import Server
     from attractor.httpd.audit import Auditor, Trail

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.operation import User
+from attractor.apiserver.asked import User
 from attractor.httpd.authentication import ADMIN
 from attractor.objects.builtin.rbac_v1 import ClusterRoleBinding, RoleBinding
 from attractor.objects.gvk import Key

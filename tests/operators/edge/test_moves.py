@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.operation import User
+from attractor.apiserver.asked import User
 from attractor.client import Client
 from attractor.httpd.authentication import ADMIN
 from attractor.lifecycle import Lifecycle

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.operation import User
+from attractor.apiserver.asked import User
 from attractor.client import Client
 from attractor.embedded import EmbeddedCluster
 from attractor.httpd.authentication import ADMIN

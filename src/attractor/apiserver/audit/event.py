@@ -14,9 +14,9 @@ import orjson
 from attractor.apiserver.audit.policy import API_VERSION, LEVEL_NAMES, Level
 
 if TYPE_CHECKING:
+    from attractor.apiserver.asked import User
     from attractor.apiserver.audit.policy import Stage, Verdict
     from attractor.apiserver.authorization import Attributes, Decision
-    from attractor.apiserver.operation import User
     from attractor.objects.jsontypes import JsonObject
 
 RESULT = "attractor.dev/resource-version"

@@ -14,8 +14,8 @@ import msgspec
 from attractor.objects.yamljson import YamlError, parse_yaml
 
 if TYPE_CHECKING:
+    from attractor.apiserver.asked import User
     from attractor.apiserver.authorization import Attributes
-    from attractor.apiserver.operation import User
 
 API_VERSION = "audit.k8s.io/v1"
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from attractor.apiserver.asked import User
 from attractor.apiserver.authorization import AUTHENTICATED
-from attractor.apiserver.operation import User
 from attractor.apiserver.serviceaccounts.tokenkeys import ISSUER, STORE_KEY, token_key
 
 if TYPE_CHECKING:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from attractor.apiserver.admission import Attributes, Chain
 from attractor.apiserver.kinds import Kind
 from attractor.apiserver.operation import Operation
@@ -17,13 +15,16 @@ if TYPE_CHECKING:
     from attractor.store.contract import Entry
 
 
-class Call(msgspec.Struct, frozen=True):
+class Call:
     """One operation being answered."""
 
-    op: Operation
-    kind: Kind
-    txn: Transaction
-    chain: Chain
+    __slots__ = ("chain", "kind", "op", "txn")
+
+    def __init__(self, op: Operation, kind: Kind, txn: Transaction, chain: Chain) -> None:
+        self.op = op
+        self.kind = kind
+        self.txn = txn
+        self.chain = chain
 
     @property
     def key(self) -> str:

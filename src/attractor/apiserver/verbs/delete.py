@@ -12,8 +12,8 @@ from attractor.objects.gvk import GroupKind, GroupResource, GroupVersionKind
 from attractor.objects.timestamps import format_time, parse_time
 
 if TYPE_CHECKING:
+    from attractor.apiserver.asked import DeleteOptions
     from attractor.apiserver.kinds import Kind
-    from attractor.apiserver.operation import DeleteOptions
     from attractor.apiserver.verbs.call import Call
     from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Entry

@@ -26,8 +26,8 @@ from attractor.objects.gvk import GroupResource, GroupVersionKind
 from attractor.objects.labels import LabelSelector
 
 if TYPE_CHECKING:
+    from attractor.apiserver.asked import DeleteOptions
     from attractor.apiserver.kinds import Kind
-    from attractor.apiserver.operation import DeleteOptions
     from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Entry
 
@@ -63,7 +63,8 @@ def evict(call: Call) -> Response:
     if not said.dry_run:
         said = _tell_why(call, pod, said)
     # Whoever may evict need not be allowed to delete: what was admitted is the eviction.
-    deletion = msgspec.structs.replace(op, verb="delete", subresource="", body=None, delete=said)
+    deletion = op.copy()
+    deletion.verb, deletion.subresource, deletion.body, deletion.delete = "delete", "", None, said
     delete(Call(deletion, call.kind, call.txn, NO_PLUGINS))
     return Response(201, JsonBody(dict(CREATED)), tuple(warnings))
 
@@ -78,7 +79,8 @@ def _as_sent(call: Call) -> Call:
         raise BadRequest("name in URL does not match name in Eviction object")
     if (body.get("apiVersion"), body.get("kind")) != ("policy/v1beta1", EVICTION.kind):
         return call
-    op = msgspec.structs.replace(call.op, body={**body, "apiVersion": EVICTION.api_version})
+    op = call.op.copy()
+    op.body = {**body, "apiVersion": EVICTION.api_version}
     return Call(op, call.kind, call.txn, call.chain)
 
 

@@ -16,8 +16,8 @@ from attractor.store.contract import Compacted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from attractor.apiserver.asked import ListOptions
     from attractor.apiserver.kinds import Kind
-    from attractor.apiserver.operation import ListOptions
     from attractor.apiserver.verbs.call import Call
     from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Entry, Snapshot

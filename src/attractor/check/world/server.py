@@ -13,9 +13,10 @@ from urllib.parse import unquote
 
 import msgspec
 
+from attractor.apiserver.asked import User
 from attractor.apiserver.core import Core, Request
 from attractor.apiserver.custom.naming import plan_names
-from attractor.apiserver.operation import APPLY_PATCH, Operation, User
+from attractor.apiserver.operation import APPLY_PATCH, Operation
 from attractor.apiserver.response import ObjectBody, Response, refusal
 from attractor.apiserver.server import FIRST_NAMESPACES
 from attractor.apiserver.transaction import Transaction
@@ -146,7 +147,9 @@ class ApiServer:
 
     def perform(self, op: Operation) -> Response:
         """Carry out an operation of a controller inside the server; a refusal is an answer too."""
-        return self._committed(self.recollection.of(msgspec.msgpack.encode(op), lambda txn: self._attempt(op, txn)))
+        return self._committed(
+            self.recollection.of(msgspec.msgpack.encode(op.said()), lambda txn: self._attempt(op, txn))
+        )
 
     def _attempt(self, op: Operation, txn: Transaction) -> Done:
         try:
