@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import orjson
 
+from attractor.apiserver.admission import Attributes, Plugin
+from attractor.apiserver.chain import DEFAULT_CHAIN
 from attractor.apiserver.core import Core, Request
 from attractor.apiserver.server import Server
 from attractor.store.sqlite import SqliteStore
@@ -16,33 +18,25 @@ from tests.deterministic import CountingSource
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor.apiserver.response import Response
-    from attractor.apiserver.transaction import Transaction
-
 WRITERS = 50
 MERGE = "application/merge-patch+json"
 
 
-class CountingCore:
-    """A core that counts how often a request is run."""
+class Counting(Plugin):
+    """Counts how often a write is run."""
 
     def __init__(self) -> None:
         self.runs = 0
-        self._core = Core()
 
-    def handle(self, request: Request, txn: Transaction) -> Response:
+    def admit(self, attributes: Attributes) -> None:
         self.runs += 1
-        return self._core.handle(request, txn)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._core, name)
 
 
-async def serving(path: Path) -> tuple[Server, CountingCore]:
-    core = CountingCore()
-    server = Server(SqliteStore(path / "store.db"), CountingSource(), cast("Core", core))
+async def serving(path: Path) -> tuple[Server, Counting]:
+    counting = Counting()
+    server = Server(SqliteStore(path / "store.db"), CountingSource(), Core((*DEFAULT_CHAIN, counting)))
     await server.start()
-    return server, core
+    return server, counting
 
 
 def config_map(**data: str) -> Request:
@@ -51,15 +45,15 @@ def config_map(**data: str) -> Request:
 
 
 async def test_writers_of_one_object_follow_each_other_without_a_second_attempt(tmp_path: Path) -> None:
-    server, core = await serving(tmp_path)
+    server, counting = await serving(tmp_path)
     await server.handle(config_map())
-    core.runs = 0
+    counting.runs = 0
     patches = [
         Request("PATCH", f"{CONFIGMAPS}/c", {}, b'{"data":{"k%d":"v"}}' % number, MERGE) for number in range(WRITERS)
     ]
     answers = await asyncio.gather(*map(server.handle, patches))
     assert {answer.code for answer in answers} == {200}
-    assert core.runs == WRITERS
+    assert counting.runs == WRITERS
     found = (await server.handle(Request("GET", f"{CONFIGMAPS}/c"))).json()
     assert found["data"] == {f"k{number}": "v" for number in range(WRITERS)}
     await server.store.aclose()
@@ -80,18 +74,18 @@ async def test_a_refusal_is_answered_once_what_it_rests_on_is_durable(tmp_path: 
 
 
 async def test_a_refusal_that_rests_on_a_failed_write_is_never_told(tmp_path: Path) -> None:
-    server, core = await serving(tmp_path)
+    server, counting = await serving(tmp_path)
     store = server.store
     assert isinstance(store, SqliteStore)
     store._file._db.pragma("max_page_count", store._file._db.pragma("page_count"))
-    core.runs = 0
+    counting.runs = 0
     first = asyncio.create_task(server.handle(config_map(big="x" * 500_000)))
     await asyncio.sleep(0)
     second = asyncio.create_task(server.handle(config_map()))
     await asyncio.wait([first, second])
     assert first.result().code == 507
     assert second.result().code in {201, 507}
-    assert core.runs == 4, "one for the first; for the second one without waiting, one that waits, one afterwards"
+    assert counting.runs == 4, "one for the first; for the second one without waiting, one that waits, one afterwards"
     await store.aclose()
 
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import orjson
 import pytest
 
-from attractor.apiserver.core import Request
+from attractor.apiserver.chain import DEFAULT_CHAIN
+from attractor.apiserver.core import Core, Request
 from attractor.apiserver.server import Server
 from attractor.store.etcd import EtcdOptions, EtcdStore
 from attractor.store.etcd.connection import Connection
 from tests.apiserver.conftest import CONFIGMAPS
-from tests.apiserver.test_durable_writes import MERGE, WRITERS, CountingCore, config_map
+from tests.apiserver.test_durable_writes import MERGE, WRITERS, Counting, config_map
 from tests.deterministic import CountingSource
 from tests.store.etcdserver import EtcdServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from attractor.apiserver.core import Core
     from attractor.objects.jsontypes import JsonObject
 
 OBJECT = f"{CONFIGMAPS}/c"
@@ -35,12 +35,12 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
 
 
 @asynccontextmanager
-async def serving(etcd: EtcdServer, prefix: str) -> AsyncIterator[tuple[Server, CountingCore]]:
-    core = CountingCore()
+async def serving(etcd: EtcdServer, prefix: str) -> AsyncIterator[tuple[Server, Counting]]:
+    counting = Counting()
     store = await EtcdStore.open(EtcdOptions(endpoints=(etcd.endpoint,), prefix=prefix, timeout_s=20))
-    server = Server(store, CountingSource(), cast("Core", core))
+    server = Server(store, CountingSource(), Core((*DEFAULT_CHAIN, counting)))
     await server.start()
-    yield server, core
+    yield server, counting
     await store.aclose()
     store.check_invariants()
 
@@ -56,7 +56,7 @@ async def found(server: Server) -> JsonObject:
 async def test_writers_of_one_object_are_run_once_and_sent_once(
     etcd: EtcdServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with serving(etcd, "/once/") as (server, core):
+    async with serving(etcd, "/once/") as (server, counting):
         await server.handle(config_map())
         calls: list[str] = []
         send = Connection._block
@@ -66,11 +66,11 @@ async def test_writers_of_one_object_are_run_once_and_sent_once(
             return send(connection, path, timeout_s)
 
         monkeypatch.setattr(Connection, "_block", counted)
-        core.runs = 0
+        counting.runs = 0
         answers = await asyncio.gather(*(server.handle(patch({f"k{n}": "v"})) for n in range(WRITERS)))
         assert {answer.code for answer in answers} == {200}
         assert len({answer.json()["metadata"]["resourceVersion"] for answer in answers}) == WRITERS
-        assert core.runs == WRITERS
+        assert counting.runs == WRITERS
         assert calls == ["KV/Txn"] * WRITERS
         assert (await found(server))["data"] == {f"k{n}": "v" for n in range(WRITERS)}
 

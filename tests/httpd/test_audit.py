@@ -11,8 +11,8 @@ import pytest
 from attractor.apiserver.audit.policy import METADATA_ONLY, Policy
 from attractor.embedded import EmbeddedCluster
 from attractor.httpd.authentication import Authenticator
-from attractor.httpd.router import Router
 from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.store.memory import MemoryStore
 from tests.httpd.api import CONFIGMAPS, HttpApi, config_map
 from tests.httpd.auditlines import Lines
 from tests.httpd.conftest import TOKENS
@@ -211,12 +211,13 @@ async def test_what_a_client_in_this_process_does_is_written_down_too() -> None:
 
 
 async def test_an_internal_error_is_a_panic_and_says_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def broken(*_: Any) -> None:
+    def broken(*_: Any) -> None:
         raise RuntimeError("s3cr3t")
 
-    monkeypatch.setattr(Router, "_api", broken)
     async with audited() as (api, log):
-        answer = await api.get(CONFIGMAPS)
+        with monkeypatch.context() as breaking:
+            breaking.setattr(MemoryStore, "snapshot_nowait", broken)
+            answer = await api.get(CONFIGMAPS)
         [event] = log.events
     assert (answer.code, event["stage"], event["responseStatus"]["code"]) == (500, "Panic", 500)
     assert b"s3cr3t" not in log.lines[0]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from attractor.store.mvcc import View
 from attractor.store.sortedmap import SortedMap
-from attractor.store.watching import Subscriptions
+from attractor.store.subscriptions import Subscriptions
 
 PREFIXES = st.sampled_from(["", "a", "a/", "a/b", "a/b/", "a/b/c", "a/bb/", "b/", "a/b/c/"])
 KEYS = st.sampled_from(["a", "a/b", "a/b/c", "a/b/cc", "a/bb/c", "b/c", "c", "a/b/c/d"])

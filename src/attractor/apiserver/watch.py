@@ -6,7 +6,6 @@ change), whatever the store's event was. A sans-I/O core: drivers feed it batche
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
@@ -44,26 +43,40 @@ def error_event(error: ApiError) -> WatchEvent:
     return WatchEvent("ERROR", orjson.dumps(error.status()))
 
 
-@dataclass(frozen=True, slots=True)
 class Watch:
     """One watch: which keys, which objects, from where."""
 
-    kind: Kind
-    prefix: str
-    labels: LabelSelector | None
-    fields: FieldSelector | None
-    after: int
-    """The revision after which events are wanted."""
-    initial: bool
-    """Whether the state at ``after`` comes first, as ADDED events."""
-    bookmarks: bool
-    marks_end: bool
-    """Whether a bookmark says that the initial events are over."""
-    key: str | None = None
-    """The only key that counts, where a name is asked for; others may begin like it."""
+    __slots__ = ("after", "bookmarks", "fields", "initial", "key", "kind", "labels", "marks_end", "prefix")
 
-    @classmethod
-    def open(cls, op: Operation, kind: Kind, snapshot: Snapshot) -> Watch:
+    def __init__(
+        self,
+        kind: Kind,
+        prefix: str,
+        labels: LabelSelector | None = None,
+        fields: FieldSelector | None = None,
+        *,
+        after: int,
+        initial: bool,
+        bookmarks: bool,
+        marks_end: bool,
+        key: str | None = None,
+    ) -> None:
+        self.kind = kind
+        self.prefix = prefix
+        self.labels = labels
+        self.fields = fields
+        self.after = after
+        """The revision after which events are wanted."""
+        self.initial = initial
+        """Whether the state at ``after`` comes first, as ADDED events."""
+        self.bookmarks = bookmarks
+        self.marks_end = marks_end
+        """Whether a bookmark says that the initial events are over."""
+        self.key = key
+        """The only key that counts, where a name is asked for; others may begin like it."""
+
+    @staticmethod
+    def open(op: Operation, kind: Kind, snapshot: Snapshot) -> Watch:
         """Understand a watch request; raises ``ApiError``."""
         options = op.list
         labels, fields = selectors(kind, options)
@@ -72,7 +85,7 @@ class Watch:
             raise too_large(version, snapshot.revision)
         fresh = version == 0 or options.send_initial_events
         key = _key(op, kind, fields)
-        return cls(
+        return Watch(
             kind=kind,
             prefix=kind.prefix(op.namespace) if key is None else key,
             key=key,
@@ -82,6 +95,20 @@ class Watch:
             initial=fresh,
             bookmarks=options.allow_bookmarks,
             marks_end=options.send_initial_events and options.allow_bookmarks,
+        )
+
+    def of(self, kind: Kind) -> Watch:
+        """The same watch of another version of the kind, or with other conversions."""
+        return Watch(
+            kind,
+            self.prefix,
+            self.labels,
+            self.fields,
+            after=self.after,
+            initial=self.initial,
+            bookmarks=self.bookmarks,
+            marks_end=self.marks_end,
+            key=self.key,
         )
 
     def initial_events(self, snapshot: Snapshot) -> Iterator[WatchEvent]:

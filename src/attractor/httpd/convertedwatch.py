@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.watch import error_event
@@ -79,7 +78,7 @@ class ConvertedWatch(TaskStream):
 
     async def _tell(self, snapshot: Snapshot, events: Callable[[Watch], list[WatchEvent]]) -> None:
         watch = self._watch
-        told = await self._server.read(snapshot, lambda txn: events(replace(watch, kind=watch.kind.bound_to(txn))))
+        told = await self._server.read(snapshot, lambda txn: events(watch.of(watch.kind.bound_to(txn))))
         if told:
             await self.write(b"".join(map(self._encode, told)))
 

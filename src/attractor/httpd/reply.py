@@ -10,7 +10,6 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import msgspec
 import orjson
 
 if TYPE_CHECKING:
@@ -72,15 +71,26 @@ class Stream(Protocol):
         ...
 
 
-class Reply(msgspec.Struct):
+class Reply:
     """One answer; with a ``stream`` the body comes in pieces instead."""
 
-    code: int
-    body: bytes = b""
-    content_type: str = JSON
-    headers: Mapping[str, str] | None = None
-    warnings: tuple[str, ...] = ()
-    stream: Stream | None = None
+    __slots__ = ("body", "code", "content_type", "headers", "stream", "warnings")
+
+    def __init__(
+        self,
+        code: int,
+        body: bytes = b"",
+        content_type: str = JSON,
+        headers: Mapping[str, str] | None = None,
+        warnings: tuple[str, ...] = (),
+        stream: Stream | None = None,
+    ) -> None:
+        self.code = code
+        self.body = body
+        self.content_type = content_type
+        self.headers = headers
+        self.warnings = warnings
+        self.stream = stream
 
 
 class Later(NamedTuple):

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from attractor.store.contract import Batch, StoreUnavailable
 from attractor.store.mvcc import HISTORY_LIMIT, Mvcc
-from attractor.store.watching import Subscriptions, Watcher
+from attractor.store.subscriptions import Subscriptions
+from attractor.store.watching import Watcher
 
 if TYPE_CHECKING:
     import asyncio
