@@ -98,8 +98,8 @@ class Shared:
         """Where bytes come in. One for all, because what came is taken out before anybody else receives."""
 
 
-class Connection(asyncio.BufferedProtocol):
-    """The server's end of one connection."""
+class Connection:
+    """The server's end of one connection; ``Listener`` has asyncio call it."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
@@ -126,7 +126,7 @@ class Connection(asyncio.BufferedProtocol):
         self._stalled_since = 0.0
         self._started = 0.0
 
-    # asyncio calls these.
+    # asyncio calls these (``asyncio.BufferedProtocol``).
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client is there."""
@@ -219,11 +219,11 @@ class Connection(asyncio.BufferedProtocol):
         limits = self._limits
         if self._is_lingering:
             if now - self._since > limits.linger_s:
-                self._abort()
+                self.abort()
         elif self._is_paused and now - self._stalled_since > limits.stall_s:
             self._shared.observer.disconnected("slow_reader")
             log.warning("client disconnected: it does not read", extra={"client": self._peer.address})
-            self._abort()
+            self.abort()
         elif self._task is not None:
             if now - self._started > limits.handling_s:
                 self._give_up()
@@ -248,11 +248,10 @@ class Connection(asyncio.BufferedProtocol):
         elif self._current is None and not self._is_lingering:
             self._close()
 
-    def _abort(self) -> None:
+    def abort(self) -> None:
+        """Cut the client off."""
         if self._transport is not None:
             self._transport.abort()
-
-    abort = _abort
 
     # Streams call these (``StreamWriter``).
 

@@ -17,6 +17,24 @@ if TYPE_CHECKING:
 BACKLOG = 1024
 
 
+class _Protocol(asyncio.BufferedProtocol):
+    """What asyncio calls, which are a connection's own methods: the connection is compiled, so it cannot be this."""
+
+    def __init__(self, connection: Connection) -> None:
+        vars(self).update({name: getattr(connection, name) for name in _CALLBACKS})
+
+
+_CALLBACKS = (
+    "connection_made",
+    "connection_lost",
+    "get_buffer",
+    "buffer_updated",
+    "eof_received",
+    "pause_writing",
+    "resume_writing",
+)
+
+
 class Listener:
     """Serves a handler on one address until ``aclose``."""
 
@@ -41,7 +59,7 @@ class Listener:
         """Accept clients; port 0 takes a free one. Raises ``OSError`` when the address cannot be had."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: Connection(self._shared), host, port, ssl=self._tls, backlog=BACKLOG, reuse_address=True
+            lambda: _Protocol(Connection(self._shared)), host, port, ssl=self._tls, backlog=BACKLOG, reuse_address=True
         )
         self._sweep = loop.call_later(self._sweep_s, self._check)
 

@@ -18,8 +18,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
 from attractor.store.contract import Batch, Compacted, Entry, Event, FutureRevision, Stale
 from attractor.store.sortedmap import SortedMap, prefix_end
 
@@ -45,13 +43,16 @@ _FIRST_KEY = "\x01"
 """Every key is at least this: not empty, and U+0000 is the engines' own."""
 
 
-class View(msgspec.Struct, eq=False, gc=False):
+class View:
     """The store at one revision; immutable."""
 
-    revision: int
-    entries: SortedMap[Entry]
-    _absent: tuple[str, ...] = ()
-    """Prefixes that are known to have no keys, here or in the view before with nothing written under them since."""
+    __slots__ = ("_absent", "entries", "revision")
+
+    def __init__(self, revision: int, entries: SortedMap[Entry], absent: tuple[str, ...] = ()) -> None:
+        self.revision = revision
+        self.entries = entries
+        self._absent = absent
+        """Prefixes that are known to have no keys, here or in the view before with nothing written under them since."""
 
     def get(self, key: str) -> Entry | None:
         """The entry of a key."""
@@ -140,11 +141,14 @@ class View(msgspec.Struct, eq=False, gc=False):
             assert not self.range(prefix, limit=1), "something is there that is said to be absent"
 
 
-class Commit(msgspec.Struct, frozen=True, gc=False):
+class Commit:
     """One transaction: the view that it led to, and what it changed."""
 
-    view: View
-    events: tuple[Event, ...]
+    __slots__ = ("events", "view")
+
+    def __init__(self, view: View, events: tuple[Event, ...]) -> None:
+        self.view = view
+        self.events = events
 
     @property
     def revision(self) -> int:

@@ -18,8 +18,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-import msgspec
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -40,22 +38,25 @@ SPARSE = FANOUT // 4
 _EMPTY: _Node = ((), ())
 
 
-class SortedMap(msgspec.Struct, Generic[V], eq=False, gc=False):
+class SortedMap(Generic[V]):
     """An immutable sorted map from text to values, none of which is None."""
 
-    _root: _Node = _EMPTY
-    _height: int = 0
-    _size: int = 0
+    __slots__ = ("_height", "_root", "_size")
 
-    @classmethod
-    def of(cls, keys: Sequence[str], values: Sequence[V]) -> SortedMap[V]:
+    def __init__(self, root: _Node = _EMPTY, height: int = 0, size: int = 0) -> None:
+        self._root = root
+        self._height = height
+        self._size = size
+
+    @staticmethod
+    def of(keys: Sequence[str], values: Sequence[V]) -> SortedMap[V]:
         """A map of keys that are in order already; many times faster than setting one after the other."""
         half = FANOUT // 2
         nodes: list[_Node] = [
             (tuple(keys[i : i + half]), tuple(values[i : i + half])) for i in range(0, len(keys), half)
         ]
         lows = list(keys[::half])
-        new = cls()
+        new: SortedMap[V] = SortedMap()
         while len(nodes) > 1:
             new._height += 1
             starts = _cuts(len(nodes), half)
