@@ -16,8 +16,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
-
 from attractor.apiserver.core import Core
 from attractor.apiserver.custom import registry as custom_registry
 from attractor.apiserver.custom.naming import MANAGER, plan_names
@@ -201,11 +199,14 @@ class Server:
                     raise
 
 
-class OnItsWay(msgspec.Struct, eq=False):
+class OnItsWay:
     """An answer that only waits for its write to be durable."""
 
-    response: Response
-    durable: Pending | None = None
+    __slots__ = ("durable", "response")
+
+    def __init__(self, response: Response, durable: Pending | None = None) -> None:
+        self.response = response
+        self.durable = durable
 
     def result(self) -> Response:
         """The answer, once ``durable`` is done; a store that failed is an answer, too."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from attractor.objects.apply.atoms import Atom, root_atom_of
-from attractor.objects.apply.compare import Comparison, compare_objects
+from attractor.objects.apply.compare import compare_objects
 from attractor.objects.apply.merge import merge
 from attractor.objects.apply.remove import remove
 from attractor.objects.apply.typing import Untypable, fields_of, named_fields_as_members, reconciled, validate
@@ -156,7 +156,8 @@ def test_an_applied_object_that_does_not_fit_is_refused_in_kubernetes_words(
 def test_a_comparison_tells_added_modified_and_removed_apart(
     old: dict[str, Any], new: dict[str, Any], added: Any, modified: Any, removed: Any
 ) -> None:
-    assert compare_objects(ATOM, old, new) == Comparison(added, modified, removed)
+    found = compare_objects(ATOM, old, new)
+    assert (found.added, found.modified, found.removed) == (added, modified, removed)
 
 
 @pytest.mark.parametrize(

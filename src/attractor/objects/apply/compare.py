@@ -11,8 +11,6 @@ from itertools import compress, repeat
 from operator import ne as _differ
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from attractor.objects.apply.atoms import DEDUCED, LIST, MAP, Atom
 from attractor.objects.apply.fieldset import LEAF, FieldSet, recursive_difference
 from attractor.objects.apply.typing import item_element
@@ -48,12 +46,15 @@ _NOTHING: JsonObject = {}
 _NO_FACES: frozenset[int] = frozenset()
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class Comparison:
     """Three disjoint sets of fields; all empty when nothing that is tracked changed."""
 
-    added: FieldSet
-    modified: FieldSet
-    removed: FieldSet
+    __slots__ = ("added", "modified", "removed")
+
+    def __init__(self, added: FieldSet, modified: FieldSet, removed: FieldSet) -> None:
+        self.added = added
+        self.modified = modified
+        self.removed = removed
 
     def without(self, fields: FieldSet) -> Comparison:
         """The comparison, blind to these fields and all below them."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-import msgspec
 import orjson
 
 from attractor.objects.apply import fieldset
@@ -47,15 +46,18 @@ def _quoted(text: str) -> str:
     return orjson.dumps(text).decode()
 
 
-class Owned(msgspec.Struct, frozen=True):
+class Owned:
     """What one manager owns."""
 
-    fields: FieldSet
-    api_version: str
-    time: str = ""
-    """When the manager last changed something; empty when it never did, only agreed."""
-    entry: JsonObject | None = None
-    """The entry as stored, while it says just this."""
+    __slots__ = ("api_version", "entry", "fields", "time")
+
+    def __init__(self, fields: FieldSet, api_version: str, time: str = "", entry: JsonObject | None = None) -> None:
+        self.fields = fields
+        self.api_version = api_version
+        self.time = time
+        """When the manager last changed something; empty when it never did, only agreed."""
+        self.entry = entry
+        """The entry as stored, while it says just this."""
 
 
 Managed: TypeAlias = dict[ManagerId, Owned]
