@@ -90,8 +90,7 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
     is_strategic = op.patch_type == STRATEGIC_PATCH
     if is_strategic:  # its result goes into an object of the kind, whatever it says that it is
         document.update(kind=kind.gvk.kind, apiVersion=kind.gvk.api_version)
-    # Patches share what they leave alone, and stored metadata is in shape: it need not be decoded again.
-    kept = current["metadata"] if document.get("metadata") is current["metadata"] else None
+    kept = _kept_metadata(document.get("metadata"), current["metadata"])
     if kept is not None:
         document["metadata"] = {}
     try:
@@ -113,6 +112,22 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
     if op.write.field_validation == "Strict" and complaints:
         raise _bad_result(kind, patched, op, strict_error(complaints))
     return decoded.obj, complaints if op.write.field_validation == "Warn" else []
+
+
+def _kept_metadata(patched: Any, current: JsonObject) -> JsonObject | None:
+    """The patched metadata, if nothing of it is new but the version that the writer has seen; else None.
+
+    Patches share what they leave alone, and stored metadata is in shape: it need not be decoded again.
+    """
+    metadata: JsonObject | None = patched if isinstance(patched, dict) else None
+    if metadata is None or metadata is current:
+        return metadata
+    if metadata.keys() != current.keys():
+        return None
+    for name, value in metadata.items():
+        if value is not current[name] and not (name == "resourceVersion" and isinstance(value, str) and value):
+            return None
+    return metadata
 
 
 def _operation_complaints(op: Operation) -> list[str]:
