@@ -1,5 +1,5 @@
-/* The threads that help with rounds. They are started once, when the first level is large enough to be shared, and live
- * until the search is freed: between rounds they wait for the next one, awake for a moment, then asleep.
+/* The threads that help. They are started once, when the first level is large enough to be shared, and live until the
+ * search is freed: between jobs they wait for the next one, awake for a moment, then asleep.
  */
 #include "kernel.h"
 
@@ -16,7 +16,7 @@ static inline void pause_briefly(void) {
 }
 
 /* Wait until every thread is here. What was written before the meeting is seen by all after it. */
-void crew_meet(Crew *crew) {
+static void crew_meet(Crew *crew) {
     unsigned int turn = atomic_load(&crew->turn);
     if (atomic_fetch_add(&crew->arrived, 1) + 1 == crew->parties) {
         atomic_store(&crew->arrived, 0);
@@ -45,9 +45,28 @@ static void *help(void *context) {
     while (!dismissed) {
         crew_meet(crew);
         dismissed = crew->dismissed;
-        if (!dismissed) round_help(worker);
+        if (dismissed) break;
+        crew->job(worker);
+        crew_meet(crew);
     }
     return NULL;
+}
+
+void crew_do(Kernel *kernel, Job job) {
+    Crew *crew = &kernel->crew;
+    crew->job = job;
+    crew_meet(crew);
+    job(&kernel->workers[0]);
+    crew_meet(crew);
+}
+
+void crew_share(Kernel *kernel, Job job) {
+    const Crew *crew = &kernel->crew;
+    if (crew->helpers && !crew->is_refused && crew->home == getpid()) {
+        crew_do(kernel, job);
+        return;
+    }
+    for (uint32_t t = 0; t < kernel->threads; t++) job(&kernel->workers[t]);
 }
 
 bool crew_start(Kernel *kernel) {

@@ -28,16 +28,14 @@ static bool note_steps(Worker *worker, Vector *records) {
         return false;
     for (size_t i = 0; i < degree; i++) {
         uint64_t *record = (uint64_t *)records->data + records->length;
-        const uint64_t *packed = (uint64_t *)worker->steps.data + i * STEP_WORDS(words) + 2;
-        uint64_t action = packed[-2];
-        uint32_t owner = shard_of(packed[-1], kernel->threads);
+        const uint64_t *packed = (uint64_t *)worker->steps.data + i * STEP_WORDS(words) + 1;
+        uint64_t action = packed[-1];
         record[0] = hash_words(packed, words);
-        record[1] = action & OUTSIDE ? NO_STATE : owner;
+        record[1] = action & OUTSIDE;
         copy_words(record + 2, packed, words);
         records->length += stride;
         ((uint32_t *)worker->edges.actions.data)[length + i] = (uint32_t)action;
-        const Shard *shard = &kernel->shards[owner];
-        __builtin_prefetch(&shard->index[bucket_of(record[0], shard->buckets)]);
+        __builtin_prefetch((const void *)&kernel->index.entries[bucket_of(record[0], kernel->index.buckets)]);
     }
     worker->edges.actions.length = length + degree;
     return true;
@@ -48,9 +46,8 @@ static void find_targets(Worker *worker, Vector *records) {
     uint32_t words = kernel->layout.words;
     const uint64_t *record = records->data;
     for (; worker->edges.targets.length < worker->edges.actions.length; record += words + 2) {
-        uint32_t owner = (uint32_t)record[1], local, target = NO_STATE;
-        if (owner != NO_STATE && shard_find(&kernel->shards[owner], words, record + 2, record[0], &local))
-            target = (uint32_t)(kernel->dense_base[owner] + local);
+        uint32_t number = record[1] & OUTSIDE ? NO_STATE : kernel_lookup(kernel, record + 2, record[0]);
+        uint32_t target = number == NO_STATE ? NO_STATE : (uint32_t)dense_of(kernel, number);
         ((uint32_t *)worker->edges.targets.data)[worker->edges.targets.length++] = target;
     }
     records->length = 0;

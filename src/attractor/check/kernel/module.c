@@ -45,6 +45,7 @@ static void kernel_dealloc(PyObject *self) {
     vector_free(&kernel->symmetry);
     vector_free(&kernel->redo);
     free(kernel->shards);
+    free((void *)kernel->index.entries);
     free(kernel->dense_base);
     free(kernel->found);
     free(kernel->settled);

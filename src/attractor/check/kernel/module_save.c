@@ -53,7 +53,6 @@ static bool restore_shard(Kernel *kernel, uint32_t s, PyObject *row) {
         shard->count = count;
         shard->low = (size_t)low;
         shard->high = (size_t)high;
-        done = shard_rehash(shard, kernel->layout.words, count * 3 / 2 + 2048);
     }
     PyBuffer_Release(&states);
     PyBuffer_Release(&parents);
@@ -87,6 +86,10 @@ PyObject *kernel_restore(PyObject *self, PyObject *args, PyObject *kwargs) {
     bool done = PyList_GET_SIZE(shards) == kernel->threads && PyList_GET_SIZE(taken) == kernel->tries.actions;
     if (!done) PyErr_SetString(PyExc_ValueError, "saved with another number of threads or actions");
     for (uint32_t s = 0; done && s < kernel->threads; s++) done = restore_shard(kernel, s, PyList_GET_ITEM(shards, s));
+    if (done && !kernel_index(kernel, kernel_count(kernel) * 3 / 2 + 2048)) {
+        PyErr_NoMemory();
+        done = false;
+    }
     for (Py_ssize_t i = 0; done && i < PyList_GET_SIZE(found); i++) done = restore_found(kernel, PyList_GET_ITEM(found, i));
     for (uint32_t a = 0; done && a < kernel->tries.actions; a++)
         kernel->workers[0].taken[a] = PyLong_AsUnsignedLongLong(PyList_GET_ITEM(taken, a));

@@ -1,6 +1,6 @@
-/* Breadth-first search in rounds. In the first half of a round each thread expands states of the level and sorts their
- * successors by the shard that they belong to; in the second half each thread inserts into its own shard. A state with
- * a step that is not known yet is put aside as a whole, and done again once Python has told what the step does.
+/* Breadth-first search in rounds. In a round each thread expands states of the level, and adds their successors to the
+ * table as soon as there are some hundreds of them. A state with a step that is not known yet is put aside as a whole, and
+ * done again once Python has told what the step does. Between rounds the table is made larger where it needs to be.
  */
 #include "kernel.h"
 
@@ -9,24 +9,22 @@
 #include <time.h>
 
 #define BLOCK 64
+#define BATCH 512
 #define ENOUGH 128
 #define QUOTA_FIRST 32
-#define QUOTA_PER_THREAD 8192
+#define QUOTA_PER_THREAD 16384
 #define ALONE_BELOW 1024
-#define FAR 16
-#define NEAR 6
 
-/* Hand the steps of the state at hand to the shards that own their successors, but for those handed over lately; with
- * `edges`, note them. */
+/* Hand over the successors of the state at hand, but for those handed over lately; with `edges`, note the steps. */
 static inline __attribute__((always_inline)) bool commit_words(Worker *worker, uint32_t words, Edges *edges) {
     const uint64_t *step = worker->steps.data, *end = step + worker->steps.length * STEP_WORDS(words);
-    const uint32_t threads = worker->kernel->threads;
+    Vector *out = &worker->out;
     const uint64_t state = worker->state;
     uint64_t *all_lately = worker->lately, *taken = worker->taken;
     uint8_t *is_lately = worker->is_lately;
     worker->generated += worker->steps.length;
     for (; step < end; step += STEP_WORDS(words)) {
-        const uint64_t *packed = step + 2;
+        const uint64_t *packed = step + 1;
         taken[(uint32_t)step[0]]++;
         if (edges) ((uint32_t *)edges->actions.data)[edges->targets.length] = (uint32_t)step[0];
         if (step[0] & OUTSIDE) {
@@ -36,7 +34,6 @@ static inline __attribute__((always_inline)) bool commit_words(Worker *worker, u
         uint64_t hash = hash_words(packed, words);
         size_t place = hash >> 20 & (LATELY - 1);
         uint64_t *lately = all_lately + place * words;
-        Vector *out = &worker->out[threads > 1 ? shard_of(step[1], threads) : 0];
         if (!vector_reserve(out, sizeof(uint64_t), out->length + words + 2)) return false;
         uint64_t *record = (uint64_t *)out->data + out->length;
         record[0] = hash;
@@ -74,12 +71,13 @@ static uint32_t item_state(const Kernel *kernel, size_t item) {
 
 static void round_expand(Worker *worker) {
     Kernel *kernel = worker->kernel;
+    size_t batch = BATCH * (kernel->layout.words + 2);
     expand_afresh(worker);
     if (worker->edges.are_noted) edges_settle(&worker->edges);
     for (;;) {
-        if (worker->failed || atomic_load_explicit(&kernel->enough, memory_order_relaxed)) return;
+        if (worker->failed || atomic_load_explicit(&kernel->enough, memory_order_relaxed)) break;
         size_t from = atomic_fetch_add(&kernel->cursor, BLOCK);
-        if (from >= kernel->round_end) return;
+        if (from >= kernel->round_end) break;
         size_t to = from + BLOCK < kernel->round_end ? from + BLOCK : kernel->round_end;
         for (size_t item = from; item < to && !worker->failed; item++) {
             uint32_t state = item_state(kernel, item);
@@ -91,40 +89,10 @@ static void round_expand(Worker *worker) {
             if (!vector_reserve(&worker->redo, sizeof(uint32_t), worker->redo.length + 1)) worker->failed = true;
             else ((uint32_t *)worker->redo.data)[worker->redo.length++] = state;
         }
-        if (worker->redo.length >= ENOUGH) atomic_store_explicit(&kernel->enough, true, memory_order_relaxed);
+        bool is_crowded = worker->out.length >= batch && !worker_insert(worker);
+        if (is_crowded || worker->redo.length >= ENOUGH) atomic_store_explicit(&kernel->enough, true, memory_order_relaxed);
     }
-}
-
-/* Ask early for what inserting will touch: the bucket of a record far ahead, the state that is probably equal to one
- * that is nearer. */
-static inline void shard_prefetch(const Shard *shard, uint32_t words, const uint64_t *record, size_t stride, size_t left) {
-    if (left > FAR) __builtin_prefetch(&shard->index[bucket_of(record[FAR * stride], shard->buckets)]);
-    if (left > NEAR) {
-        uint64_t entry = shard_probe(shard, record[NEAR * stride]);
-        if (entry) __builtin_prefetch(shard->states + (size_t)((uint32_t)entry - 1) * words);
-    }
-}
-
-static void round_insert(Kernel *kernel, uint32_t owner) {
-    uint32_t words = kernel->layout.words;
-    Shard *shard = &kernel->shards[owner];
-    for (uint32_t t = 0; t < kernel->threads; t++) {
-        Vector *out = &kernel->workers[t].out[owner];
-        const uint64_t *record = out->data;
-        size_t stride = words + 2, count = out->length / stride;
-        const Edges *edges = &kernel->workers[t].edges;
-        uint32_t *targets = edges->are_noted ? (uint32_t *)edges->targets.data + edges->round : NULL;
-        for (size_t i = 0; i < count; i++, record += stride) {
-            if (shard->buckets) shard_prefetch(shard, words, record, stride, count - i);
-            uint32_t local;
-            if (shard_insert(shard, words, record + 2, record[0], (uint32_t)record[1], &local) < 0) {
-                kernel->workers[owner].failed = true;
-                return;
-            }
-            if (targets) targets[record[1] >> 32] = local * kernel->threads + owner;
-        }
-        out->length = 0;
-    }
+    worker_insert(worker);
 }
 
 /* How far the round came: what was begun was finished, or put aside. */
@@ -184,23 +152,17 @@ static bool failed(const Kernel *kernel) {
     return false;
 }
 
-void round_help(Worker *worker) {
-    Kernel *kernel = worker->kernel;
-    round_expand(worker);
-    crew_meet(&kernel->crew);
-    round_insert(kernel, (uint32_t)(worker - kernel->workers));
-    crew_meet(&kernel->crew);
-}
-
 /* A round that is too small to be shared is done by the first thread alone. */
-static void round_run(Kernel *kernel, size_t count) {
-    if (kernel->threads > 1 && count >= ALONE_BELOW && crew_start(kernel)) {
-        crew_meet(&kernel->crew);
-        round_help(&kernel->workers[0]);
-        return;
+static bool round_run(Kernel *kernel, size_t count) {
+    if (!kernel_make_room(kernel, count / kernel->threads + BLOCK)) return false;
+    if (kernel->threads > 1 && count >= ALONE_BELOW && crew_start(kernel)) crew_do(kernel, round_expand);
+    else round_expand(&kernel->workers[0]);
+    for (uint32_t t = 0; t < kernel->threads; t++) { /* what there was no room for */
+        Worker *worker = &kernel->workers[t];
+        size_t left = worker->out.length / (kernel->layout.words + 2);
+        if (left && !(kernel_make_room(kernel, left) && worker_insert(worker))) return false;
     }
-    round_expand(&kernel->workers[0]);
-    for (uint32_t owner = 0; owner < kernel->threads; owner++) round_insert(kernel, owner);
+    return true;
 }
 
 static double now(void) {
@@ -230,7 +192,7 @@ static Advanced rounds(Kernel *kernel, double deadline) {
         atomic_store(&kernel->cursor, from);
         atomic_store(&kernel->enough, false);
         kernel->round_end = from + count;
-        round_run(kernel, count);
+        if (!round_run(kernel, count)) return ADVANCED_MEMORY;
         if (!kernel->round_redoes) kernel->level_done = round_reached(kernel);
         edges_agree(kernel);
         bool missing = gather_redo(kernel);

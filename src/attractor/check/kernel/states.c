@@ -1,21 +1,167 @@
-/* All states of the search, across the shards of the table: adding the first, packing them anew, numbering them. */
+/* All states of the search, across the shards of the table: finding them, adding the first, making room, packing them anew,
+ * numbering them.
+ */
 #include "kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define FEWEST_BUCKETS 2048
+#define MANY_BUCKETS (1u << 20)
+#define AHEAD 16
+#define FAR 16
+#define NEAR 6
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+uint32_t kernel_lookup(const Kernel *kernel, const uint64_t *state, uint64_t hash) {
+    const Index *index = &kernel->index;
+    if (index->buckets == 0) return NO_STATE;
+    for (size_t at = bucket_of(hash, index->buckets);; at = next_bucket(at, index->buckets)) {
+        uint64_t entry = atomic_load_explicit(&index->entries[at], memory_order_acquire);
+        uint32_t number = (uint32_t)entry - 1;
+        if (entry == 0) return NO_STATE;
+        if ((uint32_t)(entry >> 32) == (uint32_t)hash && same_state(state_words(kernel, number), state, kernel->layout.words))
+            return number;
+    }
+}
+
+/* ---- adding ---- */
+
+/* The number of a state; it is added to the worker's where nobody knows it, for which there is room. */
+static ALWAYS_INLINE uint32_t insert_words(Worker *worker, uint32_t words, uint32_t threads, const uint64_t *state,
+                                           uint64_t hash, uint32_t parent) {
+    const Kernel *kernel = worker->kernel;
+    const Index *index = &kernel->index;
+    const uint32_t owner = (uint32_t)(worker - kernel->workers);
+    Shard *shard = &kernel->shards[owner];
+    const uint32_t number = (uint32_t)(shard->count * threads + owner);
+    for (size_t at = bucket_of(hash, index->buckets);; at = next_bucket(at, index->buckets)) {
+        uint64_t entry = atomic_load_explicit(&index->entries[at], memory_order_acquire);
+        if (entry == 0) { /* written first, so that whoever sees the entry sees it; not counted yet */
+            copy_words(shard->states + shard->count * words, state, words);
+            shard->parents[shard->count] = parent;
+            if (index_claim(&index->entries[at], &entry, hash << 32 | (uint64_t)(number + 1), threads == 1)) {
+                shard->count++;
+                return number;
+            }
+        }
+        if ((uint32_t)(entry >> 32) != (uint32_t)hash) continue;
+        uint32_t known = (uint32_t)entry - 1;
+        const uint64_t *there = kernel->shards[owner_of(known, threads)].states + place_of(known, threads) * words;
+        if (same_state(there, state, words)) return known;
+    }
+}
+
+/* Ask early for what inserting will touch: the bucket of a record far ahead, the state that is probably equal to one
+ * that is nearer. */
+static ALWAYS_INLINE void prefetch_words(const Kernel *kernel, uint32_t words, uint32_t threads, const uint64_t *record,
+                                         size_t stride, size_t left) {
+    const Index *index = &kernel->index;
+    if (left > FAR) __builtin_prefetch((const void *)&index->entries[bucket_of(record[FAR * stride], index->buckets)]);
+    if (left <= NEAR) return;
+    uint64_t entry = index_probe(index, record[NEAR * stride]);
+    uint32_t number = (uint32_t)entry - 1;
+    if (entry) __builtin_prefetch(kernel->shards[owner_of(number, threads)].states + place_of(number, threads) * words);
+}
+
+static ALWAYS_INLINE void insert_all(Worker *worker, uint32_t words, uint32_t threads) {
+    const Kernel *kernel = worker->kernel;
+    const uint64_t *record = worker->out.data;
+    const size_t stride = words + 2, count = worker->out.length / stride;
+    const Edges *edges = &worker->edges;
+    uint32_t *targets = edges->are_noted ? (uint32_t *)edges->targets.data + edges->round : NULL;
+    for (size_t i = 0; i < count; i++, record += stride) {
+        prefetch_words(kernel, words, threads, record, stride, count - i);
+        uint32_t number = insert_words(worker, words, threads, record + 2, record[0], (uint32_t)record[1]);
+        if (targets) targets[record[1] >> 32] = number;
+    }
+    worker->out.length = 0;
+}
+
+bool worker_insert(Worker *worker) {
+    const Kernel *kernel = worker->kernel;
+    const Shard *shard = &kernel->shards[worker - kernel->workers];
+    uint32_t words = kernel->layout.words, threads = kernel->threads;
+    if (worker->out.length / (words + 2) > shard->limit - shard->count) return false;
+    if (words == 1 && threads == 1) insert_all(worker, 1, 1);
+    else if (words == 1 && threads == 2) insert_all(worker, 1, 2);
+    else insert_all(worker, words, threads);
+    return true;
+}
+
+/* ---- room ---- */
+
+/* A page that is read before it is written costs every thread a flush; so the index is written first, each its part. */
+static void clear_index(Worker *worker) {
+    Kernel *kernel = worker->kernel;
+    size_t buckets = kernel->index.buckets, mine = (size_t)(worker - kernel->workers);
+    size_t from = buckets * mine / kernel->threads, to = buckets * (mine + 1) / kernel->threads;
+    memset((uint64_t *)kernel->index.entries + from, 0, (to - from) * sizeof(uint64_t));
+}
+
+/* Add the worker's states to an index in which they are not; their buckets are asked for ahead of time. */
+static void fill_index(Worker *worker) {
+    Kernel *kernel = worker->kernel;
+    const Index *index = &kernel->index;
+    uint32_t words = kernel->layout.words, threads = kernel->threads, owner = (uint32_t)(worker - kernel->workers);
+    const Shard *shard = &kernel->shards[owner];
+    uint64_t ahead[AHEAD] = {0}; /* hashes whose buckets were asked for */
+    for (size_t i = 0; i < shard->count + AHEAD; i++) {
+        uint64_t hash = ahead[i % AHEAD];
+        if (i < shard->count) {
+            ahead[i % AHEAD] = hash_words(shard->states + i * words, words);
+            __builtin_prefetch(&index->entries[bucket_of(ahead[i % AHEAD], index->buckets)], 1);
+        }
+        if (i < AHEAD) continue;
+        uint64_t entry = hash << 32 | (uint64_t)((i - AHEAD) * threads + owner + 1);
+        for (size_t at = bucket_of(hash, index->buckets);; at = next_bucket(at, index->buckets)) {
+            uint64_t there = atomic_load_explicit(&index->entries[at], memory_order_relaxed);
+            if (there == 0 && index_claim(&index->entries[at], &there, entry, threads == 1)) break;
+        }
+    }
+}
+
+bool kernel_index(Kernel *kernel, size_t buckets) {
+    Index made;
+    if (!index_make(&made, buckets)) return false;
+    free((void *)kernel->index.entries);
+    kernel->index = made;
+    crew_share(kernel, clear_index);
+    crew_share(kernel, fill_index);
+    return true;
+}
+
+/* Three quarters of the index are used at most. What is free is shared out. */
+bool kernel_make_room(Kernel *kernel, size_t states) {
+    size_t known = kernel_count(kernel), buckets = kernel->index.buckets, threads = kernel->threads;
+    while ((known + states * threads) * 4 > buckets * 3)
+        buckets = buckets == 0 ? FEWEST_BUCKETS : buckets * (buckets < MANY_BUCKETS ? 4 : 3) / 2;
+    if (buckets > kernel->index.buckets && !kernel_index(kernel, buckets)) return false;
+    size_t share = (buckets / 4 * 3 - known) / threads;
+    for (uint32_t s = 0; s < threads; s++) {
+        Shard *shard = &kernel->shards[s];
+        if ((shard->count + states) * threads >= NO_STATE || !shard_reserve(shard, kernel->layout.words, shard->count + states))
+            return false;
+        size_t left = shard->reserved - shard->count;
+        shard->limit = shard->count + (left < share ? left : share);
+    }
+    return true;
+}
 
 bool kernel_add_initial(Kernel *kernel, const uint32_t *values, bool *added) {
     Worker *worker = &kernel->workers[0];
     memcpy(worker->after, values, kernel->layout.slots * sizeof(uint32_t));
     if (kernel->symmetry.length) kernel_canonical(kernel, worker->after, worker->scratch);
     layout_pack(&kernel->layout, worker->after, worker->words);
-    uint64_t hash = hash_words(worker->words, kernel->layout.words);
-    uint32_t owner = shard_of(weighted_sum(&kernel->layout, worker->after), kernel->threads), local;
-    int inserted =
-        shard_insert(&kernel->shards[owner], kernel->layout.words, worker->words, hash, NO_STATE, &local);
-    *added = inserted > 0;
-    return inserted >= 0;
+    size_t known = kernel->shards[0].count;
+    if (!kernel_make_room(kernel, 1)) return false;
+    uint32_t words = kernel->layout.words;
+    insert_words(worker, words, kernel->threads, worker->words, hash_words(worker->words, words), NO_STATE);
+    *added = kernel->shards[0].count > known;
+    return true;
 }
+
+/* ---- packing anew ---- */
 
 /* What was found one step after a state gets the defaults of slots that came later. */
 static bool widen_found(Found *found, uint32_t findings, uint32_t before, uint32_t slots, const uint32_t *defaults) {
@@ -29,35 +175,44 @@ static bool widen_found(Found *found, uint32_t findings, uint32_t before, uint32
     return true;
 }
 
-/* Change the layout: wider fields, further slots. No state changes its shard or its number. */
+static void repack_shard(Worker *worker) {
+    const Kernel *kernel = worker->kernel;
+    const Layout *old = kernel->packed_by, *layout = &kernel->layout;
+    Shard *shard = &kernel->shards[worker - kernel->workers];
+    if (shard->reserved == 0) return;
+    uint64_t *packed = malloc(shard->reserved * layout->words * sizeof *packed);
+    if (packed == NULL) {
+        worker->failed = true;
+        return;
+    }
+    memcpy(worker->before, kernel->defaults, layout->slots * sizeof *worker->before);
+    for (size_t i = 0; i < shard->count; i++) {
+        layout_unpack(old, shard->states + i * old->words, worker->before);
+        layout_pack(layout, worker->before, packed + i * layout->words);
+    }
+    free(shard->states);
+    shard->states = packed;
+}
+
+/* Change the layout: wider fields, further slots. No state changes its number. */
 bool kernel_repack(Kernel *kernel, const uint8_t *bits, uint32_t slots, const uint32_t *defaults) {
     Layout old = kernel->layout;
-    if (!layout_make(&kernel->layout, bits, defaults, slots)) return false;
+    if (!layout_make(&kernel->layout, bits, slots)) return false;
     bool done = workers_make(kernel) && widen_found(kernel->found, kernel->findings, old.slots, slots, defaults);
     for (uint32_t t = 0; done && t < kernel->threads; t++)
         done = widen_found(kernel->workers[t].found, kernel->findings, old.slots, slots, defaults);
-    uint32_t *values = malloc((slots + 1) * sizeof *values);
-    uint32_t words = kernel->layout.words;
-    done = done && values != NULL;
-    for (uint32_t s = 0; done && s < kernel->threads; s++) {
-        Shard *shard = &kernel->shards[s];
-        if (shard->count == 0 && shard->reserved == 0) continue;
-        uint64_t *packed = malloc(shard->reserved * words * sizeof *packed);
-        done = packed != NULL;
-        for (size_t i = 0; done && i < shard->count; i++) {
-            layout_unpack(&old, shard->states + i * old.words, values);
-            for (uint32_t slot = old.slots; slot < slots; slot++) values[slot] = defaults[slot];
-            layout_pack(&kernel->layout, values, packed + i * words);
-        }
-        if (!done) break;
-        free(shard->states);
-        shard->states = packed;
-        done = shard_rehash(shard, words, shard->buckets);
+    if (done && kernel->index.buckets) {
+        kernel->packed_by = &old;
+        kernel->defaults = defaults;
+        crew_share(kernel, repack_shard);
+        for (uint32_t t = 0; t < kernel->threads; t++) done = done && !kernel->workers[t].failed;
+        done = done && kernel_index(kernel, kernel->index.buckets);
     }
-    free(values);
     layout_free(&old);
     return done;
 }
+
+/* ---- numbers ---- */
 
 size_t kernel_count(const Kernel *kernel) {
     size_t count = 0;
