@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MISSES, TIME, LEVEL, DONE = range(4)
 SLICE_SECONDS = 0.2
-SAVE_FORMAT = 2
+SAVE_FORMAT = 3
 SAVE_MARK = b"attractor search\n"
 """How a file with a saved search begins, so that no other file is taken for one."""
 FORGET_AFTER = 200_000

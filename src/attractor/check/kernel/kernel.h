@@ -214,7 +214,15 @@ typedef struct {
     size_t limit; /* so many states may be there at the end of the round; never more than reserved */
     size_t low;   /* the level being explored is [low, high) */
     size_t high;
+    size_t next; /* the first of it that was not begun */
 } Shard;
+
+/* What a thread has to do in a round: so many states of its shard, or of those to be done again. Whoever has nothing left
+ * takes from the others. */
+typedef struct {
+    _Alignas(APART) atomic_size_t cursor;
+    size_t end;
+} Lane;
 
 /* Which states are known, whoever found them. A state is written first, then its entry, once; so whoever sees the entry
  * sees the state. While a round runs nothing else changes here, and no state moves. */
@@ -442,10 +450,8 @@ typedef struct Kernel {
     size_t level_done;
     size_t quota;
     size_t *dense_base;
-    /* a round: items [cursor, round_end) of the level, or of `redo` */
-    bool round_redoes;
-    atomic_size_t cursor;
-    size_t round_end;
+    Lane *lanes; /* one for each thread */
+    bool round_redoes; /* lanes are parts of `redo` */
     atomic_bool enough; /* too many states wait for an answer, or there may be no room: do not begin others */
     Crew crew;
     bool notes_edges; /* every worker notes those of the states that it expands */

@@ -15,8 +15,9 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     Kernel *kernel = &self->kernel;
     kernel->threads = threads;
     kernel->shards = calloc_apart(threads, sizeof *kernel->shards);
+    kernel->lanes = calloc_apart(threads, sizeof *kernel->lanes);
     kernel->dense_base = calloc(threads, sizeof *kernel->dense_base);
-    if (!kernel->shards || !kernel->dense_base || !tries_init(&kernel->tries)) {
+    if (!kernel->shards || !kernel->lanes || !kernel->dense_base || !tries_init(&kernel->tries)) {
         Py_DECREF(self);
         return PyErr_NoMemory();
     }
@@ -45,6 +46,7 @@ static void kernel_dealloc(PyObject *self) {
     vector_free(&kernel->symmetry);
     vector_free(&kernel->redo);
     free(kernel->shards);
+    free(kernel->lanes);
     free((void *)kernel->index.entries);
     free(kernel->dense_base);
     free(kernel->found);

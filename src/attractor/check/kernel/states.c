@@ -27,21 +27,19 @@ uint32_t kernel_lookup(const Kernel *kernel, const uint64_t *state, uint64_t has
 
 /* ---- adding ---- */
 
-/* The number of a state; it is added to the worker's where nobody knows it, for which there is room. */
-static ALWAYS_INLINE uint32_t insert_words(Worker *worker, uint32_t words, uint32_t threads, const uint64_t *state,
-                                           uint64_t hash, uint32_t parent) {
-    const Kernel *kernel = worker->kernel;
+/* The number of a state; it is added to the `count` states of the owner where nobody knows it, for which there is room. */
+static ALWAYS_INLINE uint32_t insert_words(const Kernel *kernel, uint32_t words, uint32_t threads, uint32_t owner, size_t *count,
+                                           const uint64_t *state, uint64_t hash, uint32_t parent) {
     const Index *index = &kernel->index;
-    const uint32_t owner = (uint32_t)(worker - kernel->workers);
-    Shard *shard = &kernel->shards[owner];
-    const uint32_t number = (uint32_t)(shard->count * threads + owner);
+    const Shard *shard = &kernel->shards[owner];
+    const uint32_t number = (uint32_t)(*count * threads + owner);
     for (size_t at = bucket_of(hash, index->buckets);; at = next_bucket(at, index->buckets)) {
         uint64_t entry = atomic_load_explicit(&index->entries[at], memory_order_acquire);
         if (entry == 0) { /* written first, so that whoever sees the entry sees it; not counted yet */
-            copy_words(shard->states + shard->count * words, state, words);
-            shard->parents[shard->count] = parent;
+            copy_words(shard->states + *count * words, state, words);
+            shard->parents[*count] = parent;
             if (index_claim(&index->entries[at], &entry, hash << 32 | (uint64_t)(number + 1), threads == 1)) {
-                shard->count++;
+                ++*count;
                 return number;
             }
         }
@@ -67,14 +65,17 @@ static ALWAYS_INLINE void prefetch_words(const Kernel *kernel, uint32_t words, u
 static ALWAYS_INLINE void insert_all(Worker *worker, uint32_t words, uint32_t threads) {
     const Kernel *kernel = worker->kernel;
     const uint64_t *record = worker->out.data;
-    const size_t stride = words + 2, count = worker->out.length / stride;
+    const size_t stride = words + 2, records = worker->out.length / stride;
+    const uint32_t owner = (uint32_t)(worker - kernel->workers);
+    size_t count = kernel->shards[owner].count; /* others look at the shard all the time: it is written once, in the end */
     const Edges *edges = &worker->edges;
     uint32_t *targets = edges->are_noted ? (uint32_t *)edges->targets.data + edges->round : NULL;
-    for (size_t i = 0; i < count; i++, record += stride) {
-        prefetch_words(kernel, words, threads, record, stride, count - i);
-        uint32_t number = insert_words(worker, words, threads, record + 2, record[0], (uint32_t)record[1]);
+    for (size_t i = 0; i < records; i++, record += stride) {
+        prefetch_words(kernel, words, threads, record, stride, records - i);
+        uint32_t number = insert_words(kernel, words, threads, owner, &count, record + 2, record[0], (uint32_t)record[1]);
         if (targets) targets[record[1] >> 32] = number;
     }
+    kernel->shards[owner].count = count;
     worker->out.length = 0;
 }
 
@@ -153,11 +154,10 @@ bool kernel_add_initial(Kernel *kernel, const uint32_t *values, bool *added) {
     memcpy(worker->after, values, kernel->layout.slots * sizeof(uint32_t));
     if (kernel->symmetry.length) kernel_canonical(kernel, worker->after, worker->scratch);
     layout_pack(&kernel->layout, worker->after, worker->words);
-    size_t known = kernel->shards[0].count;
     if (!kernel_make_room(kernel, 1)) return false;
-    uint32_t words = kernel->layout.words;
-    insert_words(worker, words, kernel->threads, worker->words, hash_words(worker->words, words), NO_STATE);
-    *added = kernel->shards[0].count > known;
+    size_t words = kernel->layout.words, known = kernel->shards[0].count, *count = &kernel->shards[0].count;
+    insert_words(kernel, (uint32_t)words, kernel->threads, 0, count, worker->words, hash_words(worker->words, (uint32_t)words), NO_STATE);
+    *added = *count > known;
     return true;
 }
 
