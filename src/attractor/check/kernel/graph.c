@@ -22,8 +22,8 @@ static bool note_steps(Worker *worker, Vector *records) {
     const Kernel *kernel = worker->kernel;
     uint32_t words = kernel->layout.words;
     size_t degree = worker->steps.length, length = worker->edges.actions.length, stride = words + 2;
-    if (!vector_reserve(&worker->edges.targets, sizeof(uint32_t), length + degree) ||
-        !vector_reserve(&worker->edges.actions, sizeof(uint32_t), length + degree) ||
+    if (!large_reserve(&worker->edges.targets, sizeof(uint32_t), length + degree) ||
+        !large_reserve(&worker->edges.actions, sizeof(uint32_t), length + degree) ||
         !vector_reserve(records, sizeof(uint64_t), records->length + degree * stride))
         return false;
     for (size_t i = 0; i < degree; i++) {
@@ -80,8 +80,8 @@ static void *collect_edges(void *context) {
 void kernel_free_graph(Kernel *kernel) {
     free(kernel->edge_offsets);
     free(kernel->edge_degrees);
-    free(kernel->edge_targets);
-    free(kernel->edge_actions);
+    pages_free(kernel->edge_targets);
+    pages_free(kernel->edge_actions);
     kernel->edge_offsets = NULL;
     kernel->edge_degrees = kernel->edge_targets = kernel->edge_actions = NULL;
     kernel->has_graph = false;

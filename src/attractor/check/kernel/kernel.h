@@ -3,7 +3,7 @@
  *
  * Reading order: trie.c (what a step does), table.c (which states are known), dispatch.c (which steps a state calls
  * for), worker.c (what a thread has at hand), expand.c (every step out of a state), rounds.c (breadth-first search), crew.c,
- * edges.c (noted on the way), states.c (all states together), graph.c (edges, components, lassos), module.c (what Python
+ * edges.c (noted on the way), states.c (all states together), pages.c (where large arrays lie), graph.c (edges, components, lassos), module.c (what Python
  * sees).
  */
 #ifndef ATTRACTOR_KERNEL_H
@@ -51,6 +51,21 @@ static inline bool vector_reserve(Vector *vector, size_t element, size_t length)
     return length <= vector->capacity || vector_grow(vector, element, length);
 }
 void vector_free(Vector *vector);
+
+/* ---- pages.c -------------------------------------------------------------------------------------------------- */
+
+/* Like realloc, for arrays that may become large; what was not there before has any content. NULL: out of memory, and what
+ * was there stays. */
+void *pages_resize(void *data, size_t size);
+/* Zero the bytes [from, to) of an array that was never written: pages that come as zeros are only touched, by whoever calls. */
+void pages_clear_fresh(void *data, size_t from, size_t to);
+void pages_free(void *data);
+/* Vectors of such arrays. */
+bool large_grow(Vector *vector, size_t element, size_t length);
+static inline bool large_reserve(Vector *vector, size_t element, size_t length) {
+    return length <= vector->capacity || large_grow(vector, element, length);
+}
+void large_free(Vector *vector);
 
 /* ---- trie.c --------------------------------------------------------------------------------------------------- */
 
@@ -339,6 +354,7 @@ typedef struct {
     bool are_noted;
     size_t round;     /* the first edge of the round */
     uint64_t *lately; /* for each place of Worker.lately: the edge that named it */
+    /* large vectors */
     Vector sources;   /* uint32_t pairs: a state, interleaved, and how many edges it has */
     Vector targets;   /* uint32_t, interleaved; dense in MODE_GRAPH */
     Vector actions;   /* uint32_t */

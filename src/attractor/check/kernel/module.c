@@ -47,7 +47,7 @@ static void kernel_dealloc(PyObject *self) {
     vector_free(&kernel->redo);
     free(kernel->shards);
     free(kernel->lanes);
-    free((void *)kernel->index.entries);
+    pages_free((void *)kernel->index.entries);
     free(kernel->dense_base);
     free(kernel->found);
     free(kernel->settled);

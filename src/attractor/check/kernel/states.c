@@ -92,12 +92,12 @@ bool worker_insert(Worker *worker) {
 
 /* ---- room ---- */
 
-/* A page that is read before it is written costs every thread a flush; so the index is written first, each its part. */
+/* A page that is read before it is written costs every thread a flush; so the index is touched first, each its part. */
 static void clear_index(Worker *worker) {
     Kernel *kernel = worker->kernel;
     size_t buckets = kernel->index.buckets, mine = (size_t)(worker - kernel->workers);
     size_t from = buckets * mine / kernel->threads, to = buckets * (mine + 1) / kernel->threads;
-    memset((uint64_t *)kernel->index.entries + from, 0, (to - from) * sizeof(uint64_t));
+    pages_clear_fresh((void *)kernel->index.entries, from * sizeof(uint64_t), to * sizeof(uint64_t));
 }
 
 /* Add the worker's states to an index in which they are not; their buckets are asked for ahead of time. */
@@ -125,7 +125,7 @@ static void fill_index(Worker *worker) {
 bool kernel_index(Kernel *kernel, size_t buckets) {
     Index made;
     if (!index_make(&made, buckets)) return false;
-    free((void *)kernel->index.entries);
+    pages_free((void *)kernel->index.entries);
     kernel->index = made;
     crew_share(kernel, clear_index);
     crew_share(kernel, fill_index);
@@ -180,7 +180,7 @@ static void repack_shard(Worker *worker) {
     const Layout *old = kernel->packed_by, *layout = &kernel->layout;
     Shard *shard = &kernel->shards[worker - kernel->workers];
     if (shard->reserved == 0) return;
-    uint64_t *packed = malloc(shard->reserved * layout->words * sizeof *packed);
+    uint64_t *packed = pages_resize(NULL, shard->reserved * layout->words * sizeof *packed);
     if (packed == NULL) {
         worker->failed = true;
         return;
@@ -190,7 +190,7 @@ static void repack_shard(Worker *worker) {
         layout_unpack(old, shard->states + i * old->words, worker->before);
         layout_pack(layout, worker->before, packed + i * layout->words);
     }
-    free(shard->states);
+    pages_free(shard->states);
     shard->states = packed;
 }
 

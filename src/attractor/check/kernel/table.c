@@ -8,10 +8,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define SMALL (1u << 20)
-#define LARGE_PAGE (1u << 21)
 #define ONES(width) ((1ull << (width)) - 1)
 
 void *calloc_apart(size_t count, size_t size) {
@@ -87,27 +85,14 @@ uint64_t hash_words(const uint64_t *words, uint32_t count) {
     return hash;
 }
 
-/* Random access to a large array costs less with large pages, where the system has them. */
-static void prefer_large_pages(void *data, size_t size) {
-#ifdef MADV_HUGEPAGE
-    uintptr_t from = ((uintptr_t)data + LARGE_PAGE - 1) & ~(uintptr_t)(LARGE_PAGE - 1);
-    uintptr_t to = ((uintptr_t)data + size) & ~(uintptr_t)(LARGE_PAGE - 1);
-    if (to > from) madvise((void *)from, to - from, MADV_HUGEPAGE); /* advice: refusing it changes nothing */
-#else
-    (void)data;
-    (void)size;
-#endif
-}
-
 bool shard_reserve(Shard *shard, uint32_t words, size_t states) {
     if (states <= shard->reserved) return true;
     size_t reserved = shard->reserved ? shard->reserved : 1024;
     while (reserved < states) reserved += reserved < SMALL ? reserved / 2 : reserved / 8;
-    uint64_t *grown = realloc(shard->states, reserved * words * sizeof *grown);
+    uint64_t *grown = pages_resize(shard->states, reserved * words * sizeof *grown);
     if (grown == NULL) return false;
     shard->states = grown;
-    prefer_large_pages(grown, reserved * words * sizeof *grown);
-    uint32_t *parents = realloc(shard->parents, reserved * sizeof *parents);
+    uint32_t *parents = pages_resize(shard->parents, reserved * sizeof *parents);
     if (parents == NULL) return false;
     shard->parents = parents;
     shard->reserved = reserved;
@@ -115,15 +100,13 @@ bool shard_reserve(Shard *shard, uint32_t words, size_t states) {
 }
 
 bool index_make(Index *index, size_t buckets) {
-    *index = (Index){malloc(buckets * sizeof *index->entries), buckets};
-    if (index->entries == NULL) return false;
-    prefer_large_pages(index->entries, buckets * sizeof *index->entries);
-    return true;
+    *index = (Index){pages_resize(NULL, buckets * sizeof *index->entries), buckets};
+    return index->entries != NULL;
 }
 
 void shard_free(Shard *shard) {
-    free(shard->states);
-    free(shard->parents);
+    pages_free(shard->states);
+    pages_free(shard->parents);
     memset(shard, 0, sizeof *shard);
 }
 
