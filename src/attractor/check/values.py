@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from math import copysign
+from operator import attrgetter, is_
 from typing import Any, Generic, NoReturn, Self, TypeVar, dataclass_transform
 
 from attractor.check.errors import MutationError, author_line
@@ -148,12 +149,15 @@ def alike(one: Any, other: Any) -> bool:
     if isinstance(one, float):
         return copysign(1, one) == copysign(1, other)
     if isinstance(one, tuple):
-        return all(map(alike, one, other))
+        return _alike_parts(one, other)
     if isinstance(one, frozenset):
+        if set(map(id, one)) == set(map(id, other)):
+            return True
         return _alike_keys(dict(zip(one, one, strict=True)), dict(zip(other, other, strict=True)))
     if isinstance(one, FrozenMap | Bag):
         return _alike_keys(_keyed(one), _keyed(other))
-    return all(alike(getattr(one, name), getattr(other, name)) for name in _fields(kind))
+    parts = _parts(kind)
+    return parts is None or _alike_parts(parts(one), parts(other))
 
 
 _PLAIN = frozenset({str, bytes, int, bool, type(None)})
@@ -161,6 +165,7 @@ _PLAIN = frozenset({str, bytes, int, bool, type(None)})
 
 
 _FIELDS: dict[type, tuple[str, ...]] = {}
+_PARTS: dict[type, Callable[[Any], tuple[Any, ...]] | None] = {}
 
 
 def _fields(kind: type) -> tuple[str, ...]:
@@ -171,9 +176,22 @@ def _fields(kind: type) -> tuple[str, ...]:
     return _FIELDS[kind]
 
 
+def _parts(kind: type) -> Callable[[Any], tuple[Any, ...]] | None:
+    """What gives the fields of a dataclass, all together; None where there are none."""
+    if kind not in _PARTS:
+        names = _fields(kind)
+        _PARTS[kind] = attrgetter(names[0], *names) if names else None  # of one name alone it gives no tuple
+    return _PARTS[kind]
+
+
 def _keyed(value: FrozenMap[Any, Any] | Bag[Any]) -> dict[Any, Any]:
     """By key, the key itself and what belongs to it."""
     return {key: (key, value[key] if isinstance(value, FrozenMap) else None) for key in value}
+
+
+def _alike_parts(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Whether the parts are, one by one; most are the very same."""
+    return all(map(is_, one, other)) or all(map(alike, one, other))
 
 
 def _alike_keys(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
