@@ -442,6 +442,7 @@ typedef struct Kernel {
     uint64_t *watched; /* the bits of a packed state that watches beyond the quiet groups were ever seen to read */
     uint32_t epoch;    /* of dispatch, reads and layout: what was remembered in another one is void */
     uint32_t threads;
+    uint32_t shared_from; /* a round of fewer states is done by the first thread alone */
     Shard *shards; /* one for each thread */
     Index index;
     const Layout *packed_by; /* while states are packed anew: how they were packed, and what slots hold that they lack */

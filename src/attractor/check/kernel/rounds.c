@@ -13,7 +13,6 @@
 #define ENOUGH 128
 #define QUOTA_FIRST 32
 #define QUOTA_LAST 16384
-#define ALONE_BELOW 1024
 
 /* Hand over the successors of the state at hand, but for those handed over lately; with `edges`, note the steps. */
 static inline __attribute__((always_inline)) bool commit_words(Worker *worker, uint32_t words, Edges *edges) {
@@ -63,12 +62,13 @@ static bool commit_steps(Worker *worker) {
 /* Begin the next states of the worker's own lane, or of another one; false if there are none left. */
 static bool take_block(const Worker *worker, uint32_t *lane, size_t *from, size_t *to) {
     const Kernel *kernel = worker->kernel;
+    const size_t block = kernel->shared_from < BLOCK ? 1 : BLOCK;
     for (uint32_t n = 0, mine = (uint32_t)(worker - kernel->workers); n < kernel->threads; n++) {
         *lane = mine + n < kernel->threads ? mine + n : mine + n - kernel->threads;
         Lane *there = &kernel->lanes[*lane];
         if (atomic_load_explicit(&there->cursor, memory_order_relaxed) >= there->end) continue;
-        *from = atomic_fetch_add_explicit(&there->cursor, BLOCK, memory_order_relaxed);
-        *to = *from + BLOCK < there->end ? *from + BLOCK : there->end;
+        *from = atomic_fetch_add_explicit(&there->cursor, block, memory_order_relaxed);
+        *to = *from + block < there->end ? *from + block : there->end;
         if (*from < *to) return true;
     }
     return false;
@@ -172,7 +172,7 @@ static bool failed(const Kernel *kernel) {
 /* A round that is too small to be shared is done by the first thread alone. */
 static bool round_run(Kernel *kernel, size_t count) {
     if (!kernel_make_room(kernel, count / kernel->threads + BLOCK)) return false;
-    if (kernel->threads > 1 && count >= ALONE_BELOW && crew_start(kernel)) crew_do(kernel, round_expand);
+    if (kernel->threads > 1 && count >= kernel->shared_from && crew_start(kernel)) crew_do(kernel, round_expand);
     else round_expand(&kernel->workers[0]);
     for (uint32_t t = 0; t < kernel->threads; t++) { /* what there was no room for */
         Worker *worker = &kernel->workers[t];
