@@ -121,8 +121,8 @@ bool edges_take(Kernel *kernel) {
     for (uint32_t t = 0; t < kernel->threads; t++) known += kernel->workers[t].edges.sources.length / 2;
     if (known != states) return false;
     kernel_free_graph(kernel);
-    kernel->edge_offsets = malloc(states * sizeof *kernel->edge_offsets);
-    kernel->edge_degrees = malloc(states * sizeof *kernel->edge_degrees);
+    kernel->edge_offsets = pages_resize(NULL, states * sizeof *kernel->edge_offsets);
+    kernel->edge_degrees = pages_resize(NULL, states * sizeof *kernel->edge_degrees);
     if (!kernel->edge_offsets || !kernel->edge_degrees) return false;
     for (uint32_t t = 0; t < kernel->threads; t++) edges_settle(&kernel->workers[t].edges);
     place_sources(kernel);

@@ -78,8 +78,8 @@ static void *collect_edges(void *context) {
 }
 
 void kernel_free_graph(Kernel *kernel) {
-    free(kernel->edge_offsets);
-    free(kernel->edge_degrees);
+    pages_free(kernel->edge_offsets);
+    pages_free(kernel->edge_degrees);
     pages_free(kernel->edge_targets);
     pages_free(kernel->edge_actions);
     kernel->edge_offsets = NULL;
@@ -95,8 +95,8 @@ Advanced kernel_build_graph(Kernel *kernel) {
     if (kernel->has_graph) return ADVANCED_DONE;
     edges_give_up(kernel);
     kernel_free_graph(kernel);
-    kernel->edge_offsets = calloc(states + 1, sizeof(uint64_t));
-    kernel->edge_degrees = calloc(states + 1, sizeof(uint32_t));
+    kernel->edge_offsets = pages_zeroed((states + 1) * sizeof(uint64_t));
+    kernel->edge_degrees = pages_zeroed((states + 1) * sizeof(uint32_t));
     if (kernel->edge_offsets == NULL || kernel->edge_degrees == NULL) return ADVANCED_MEMORY;
     kernel->mode = MODE_GRAPH;
     Range ranges[kernel->threads];
@@ -326,18 +326,18 @@ bool fair_components(const Kernel *kernel, const FairnessTable *fairness, const 
     size_t states = kernel_count(kernel), size = (states + 1) * sizeof(uint32_t);
     size_t conditions = fairness->conditions + 1;
     Components c = {.kernel = kernel, .fairness = fairness, .query = query, .component = component};
-    c.marks = calloc(states + 1, sizeof *c.marks);
-    c.stack = malloc(size);
-    c.frames = malloc((states + 1) * sizeof *c.frames);
+    c.marks = pages_zeroed((states + 1) * sizeof *c.marks);
+    c.stack = pages_resize(NULL, size);
+    c.frames = pages_resize(NULL, (states + 1) * sizeof *c.frames);
     c.seen = malloc(conditions * sizeof *c.seen);
     c.count = malloc(conditions * sizeof *c.count);
     c.taken = malloc(conditions);
     bool done = c.marks && c.stack && c.frames && c.seen && c.count && c.taken;
     memset(component, 0, states * sizeof *component);
     done = done && components_run(&c, states);
-    free(c.marks);
-    free(c.stack);
-    free(c.frames);
+    pages_free(c.marks);
+    pages_free(c.stack);
+    pages_free(c.frames);
     free(c.seen);
     free(c.count);
     free(c.taken);
@@ -580,30 +580,32 @@ void conditions_ever_enabled(const Kernel *kernel, const FairnessTable *fairness
 /* Extend `marked` to every allowed state that can reach it through allowed states. */
 bool mark_backwards(const Kernel *kernel, const uint8_t *allowed, uint8_t *marked) {
     size_t states = kernel_count(kernel);
-    uint64_t *offsets = calloc(states + 2, sizeof *offsets);
+    uint64_t *offsets = pages_zeroed((states + 2) * sizeof *offsets);
     uint32_t *queue = malloc((states + 1) * sizeof *queue);
-    size_t edges = kernel->edge_count;
-    uint32_t *sources = malloc((edges + 1) * sizeof *sources);
-    bool done = offsets && queue && sources;
-    for (size_t e = 0; done && e < edges; e++)
-        if (kernel->edge_targets[e] != NO_STATE) offsets[kernel->edge_targets[e] + 2]++;
-    for (size_t i = 0; done && i < states; i++) offsets[i + 2] += offsets[i + 1];
+    const uint32_t *targets = kernel->edge_targets;
+    bool done = offsets && queue;
     for (uint32_t state = 0; done && state < states; state++)
-        for (uint64_t e = kernel->edge_offsets[state]; e < edges_end(kernel, state); e++)
-            if (kernel->edge_targets[e] != NO_STATE) sources[offsets[kernel->edge_targets[e] + 1]++] = state;
+        for (uint64_t e = kernel->edge_offsets[state]; allowed[state] && e < edges_end(kernel, state); e++)
+            if (targets[e] != NO_STATE) offsets[targets[e] + 2]++;
+    for (size_t i = 0; done && i < states; i++) offsets[i + 2] += offsets[i + 1];
+    uint32_t *sources = done ? pages_resize(NULL, (offsets[states + 1] + 1) * sizeof *sources) : NULL;
+    done = done && sources;
+    for (uint32_t state = 0; done && state < states; state++)
+        for (uint64_t e = kernel->edge_offsets[state]; allowed[state] && e < edges_end(kernel, state); e++)
+            if (targets[e] != NO_STATE) sources[offsets[targets[e] + 1]++] = state;
     size_t head = 0, tail = 0;
     for (size_t i = 0; done && i < states; i++)
         if (marked[i]) queue[tail++] = (uint32_t)i;
     while (done && head < tail) {
         uint32_t state = queue[head++];
         for (uint64_t i = offsets[state]; i < offsets[state + 1]; i++) {
-            if (!allowed[sources[i]] || marked[sources[i]]) continue;
+            if (marked[sources[i]]) continue;
             marked[sources[i]] = 1;
             queue[tail++] = sources[i];
         }
     }
-    free(offsets);
+    pages_free(offsets);
     free(queue);
-    free(sources);
+    pages_free(sources);
     return done;
 }

@@ -57,6 +57,8 @@ void vector_free(Vector *vector);
 /* Like realloc, for arrays that may become large; what was not there before has any content. NULL: out of memory, and what
  * was there stays. */
 void *pages_resize(void *data, size_t size);
+/* A new array of zeros. */
+void *pages_zeroed(size_t size);
 /* Zero the bytes [from, to) of an array that was never written: pages that come as zeros are only touched, by whoever calls. */
 void pages_clear_fresh(void *data, size_t from, size_t to);
 void pages_free(void *data);

@@ -66,6 +66,12 @@ void *pages_resize(void *data, size_t size) {
     return made ? made + 1 : NULL;
 }
 
+void *pages_zeroed(size_t size) {
+    void *data = pages_resize(NULL, size);
+    if (data && !header_of(data)->is_mapped) memset(data, 0, size);
+    return data;
+}
+
 void pages_clear_fresh(void *data, size_t from, size_t to) {
     if (!header_of(data)->is_mapped) {
         memset((char *)data + from, 0, to - from);
