@@ -226,6 +226,7 @@ typedef struct {
 typedef struct {
     _Alignas(APART) uint64_t *states;
     uint32_t *parents;
+    uint64_t *repacked; /* while states are packed anew: where they go */
     size_t count;
     size_t reserved;
     size_t limit; /* so many states may be there at the end of the round; never more than reserved */
@@ -415,21 +416,20 @@ typedef struct {
 #define STEP_BYTES(words) (STEP_WORDS(words) * sizeof(uint64_t))
 #define OUTSIDE (1ull << 63)
 
-/* What every thread does at once, each its part of it. */
+/* Takes pieces of work until there are none; whoever does it, whenever he comes. */
 typedef void (*Job)(Worker *worker);
 
-/* The threads beside the first, and where they meet. */
+/* The threads beside the first, and how they learn of a job. */
 typedef struct {
-    Job job; /* to be done after the next meeting */
     pthread_t *helpers; /* from 1 on; NULL before they are started */
     pid_t home;
-    uint32_t parties;
     uint32_t patience; /* how often to look before going to sleep */
-    atomic_uint arrived;
-    atomic_uint turn;
+    Job job;
+    atomic_uint turn;   /* how many jobs there were */
+    atomic_uint inside; /* how many helpers are at the job; with the highest bit, others may still come */
+    atomic_bool dismissed;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool dismissed;
     bool is_refused; /* the system has no threads to give: one does it all */
 } Crew;
 
@@ -471,6 +471,7 @@ typedef struct Kernel {
     size_t *dense_base;
     Lane *lanes; /* one for each thread */
     bool round_redoes; /* lanes are parts of `redo` */
+    atomic_size_t parts_taken;
     atomic_bool enough; /* too many states wait for an answer, or there may be no room: do not begin others */
     Crew crew;
     bool notes_edges; /* every worker notes those of the states that it expands */
@@ -508,10 +509,14 @@ void expand_afresh(Worker *worker);
 /* crew.c */
 /* Start the threads, unless they are there; false if there are none to be had. */
 bool crew_start(Kernel *kernel);
-/* Let every thread do a job, and wait for all of them. They were started. */
+/* Do a job with those who come in time; they were started. */
 void crew_do(Kernel *kernel, Job job);
-/* Let every worker's part of a job be done: by its thread where they were started, otherwise by this one. */
+/* Do a job of PARTS parts, see next_part: with the others where they were started and there are many states. */
 void crew_share(Kernel *kernel, Job job);
+#define PARTS 32
+#define PARTS_SHARED_FROM 16384
+/* The number of a part that nobody has begun; PARTS or more: there is none left. */
+static inline size_t next_part(Kernel *kernel) { return atomic_fetch_add(&kernel->parts_taken, 1); }
 void crew_stop(Kernel *kernel);
 
 /* edges.c */

@@ -92,34 +92,42 @@ bool worker_insert(Worker *worker) {
 
 /* ---- room ---- */
 
-/* A page that is read before it is written costs every thread a flush; so the index is touched first, each its part. */
+/* A page that is read before it is written costs every thread a flush; so the index is touched first. */
 static void clear_index(Worker *worker) {
     Kernel *kernel = worker->kernel;
-    size_t buckets = kernel->index.buckets, mine = (size_t)(worker - kernel->workers);
-    size_t from = buckets * mine / kernel->threads, to = buckets * (mine + 1) / kernel->threads;
-    pages_clear_fresh((void *)kernel->index.entries, from * sizeof(uint64_t), to * sizeof(uint64_t));
+    size_t size = kernel->index.buckets * sizeof(uint64_t);
+    for (size_t part; (part = next_part(kernel)) < PARTS;)
+        pages_clear_fresh((void *)kernel->index.entries, size * part / PARTS, size * (part + 1) / PARTS);
 }
 
-/* Add the worker's states to an index in which they are not; their buckets are asked for ahead of time. */
-static void fill_index(Worker *worker) {
-    Kernel *kernel = worker->kernel;
+/* Add the states [from, to) of a shard to an index in which they are not; their buckets are asked for ahead of time. */
+static void index_range(const Kernel *kernel, uint32_t owner, size_t from, size_t to) {
     const Index *index = &kernel->index;
-    uint32_t words = kernel->layout.words, threads = kernel->threads, owner = (uint32_t)(worker - kernel->workers);
     const Shard *shard = &kernel->shards[owner];
+    uint32_t words = kernel->layout.words, threads = kernel->threads;
     uint64_t ahead[AHEAD] = {0}; /* hashes whose buckets were asked for */
-    for (size_t i = 0; i < shard->count + AHEAD; i++) {
+    for (size_t i = from; i < to + AHEAD; i++) {
         uint64_t hash = ahead[i % AHEAD];
-        if (i < shard->count) {
+        if (i < to) {
             ahead[i % AHEAD] = hash_words(shard->states + i * words, words);
-            __builtin_prefetch(&index->entries[bucket_of(ahead[i % AHEAD], index->buckets)], 1);
+            __builtin_prefetch((const void *)&index->entries[bucket_of(ahead[i % AHEAD], index->buckets)], 1);
         }
-        if (i < AHEAD) continue;
+        if (i < from + AHEAD) continue;
         uint64_t entry = hash << 32 | (uint64_t)((i - AHEAD) * threads + owner + 1);
         for (size_t at = bucket_of(hash, index->buckets);; at = next_bucket(at, index->buckets)) {
             uint64_t there = atomic_load_explicit(&index->entries[at], memory_order_relaxed);
             if (there == 0 && index_claim(&index->entries[at], &there, entry, threads == 1)) break;
         }
     }
+}
+
+static void fill_index(Worker *worker) {
+    Kernel *kernel = worker->kernel;
+    for (size_t part; (part = next_part(kernel)) < PARTS;)
+        for (uint32_t s = 0; s < kernel->threads; s++) {
+            size_t count = kernel->shards[s].count;
+            index_range(kernel, s, count * part / PARTS, count * (part + 1) / PARTS);
+        }
 }
 
 bool kernel_index(Kernel *kernel, size_t buckets) {
@@ -175,23 +183,42 @@ static bool widen_found(Found *found, uint32_t findings, uint32_t before, uint32
     return true;
 }
 
-static void repack_shard(Worker *worker) {
-    const Kernel *kernel = worker->kernel;
-    const Layout *old = kernel->packed_by, *layout = &kernel->layout;
-    Shard *shard = &kernel->shards[worker - kernel->workers];
-    if (shard->reserved == 0) return;
-    uint64_t *packed = pages_resize(NULL, shard->reserved * layout->words * sizeof *packed);
-    if (packed == NULL) {
-        worker->failed = true;
-        return;
-    }
-    memcpy(worker->before, kernel->defaults, layout->slots * sizeof *worker->before);
-    for (size_t i = 0; i < shard->count; i++) {
+static void repack_part(const Worker *worker, const Shard *shard, size_t from, size_t to) {
+    const Layout *old = worker->kernel->packed_by, *layout = &worker->kernel->layout;
+    for (size_t i = from; i < to; i++) {
         layout_unpack(old, shard->states + i * old->words, worker->before);
-        layout_pack(layout, worker->before, packed + i * layout->words);
+        layout_pack(layout, worker->before, shard->repacked + i * layout->words);
     }
-    pages_free(shard->states);
-    shard->states = packed;
+}
+
+static void repack_states(Worker *worker) {
+    Kernel *kernel = worker->kernel;
+    memcpy(worker->before, kernel->defaults, kernel->layout.slots * sizeof *worker->before);
+    for (size_t part; (part = next_part(kernel)) < PARTS;)
+        for (uint32_t s = 0; s < kernel->threads; s++) {
+            const Shard *shard = &kernel->shards[s];
+            repack_part(worker, shard, shard->count * part / PARTS, shard->count * (part + 1) / PARTS);
+        }
+}
+
+/* Pack every state as the layout says now, and not as `old` did; false: out of memory, and all is as it was. */
+static bool repack_shards(Kernel *kernel, const Layout *old, const uint32_t *defaults) {
+    bool done = true;
+    for (uint32_t s = 0; s < kernel->threads; s++) {
+        Shard *shard = &kernel->shards[s];
+        shard->repacked = pages_resize(NULL, (shard->reserved + 1) * kernel->layout.words * sizeof *shard->repacked);
+        done = done && shard->repacked;
+    }
+    kernel->packed_by = old;
+    kernel->defaults = defaults;
+    if (done) crew_share(kernel, repack_states);
+    for (uint32_t s = 0; s < kernel->threads; s++) {
+        Shard *shard = &kernel->shards[s];
+        pages_free(done ? shard->states : shard->repacked);
+        if (done) shard->states = shard->repacked;
+        shard->repacked = NULL;
+    }
+    return done;
 }
 
 /* Change the layout: wider fields, further slots. No state changes its number. */
@@ -201,13 +228,8 @@ bool kernel_repack(Kernel *kernel, const uint8_t *bits, uint32_t slots, const ui
     bool done = workers_make(kernel) && widen_found(kernel->found, kernel->findings, old.slots, slots, defaults);
     for (uint32_t t = 0; done && t < kernel->threads; t++)
         done = widen_found(kernel->workers[t].found, kernel->findings, old.slots, slots, defaults);
-    if (done && kernel->index.buckets) {
-        kernel->packed_by = &old;
-        kernel->defaults = defaults;
-        crew_share(kernel, repack_shard);
-        for (uint32_t t = 0; t < kernel->threads; t++) done = done && !kernel->workers[t].failed;
-        done = done && kernel_index(kernel, kernel->index.buckets);
-    }
+    if (done && kernel->index.buckets)
+        done = repack_shards(kernel, &old, defaults) && kernel_index(kernel, kernel->index.buckets);
     layout_free(&old);
     return done;
 }
