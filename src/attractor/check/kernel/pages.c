@@ -23,6 +23,7 @@ typedef union {
 
 static Header *header_of(void *data) { return (Header *)((char *)data - sizeof(Header)); }
 
+#ifdef MREMAP_MAYMOVE
 /* Random access to a large array costs less with large pages, where the system has them. The advice is for the whole mapping:
  * one that is advised in part is two to the system, and does not grow. */
 static void prefer_large_pages(void *data, size_t size) {
@@ -34,7 +35,6 @@ static void prefer_large_pages(void *data, size_t size) {
 #endif
 }
 
-#ifdef MREMAP_MAYMOVE
 static Header *resize_mapped(Header *old, size_t size) {
     size_t unit = size < LARGE_PAGE ? PAGE : LARGE_PAGE; /* such sizes get places that begin with a large page */
     size = (size + unit - 1) / unit * unit;
