@@ -41,47 +41,16 @@ AIMS = {
     "times TLC, safety, N=8, same threads": ("irsa", 8, "safety", 60),
     "times TLC, liveness, N=6, same threads": ("irsa", 6, "liveness", 200),
 }
-MEMORY = 8 * 2**30
 SHORT_S = 3.0
 TRANSLATED = {"irsa", "twophase"}
-SAFETY = ("type_ok", "requests_are_known", "no_concurrent_processing_of_same_resource")
-LIVENESS = ("termination_is_the_last_action", "terminates")
-
-
-def ours(model: str, size: int, engine: str, threads: int, *, liveness: bool) -> dict[str, Any]:
-    """Check in this process and report; runs in a child of its own."""
-    from attractor.check import check
-    from attractor.check.specs.irsa import Irsa
-    from attractor.check.specs.philosophers import Philosophers
-    from attractor.check.specs.twophase import TwoPhaseCommit
-
-    makers: dict[str, tuple[Any, tuple[str, ...]]] = {
-        "irsa": (lambda: Irsa(workers=size), LIVENESS if liveness else SAFETY),
-        "twophase": (lambda: TwoPhaseCommit(managers=size), ("consistent",)),
-        "philosophers": (lambda: Philosophers(seats=size), ("neighbours_do_not_eat_together",)),
-    }
-    make, names = makers[model]
-    started = time.perf_counter()
-    verdict = check(make(), engine=engine, threads=threads, properties=names, memory_bytes=MEMORY)  # type: ignore[arg-type]
-    seconds = time.perf_counter() - started
-    return {
-        "verdict": verdict.verdict,
-        "distinct": verdict.distinct,
-        "generated": verdict.generated,
-        "depth": verdict.depth,
-        "states_per_second": round(verdict.distinct / seconds),
-        "executions_of_python": sum(each.executed for each in verdict.coverage),
-        "table_bytes_per_state": round(verdict.table_bytes / verdict.distinct, 1),
-        "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-    }
 
 
 def in_child(arguments: list[str]) -> dict[str, Any]:
-    """Run this file again with ``arguments`` and add the time that it took from start to end."""
+    """Check in a process of its own, as ``arguments`` say, and add the time that it took from start to end."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    command = [sys.executable, __file__, *arguments]
+    command = [sys.executable, str(HERE / "checked.py"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ)
     seconds = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -151,12 +120,12 @@ def tlc(jar: str, model: str, size: int, threads: int, *, liveness: bool) -> dic
 
 def measure(model: str, size: int, *, liveness: bool, jar: str | None, with_python: bool) -> dict[str, Any]:
     """One row: every engine on one model."""
-    row: dict[str, Any] = {"model": model, "size": size, "kind": "liveness" if liveness else "safety"}
-    flags = ["--liveness"] if liveness else []
+    kind = "liveness" if liveness else "safety"
+    row: dict[str, Any] = {"model": model, "size": size, "kind": kind}
     for threads in (1, 2):
-        row[f"native_{threads}"] = median_of(["--one", model, str(size), "native", str(threads), *flags])
+        row[f"native_{threads}"] = median_of([model, str(size), "native", str(threads), kind])
     if with_python:
-        row["python"] = in_child(["--one", model, str(size), "python", "1", *flags])
+        row["python"] = in_child([model, str(size), "python", "1", kind])
     for threads in (1, 2) if jar else ():
         rival = tlc(str(jar), model, size, threads, liveness=liveness)
         row[f"tlc_{threads}"] = rival
@@ -173,14 +142,8 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=[4, 6, 8, 10], help="workers of the IRSA operator")
     parser.add_argument("--managers", nargs="+", type=int, default=[7, 8], help="managers of two-phase commit")
     parser.add_argument("--rivals", choices=("none", "small", "aims", "all"), default="small", help="how far TLC goes")
-    parser.add_argument("--liveness", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     parser.add_argument("--only", nargs=3, metavar=("MODEL", "SIZE", "KIND"), help="one row, e.g. irsa 8 safety")
     options = parser.parse_args()
-    if options.one:
-        model, size, engine, threads = options.one
-        print(json.dumps(ours(model, int(size), engine, int(threads), liveness=options.liveness)))
-        return
     jar = tlc_jar()
     if jar is None and options.rivals != "none":
         sys.exit(

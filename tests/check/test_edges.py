@@ -92,7 +92,9 @@ def test_edges_are_given_up_when_the_search_needs_their_memory(threads: int) -> 
     model = TwoPhaseCommit(managers=5).compile
     whole = NativeSearch(model(), Settings(edges=True, threads=threads)).run()
     counts = whole._kernel.counts()
-    enough = counts["table_bytes"] + counts["trie_bytes"] + 1
+    enough = (
+        counts["table_bytes"] + counts["trie_bytes"] + counts["edge_bytes"] // 2
+    )  # of two threads, one may find more
     limited = NativeSearch(model(), Settings(edges=True, threads=threads, memory_bytes=enough)).run()
     assert counts["edge_bytes"] > 0
     assert limited._kernel.counts()["edge_bytes"] == 0

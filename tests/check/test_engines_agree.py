@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from attractor.check import Spec, Verdict, check
+from attractor.check import Spec, Verdict, check, native
 from attractor.check import declarations as words
+from attractor.check._kernel import Kernel
 from tests.check.naive import Condition, Enumeration, Naive, has_fair_run
 from tests.check.random_specs import make_spec, programs
 
@@ -107,6 +110,18 @@ def assert_promises_are_judged_rightly(program: Any) -> None:
 @given(programs)
 def test_engines_and_enumerator_agree_on_counts_and_safety(program: Any) -> None:
     assert_engines_agree(program)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@ALL_OF_THEM
+@given(program=programs)
+def test_threads_that_share_every_level_agree_with_the_enumerator(threads: int, program: Any) -> None:
+    """One state at a time, so that they meet the same successors at once; usually small levels are not shared."""
+    naive = Naive(make_spec(program)).enumerate()
+    with patch.object(native, "Kernel", partial(Kernel, shared_from=1)):
+        verdict = check(make_spec(program), engine="native", threads=threads)
+    assert (verdict.distinct, verdict.generated, verdict.depth) == (len(naive.states), naive.generated, naive.depth)
+    assert answers(verdict) == answers(check(make_spec(program), engine="python"))
 
 
 @ALL_OF_THEM

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
-from attractor.check import check
+from attractor.check import check, native
+from attractor.check._kernel import Kernel
 from attractor.check.specs.irsa import Irsa
 
 NATIVE_1: dict[str, Any] = {"engine": "native", "threads": 1}
@@ -26,6 +29,13 @@ COUNTS = {
 def test_counts_are_those_of_tlc(workers: int, engine: dict[str, Any]) -> None:
     verdict = check(Irsa(workers=workers), properties=[], **engine)
     assert (verdict.generated, verdict.distinct, verdict.depth) == COUNTS[workers]
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5])
+def test_threads_that_take_single_states_from_each_other_count_as_one_does(threads: int) -> None:
+    with patch.object(native, "Kernel", partial(Kernel, shared_from=1)):
+        verdict = check(Irsa(workers=3), engine="native", threads=threads).assert_holds()
+    assert (verdict.generated, verdict.distinct, verdict.depth) == COUNTS[3]
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+from typing import NamedTuple
 
 import pytest
 
@@ -15,6 +16,11 @@ from attractor.check.trace import difference, plain, short
 
 class Colour(enum.Enum):
     RED = 1
+
+
+class Request(NamedTuple):
+    kind: str
+    name: str
 
 
 class Point(Record):
@@ -83,6 +89,12 @@ def test_values_become_json_without_losing_their_shape() -> None:
     value = (Point(x=1, tags=frozenset({"b", "a"})), FrozenMap({Colour.RED: 2}), Bag("ba"), None, 1.5, object)
     assert plain(value)[:-1] == [{"x": 1, "tags": ["a", "b"]}, {"Colour.RED": 2}, ["a", "b"], None, 1.5]
     assert plain(Colour.RED) == "RED"
+
+
+def test_a_named_tuple_shows_which_of_its_fields_changed() -> None:
+    before, after = plain(Request(kind="pod", name="a")), plain(Request(kind="pod", name="b"))
+    assert before == {"kind": "pod", "name": "a"}
+    assert list(difference("request", before, after)) == ["request.name: a -> b"]
 
 
 def test_what_is_not_a_trace_is_refused() -> None:

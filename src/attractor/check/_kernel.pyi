@@ -4,7 +4,7 @@ from typing import Any, TypeAlias
 Masks: TypeAlias = bytes | bytearray
 
 class Kernel:
-    def __init__(self, threads: int) -> None: ...
+    def __init__(self, threads: int, shared_from: int = 256) -> None: ...
     def configure(
         self,
         actions: Iterable[tuple[int, Sequence[int]]],

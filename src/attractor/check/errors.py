@@ -12,17 +12,17 @@ errors; they derive from ``BaseException`` so that an action's own ``except`` ca
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import sysconfig
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
     from types import FrameType
 
-_PACKAGE = str(Path(__file__).parents[1])
-_SHIPPED = tuple(str(Path(_PACKAGE) / room) for room in ("check/specs", "operators"))
+_PACKAGE = __file__.rsplit(os.sep, 2)[0]
+_SHIPPED = tuple(os.sep.join((_PACKAGE, *rooms)) for rooms in (("check", "specs"), ("operators",)))
 _STANDARD = sysconfig.get_path("stdlib")
 _LIBRARY = tuple(sysconfig.get_path(each) for each in ("stdlib", "platstdlib", "purelib", "platlib"))
 
@@ -55,10 +55,15 @@ class Blocking(BaseException):
     """A call was stopped that waits or reaches outside; the text has the line and the way out."""
 
 
+def name_of(filename: str) -> str:
+    """The last part of a path; to load ``pathlib`` for it would be a hundredth of a check of a million states."""
+    return filename.rpartition(os.sep)[2]
+
+
 def author_line() -> str:
     """Return ``file.py:line`` of the innermost frame outside this package and the library: the author's own line."""
     frame = authors_frame(sys._getframe(1))  # noqa: SLF001 - the only way to the caller's line
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame else "unknown line"
+    return f"{name_of(frame.f_code.co_filename)}:{frame.f_lineno}" if frame else "unknown line"
 
 
 def line_of(function: object) -> str:
@@ -66,7 +71,7 @@ def line_of(function: object) -> str:
     code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
     if code is None or not is_authors(code.co_filename):
         return ""
-    return f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+    return f"{name_of(code.co_filename)}:{code.co_firstlineno}"
 
 
 def raising_line(error: BaseException) -> str:

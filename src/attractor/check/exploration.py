@@ -8,7 +8,7 @@ the number of levels of a breadth-first search, the initial states being level 1
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from array import array
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 DEADLOCK = -1
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(NamedTuple):
     """How far an exploration has come."""
 
     distinct: int
@@ -60,8 +59,7 @@ class Settings:
         return "first violation" if self.stop_at_first and violated else None
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """A state that decides a property: a violation, or the witness of a ``sometimes``.
 
     ``state`` is an index of the exploration. Where ``after`` is given, the decision falls with one more step, by

@@ -13,8 +13,7 @@ is searched again without the states where the group is enabled. Only steps that
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.check.exploration import OUTSIDE, Graph
 
@@ -28,8 +27,7 @@ JUDGED_IN_THE_CORE = frozenset({"eventually_always", "settles"})
 """Promises of the end: whether they can be broken is told by the states to which fair runs come back."""
 
 
-@dataclass(frozen=True)
-class Query:
+class Query(NamedTuple):
     """A broken promise, as a search: ``starts`` is where it begins to be broken; masks have one byte for each state."""
 
     allowed: bytearray
@@ -37,8 +35,7 @@ class Query:
     visits: tuple[bytearray, ...] = ()
 
 
-@dataclass(frozen=True)
-class Lasso:
+class Lasso(NamedTuple):
     """A run: ``prefix`` lists states from an initial one; ``cycle`` the steps (action, state) back to its last state.
 
     An empty cycle means that the run stays in the last state for ever.

@@ -11,7 +11,7 @@ disabled; 1 (idle) -> read ``queue``; 0 (empty) -> disabled; 7 -> write ``queue`
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from attractor.check.errors import ImpureStep, SpecError, line_of
 from attractor.check.execution import Outcome, judges_steps, outcomes_of, padded
@@ -52,8 +52,7 @@ class Leaf:
 SAMPLES_PER_ROUTINE = 4
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """One remembered execution: where it happened and how it went."""
 
     instance: Instance
@@ -80,6 +79,8 @@ class Tally:
         elif any(outcome.leaf for outcome in outcomes):
             self.samples[self.executed % SAMPLES_PER_ROUTINE] = sample
         for outcome in outcomes:
+            if len(outcome.path) <= self.widest:
+                continue
             reads = [ref for ref, _ in outcome.path if ref < CHOICE]
             if len(reads) > self.widest:
                 self.widest = len(reads)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.check.errors import SpecError, ValueNotHashable, author_line
 from attractor.check.values import alike, is_itself
@@ -182,8 +182,7 @@ class Instance:
         return f"{self.name}({', '.join(str(value) for _, value in self.arguments)})" if self.arguments else self.name
 
 
-@dataclass(frozen=True)
-class Fairness:
+class Fairness(NamedTuple):
     """One condition: if the group stays (weak) or keeps being (strong) enabled, one of its instances is taken."""
 
     name: str
@@ -191,8 +190,7 @@ class Fairness:
     strong: bool = False
 
 
-@dataclass(frozen=True)
-class Symmetry:
+class Symmetry(NamedTuple):
     """Interchangeable keys: ``columns[k]`` lists the slots that belong to key ``k``, in the same order for each key."""
 
     name: str

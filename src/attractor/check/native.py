@@ -10,6 +10,7 @@ import time
 from array import array
 from collections import Counter
 from contextlib import suppress
+from itertools import chain
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 MISSES, TIME, LEVEL, DONE = range(4)
 SLICE_SECONDS = 0.2
-SAVE_FORMAT = 2
+SAVE_FORMAT = 3
 SAVE_MARK = b"attractor search\n"
 """How a file with a saved search begins, so that no other file is taken for one."""
 FORGET_AFTER = 200_000
@@ -296,13 +297,18 @@ class NativeSearch:
             if shared and not instance.routine.shared:
                 for each in self._sharers[instance.routine]:
                     self._kernel.separate(each)
-            self.tallies.setdefault(instance.name, Tally()).note(self.model, Sample(instance, before, after, outcomes))
+            self._tally(instance.name).note(self.model, Sample(instance, before, after, outcomes))
             self._executed_lately[instance.routine] += len(outcomes)
             self._teach(number, instance, outcomes)
             if len(self.model.slots) != len(self._bits):
                 break  # the kernel's records are of states without the new slots; it will ask again
         self._fit()
         self._kernel.learned()
+
+    def _tally(self, name: str) -> Tally:
+        if name not in self.tallies:
+            self.tallies[name] = Tally()
+        return self.tallies[name]
 
     def _forget_what_never_returns(self, distinct: int) -> None:
         """Empty the tries of routines that hardly ever meet the same values again: remembering them only costs memory.
@@ -323,9 +329,9 @@ class NativeSearch:
 
     def _teach(self, number: int, instance: Instance, outcomes: list[Outcome]) -> None:
         for outcome in outcomes:
-            path = [part for pair in outcome.path for part in pair]
+            path = list(chain.from_iterable(outcome.path))
             leaf = outcome.leaf
-            flat = [part for pair in leaf for part in pair] if isinstance(leaf, tuple) else leaf
+            flat = list(chain.from_iterable(leaf)) if isinstance(leaf, tuple) else leaf
             if not self._kernel.learn(number, path, flat):
                 raise impure(instance)
 

@@ -9,10 +9,10 @@ no loop works: a lock that is free, a queue that is not empty, an event that is 
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
 from contextlib import contextmanager
-from pathlib import Path
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Never
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-_ASYNCIO = str(Path(sysconfig.get_path("stdlib")) / "asyncio")
+_ASYNCIO = os.sep.join((sysconfig.get_path("stdlib"), "asyncio"))
 _ALONE = (
     "under check a reconcile runs alone, so nobody ends the wait, and what a process shares is no part of the state; "
     "leave it out (a key is never reconciled twice at once, and a write to an object that was changed meanwhile fails "

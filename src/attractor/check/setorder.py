@@ -98,7 +98,8 @@ _HELPERS: dict[str, Callable[..., Any]] = {
 
 
 def _helper(function: Callable[..., Any], *args: ast.expr, **more: Any) -> ast.Call:
-    return ast.Call(ast.Constant(f"\0set order: {function.__name__}"), list(args), more.get("keywords", []))
+    name = ast.copy_location(ast.Constant(f"\0set order: {function.__name__}"), args[0])
+    return ast.copy_location(ast.Call(name, list(args), more.get("keywords", [])), args[0])
 
 
 class _Turner(ast.NodeTransformer):
@@ -227,8 +228,9 @@ def _compiled(file: str) -> dict[tuple[str, int], tuple[types.CodeType, types.Co
     """For each function of a file, by name and line: its code, and the code that has sets in another order."""
     source = "".join(linecache.getlines(file))
     try:
-        plain = compile(source, file, "exec", dont_inherit=True)
-        turned = ast.fix_missing_locations(_Turner().visit(ast.parse(source)))
+        tree = ast.parse(source)
+        plain = compile(tree, file, "exec", dont_inherit=True)
+        turned = _Turner().visit(tree)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
             other = compile(turned, file, "exec", dont_inherit=True)

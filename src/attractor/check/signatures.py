@@ -5,10 +5,9 @@ from __future__ import annotations
 import dis
 import inspect
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.errors import SpecError
+from attractor.check.errors import SpecError, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -80,7 +79,7 @@ def _positional(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
 
 def _line(function: Any) -> str:
     code = getattr(function, "__code__", None)
-    return "unknown line" if code is None else f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+    return "unknown line" if code is None else f"{name_of(code.co_filename)}:{code.co_firstlineno}"
 
 
 def _named(names: Iterable[str]) -> str:

@@ -26,7 +26,7 @@ Plain = Any
 
 
 def plain(value: Any) -> Plain:
-    """The value as JSON can hold it: records and maps as objects, sets as sorted lists, other things by their text."""
+    """The value as JSON can hold it: records, named tuples, maps as objects, sets as sorted lists, the rest by text."""
     if value is None or (isinstance(value, bool | int | float | str) and not isinstance(value, Enum)):
         return value
     if isinstance(value, Enum):
@@ -39,6 +39,8 @@ def plain(value: Any) -> Plain:
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, set | frozenset):
         return [plain(each) for each in sorted(value, key=repr)]
+    if isinstance(value, tuple) and (names := getattr(type(value), "_fields", ())):
+        return {name: plain(each) for name, each in zip(names, value, strict=True)}
     if isinstance(value, tuple | list | Bag):
         return [plain(each) for each in value]
     return repr(value)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from math import copysign
+from operator import attrgetter, is_
 from typing import Any, Generic, NoReturn, Self, TypeVar, dataclass_transform
 
 from attractor.check.errors import MutationError, author_line
@@ -141,21 +142,31 @@ class FrozenMap(Mapping[K, V]):
 def alike(one: Any, other: Any) -> bool:
     """Whether two values that are equal are also of the same types, at any depth."""
     kind = type(one)
-    if one is other or (kind in _PLAIN and kind is type(other)):
-        return True
-    if kind is not type(other):
-        return False
-    if isinstance(one, float):
-        return copysign(1, one) == copysign(1, other)
-    if isinstance(one, tuple):
-        return all(map(alike, one, other))
-    if isinstance(one, frozenset):
-        return _alike_keys(dict(zip(one, one, strict=True)), dict(zip(other, other, strict=True)))
-    if isinstance(one, FrozenMap | Bag):
-        return _alike_keys(_keyed(one), _keyed(other))
-    return all(alike(getattr(one, name), getattr(other, name)) for name in _fields(kind))
+    if one is other or kind is not type(other) or kind in _PLAIN:
+        return kind is type(other)
+    judge = _JUDGES.get(kind)
+    if judge is None:
+        judge = _JUDGES[kind] = _judge_of(kind)
+    return judge(one, other)
 
 
+def _judge_of(kind: type) -> Callable[[Any, Any], bool]:
+    """What says of two equal values of this type whether they are alike; it is kept, for every write asks it."""
+    if issubclass(kind, float):
+        return lambda one, other: copysign(1, one) == copysign(1, other)
+    if issubclass(kind, tuple):
+        return _alike_parts
+    if issubclass(kind, frozenset):
+        return _alike_sets
+    if issubclass(kind, FrozenMap | Bag):
+        return lambda one, other: _alike_keys(_keyed(one), _keyed(other))
+    if names := _fields(kind):
+        parts = attrgetter(names[0], *names)  # of one name alone it gives no tuple
+        return lambda one, other: _alike_parts(parts(one), parts(other))
+    return lambda _one, _other: True
+
+
+_JUDGES: dict[type, Callable[[Any, Any], bool]] = {}
 _PLAIN = frozenset({str, bytes, int, bool, type(None)})
 """Types whose equal values cannot be told apart."""
 
@@ -174,6 +185,17 @@ def _fields(kind: type) -> tuple[str, ...]:
 def _keyed(value: FrozenMap[Any, Any] | Bag[Any]) -> dict[Any, Any]:
     """By key, the key itself and what belongs to it."""
     return {key: (key, value[key] if isinstance(value, FrozenMap) else None) for key in value}
+
+
+def _alike_parts(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Whether the parts are, one by one; most are the very same."""
+    return all(map(is_, one, other)) or all(map(alike, one, other))
+
+
+def _alike_sets(one: frozenset[Any], other: frozenset[Any]) -> bool:
+    if all(map(is_, one, other)) or set(map(id, one)) == set(map(id, other)):
+        return True
+    return _alike_keys(dict(zip(one, one, strict=True)), dict(zip(other, other, strict=True)))
 
 
 def _alike_keys(one: dict[Any, Any], other: dict[Any, Any]) -> bool:

@@ -13,10 +13,10 @@
 
 void edges_forget(Edges *edges) {
     free(edges->lately);
-    vector_free(&edges->sources);
-    vector_free(&edges->targets);
-    vector_free(&edges->actions);
-    vector_free(&edges->repeats);
+    large_free(&edges->sources);
+    large_free(&edges->targets);
+    large_free(&edges->actions);
+    large_free(&edges->repeats);
     memset(edges, 0, sizeof *edges);
 }
 
@@ -34,9 +34,9 @@ size_t edges_bytes(const Edges *edges) {
 bool edges_reserve(Edges *edges, uint32_t state, size_t degree) {
     size_t length = edges->targets.length + degree, known = edges->sources.length;
     if (edges->targets.length - edges->round > UINT32_MAX - degree) return false;
-    if (!vector_reserve(&edges->targets, sizeof(uint32_t), length) || !vector_reserve(&edges->actions, sizeof(uint32_t), length) ||
-        !vector_reserve(&edges->repeats, sizeof(uint64_t), edges->repeats.length + degree) ||
-        !vector_reserve(&edges->sources, sizeof(uint32_t), known + 2))
+    if (!large_reserve(&edges->targets, sizeof(uint32_t), length) || !large_reserve(&edges->actions, sizeof(uint32_t), length) ||
+        !large_reserve(&edges->repeats, sizeof(uint64_t), edges->repeats.length + degree) ||
+        !large_reserve(&edges->sources, sizeof(uint32_t), known + 2))
         return false;
     ((uint32_t *)edges->sources.data)[known] = state;
     ((uint32_t *)edges->sources.data)[known + 1] = (uint32_t)degree;
@@ -88,7 +88,7 @@ static void place_sources(Kernel *kernel) {
 }
 
 static bool append(Vector *all, const Vector *part, size_t total) {
-    if (!vector_reserve(all, sizeof(uint32_t), total)) return false;
+    if (!large_reserve(all, sizeof(uint32_t), total)) return false;
     if (part->length) memcpy((uint32_t *)all->data + all->length, part->data, part->length * sizeof(uint32_t));
     all->length += part->length;
     return true;
@@ -121,8 +121,8 @@ bool edges_take(Kernel *kernel) {
     for (uint32_t t = 0; t < kernel->threads; t++) known += kernel->workers[t].edges.sources.length / 2;
     if (known != states) return false;
     kernel_free_graph(kernel);
-    kernel->edge_offsets = malloc(states * sizeof *kernel->edge_offsets);
-    kernel->edge_degrees = malloc(states * sizeof *kernel->edge_degrees);
+    kernel->edge_offsets = pages_resize(NULL, states * sizeof *kernel->edge_offsets);
+    kernel->edge_degrees = pages_resize(NULL, states * sizeof *kernel->edge_degrees);
     if (!kernel->edge_offsets || !kernel->edge_degrees) return false;
     for (uint32_t t = 0; t < kernel->threads; t++) edges_settle(&kernel->workers[t].edges);
     place_sources(kernel);

@@ -80,7 +80,7 @@ static ALWAYS_INLINE uint32_t value_in(const Worker *worker, const Group *group)
     return value < group->values ? value : group->values;
 }
 
-/* Remember one way to take the action that is walked: its number, what it adds to the sum, and the bits that it flips. */
+/* Remember one way to take the action that is walked: its number, and the bits that it flips. */
 static bool remember_way(void *context, uint32_t number) {
     Worker *worker = context;
     const Kernel *kernel = worker->kernel;
@@ -94,9 +94,9 @@ static bool remember_way(void *context, uint32_t number) {
         worker->failed = true;
         return false;
     }
-    uint64_t *way = (uint64_t *)ways->data + ways->length++ * STEP_WORDS(layout->words), *relies = worker->view.relies, sum = 0;
+    uint64_t *way = (uint64_t *)ways->data + ways->length++ * STEP_WORDS(layout->words), *relies = worker->view.relies;
     way[0] = worker->action;
-    for (uint32_t w = 0; w < layout->words; w++) way[2 + w] = 0;
+    for (uint32_t w = 0; w < layout->words; w++) way[1 + w] = 0;
     for (uint32_t i = 0; i < leaf->count; i++) {
         int32_t slot = writes[i].ref < 0 ? binding[-1 - writes[i].ref] : writes[i].ref;
         const Field *field = &layout->fields[slot];
@@ -107,10 +107,8 @@ static bool remember_way(void *context, uint32_t number) {
         }
         if (writes[i].value & WRITE_COPY) rely_on_slot(relies, &layout->fields[writes[i].value ^ WRITE_COPY]);
         rely_on_slot(relies, field);
-        way[2 + field->word] ^= (uint64_t)(value ^ old) << field->shift;
-        sum += layout->weights[slot] * (uint64_t)((int64_t)value - (int64_t)old);
+        way[1 + field->word] ^= (uint64_t)(value ^ old) << field->shift;
     }
-    way[1] = sum;
     return true;
 }
 
@@ -118,13 +116,12 @@ static bool remember_way(void *context, uint32_t number) {
 static void inspect_step(Worker *worker, uint64_t *step) {
     const Kernel *kernel = worker->kernel;
     worker->action = (uint32_t)step[0];
-    layout_unpack(&kernel->layout, step + 2, worker->after);
+    layout_unpack(&kernel->layout, step + 1, worker->after);
     if (kernel->mode == MODE_EXPLORE) judge_step(worker);
     if (kernel->constraints.length && !within_constraints(worker)) step[0] |= OUTSIDE;
     if (kernel->symmetry.length) {
         kernel_canonical(kernel, worker->after, worker->scratch);
-        layout_pack(&kernel->layout, worker->after, step + 2);
-        step[1] = weighted_sum(&kernel->layout, worker->after);
+        layout_pack(&kernel->layout, worker->after, step + 1);
     }
 }
 
@@ -174,34 +171,29 @@ static ALWAYS_INLINE uint32_t own_slot(const Worker *worker, const Group *group)
 
 /* Write the ways of a group as any of its kin would take them: without what is in their own slot. */
 static void keep_ways(const Worker *worker, const Group *group, const Vector *ways, uint64_t *kept, uint32_t words) {
-    uint32_t own = own_slot(worker, group), old = worker->before[own];
-    const Field *field = &worker->kernel->layout.fields[own];
+    const Field *field = &worker->kernel->layout.fields[own_slot(worker, group)];
     const Candidate *members = members_of(group);
     memset(kept, 0, UNASKED * STEP_BYTES(words));
     for (size_t n = 0; n < ways->length; n++, kept += STEP_WORDS(words)) {
         const uint64_t *way = (const uint64_t *)ways->data + n * STEP_WORDS(words);
-        uint64_t rank = 0, flips = way[2 + field->word] >> field->shift & field->mask;
+        uint64_t rank = 0, flips = way[1 + field->word] >> field->shift & field->mask;
         while (members[rank].instance != way[0]) rank++;
         kept[0] = flips << 32 | rank;
-        kept[1] = way[1] - worker->kernel->layout.weights[own] * ((old ^ flips) - old);
-        copy_words(kept + 2, way + 2, words);
-        kept[2 + field->word] &= ~field->placed;
+        copy_words(kept + 1, way + 1, words);
+        kept[1 + field->word] &= ~field->placed;
     }
 }
 
 /* The reverse of keep_ways. */
 static ALWAYS_INLINE void use_ways(const Worker *worker, const Group *group, const uint64_t *kept, uint64_t *way,
                                    uint32_t words) {
-    uint32_t own = own_slot(worker, group);
-    uint64_t old = worker->before[own], weight = worker->kernel->layout.weights[own];
-    const Field *field = &worker->kernel->layout.fields[own];
+    const Field *field = &worker->kernel->layout.fields[own_slot(worker, group)];
     const Candidate *members = members_of(group);
     for (size_t n = 0; n < UNASKED; n++, kept += STEP_WORDS(words), way += STEP_WORDS(words)) {
         uint64_t flips = kept[0] >> 32;
         way[0] = members[(uint32_t)kept[0]].instance;
-        way[1] = kept[1] + weight * ((old ^ flips) - old);
-        copy_words(way + 2, kept + 2, words);
-        way[2 + (words == 1 ? 0 : field->word)] ^= flips << field->shift;
+        copy_words(way + 1, kept + 1, words);
+        way[1 + (words == 1 ? 0 : field->word)] ^= flips << field->shift;
     }
 }
 
@@ -234,10 +226,9 @@ static ALWAYS_INLINE void recall_group(Worker *worker, const Group *group, Vecto
     record[0] = who << 8 | ways->length;
 }
 
-static ALWAYS_INLINE void take_step(const uint64_t *here, uint64_t sum, const uint64_t *way, uint64_t *step, uint32_t words) {
+static ALWAYS_INLINE void take_step(const uint64_t *here, const uint64_t *way, uint64_t *step, uint32_t words) {
     step[0] = way[0];
-    step[1] = sum + way[1];
-    for (uint32_t w = 0; w < words; w++) step[2 + w] = here[w] ^ way[2 + w];
+    for (uint32_t w = 0; w < words; w++) step[1 + w] = here[w] ^ way[1 + w];
 }
 
 /* Take every step out of the state at hand. Most groups have two or fewer, so two are taken without a question. */
@@ -245,7 +236,7 @@ static ALWAYS_INLINE void all_steps(Worker *worker, uint32_t words) {
     const Kernel *kernel = worker->kernel;
     const Group *groups = kernel->dispatch.groups.data;
     const size_t count = kernel->dispatch.groups.length, stride = STEP_WORDS(words);
-    uint64_t *relies = worker->relies.data, sum = worker->sum, first = worker->words[0];
+    uint64_t *relies = worker->relies.data, first = worker->words[0];
     const uint64_t *here = words == 1 ? &first : worker->words, *changed = worker->changed;
     Vector *recalls = worker->recalls.data;
     size_t length = 0;
@@ -258,8 +249,8 @@ static ALWAYS_INLINE void all_steps(Worker *worker, uint32_t words) {
             return;
         }
         uint64_t *step = (uint64_t *)worker->steps.data + length * stride;
-        for (size_t n = 0; n < UNASKED; n++) take_step(here, sum, way + n * stride, step + n * stride, words);
-        for (size_t n = UNASKED; n < ways->length; n++) take_step(here, sum, way + n * stride, step + n * stride, words);
+        for (size_t n = 0; n < UNASKED; n++) take_step(here, way + n * stride, step + n * stride, words);
+        for (size_t n = UNASKED; n < ways->length; n++) take_step(here, way + n * stride, step + n * stride, words);
         length += ways->length;
     }
     worker->steps.length = length;
@@ -346,7 +337,6 @@ static inline void take_up(Worker *worker, uint32_t state, uint32_t words) {
             uint32_t slot = layout->slot_at[w * 64 + (uint32_t)__builtin_ctzll(rest)];
             const Field *field = &layout->fields[slot];
             uint32_t value = (uint32_t)(now[w] >> field->shift & field->mask);
-            worker->sum += layout->weights[slot] * (uint64_t)((int64_t)value - (int64_t)worker->before[slot]);
             worker->before[slot] = value;
             rest &= ~field->placed;
         }
@@ -387,7 +377,6 @@ void expand_afresh(Worker *worker) {
     worker->memo_epoch = kernel->epoch;
     memset(worker->words, 0, words * sizeof(uint64_t));
     memset(worker->before, 0, kernel->layout.slots * sizeof(uint32_t));
-    worker->sum = weighted_sum(&kernel->layout, worker->before);
     worker->follows = false;
 }
 

@@ -22,22 +22,20 @@ static bool note_steps(Worker *worker, Vector *records) {
     const Kernel *kernel = worker->kernel;
     uint32_t words = kernel->layout.words;
     size_t degree = worker->steps.length, length = worker->edges.actions.length, stride = words + 2;
-    if (!vector_reserve(&worker->edges.targets, sizeof(uint32_t), length + degree) ||
-        !vector_reserve(&worker->edges.actions, sizeof(uint32_t), length + degree) ||
+    if (!large_reserve(&worker->edges.targets, sizeof(uint32_t), length + degree) ||
+        !large_reserve(&worker->edges.actions, sizeof(uint32_t), length + degree) ||
         !vector_reserve(records, sizeof(uint64_t), records->length + degree * stride))
         return false;
     for (size_t i = 0; i < degree; i++) {
         uint64_t *record = (uint64_t *)records->data + records->length;
-        const uint64_t *packed = (uint64_t *)worker->steps.data + i * STEP_WORDS(words) + 2;
-        uint64_t action = packed[-2];
-        uint32_t owner = shard_of(packed[-1], kernel->threads);
+        const uint64_t *packed = (uint64_t *)worker->steps.data + i * STEP_WORDS(words) + 1;
+        uint64_t action = packed[-1];
         record[0] = hash_words(packed, words);
-        record[1] = action & OUTSIDE ? NO_STATE : owner;
+        record[1] = action & OUTSIDE;
         copy_words(record + 2, packed, words);
         records->length += stride;
         ((uint32_t *)worker->edges.actions.data)[length + i] = (uint32_t)action;
-        const Shard *shard = &kernel->shards[owner];
-        __builtin_prefetch(&shard->index[bucket_of(record[0], shard->buckets)]);
+        __builtin_prefetch((const void *)&kernel->index.entries[bucket_of(record[0], kernel->index.buckets)]);
     }
     worker->edges.actions.length = length + degree;
     return true;
@@ -48,9 +46,8 @@ static void find_targets(Worker *worker, Vector *records) {
     uint32_t words = kernel->layout.words;
     const uint64_t *record = records->data;
     for (; worker->edges.targets.length < worker->edges.actions.length; record += words + 2) {
-        uint32_t owner = (uint32_t)record[1], local, target = NO_STATE;
-        if (owner != NO_STATE && shard_find(&kernel->shards[owner], words, record + 2, record[0], &local))
-            target = (uint32_t)(kernel->dense_base[owner] + local);
+        uint32_t number = record[1] & OUTSIDE ? NO_STATE : kernel_lookup(kernel, record + 2, record[0]);
+        uint32_t target = number == NO_STATE ? NO_STATE : (uint32_t)dense_of(kernel, number);
         ((uint32_t *)worker->edges.targets.data)[worker->edges.targets.length++] = target;
     }
     records->length = 0;
@@ -81,10 +78,10 @@ static void *collect_edges(void *context) {
 }
 
 void kernel_free_graph(Kernel *kernel) {
-    free(kernel->edge_offsets);
-    free(kernel->edge_degrees);
-    free(kernel->edge_targets);
-    free(kernel->edge_actions);
+    pages_free(kernel->edge_offsets);
+    pages_free(kernel->edge_degrees);
+    pages_free(kernel->edge_targets);
+    pages_free(kernel->edge_actions);
     kernel->edge_offsets = NULL;
     kernel->edge_degrees = kernel->edge_targets = kernel->edge_actions = NULL;
     kernel->has_graph = false;
@@ -98,8 +95,8 @@ Advanced kernel_build_graph(Kernel *kernel) {
     if (kernel->has_graph) return ADVANCED_DONE;
     edges_give_up(kernel);
     kernel_free_graph(kernel);
-    kernel->edge_offsets = calloc(states + 1, sizeof(uint64_t));
-    kernel->edge_degrees = calloc(states + 1, sizeof(uint32_t));
+    kernel->edge_offsets = pages_zeroed((states + 1) * sizeof(uint64_t));
+    kernel->edge_degrees = pages_zeroed((states + 1) * sizeof(uint32_t));
     if (kernel->edge_offsets == NULL || kernel->edge_degrees == NULL) return ADVANCED_MEMORY;
     kernel->mode = MODE_GRAPH;
     Range ranges[kernel->threads];
@@ -329,18 +326,18 @@ bool fair_components(const Kernel *kernel, const FairnessTable *fairness, const 
     size_t states = kernel_count(kernel), size = (states + 1) * sizeof(uint32_t);
     size_t conditions = fairness->conditions + 1;
     Components c = {.kernel = kernel, .fairness = fairness, .query = query, .component = component};
-    c.marks = calloc(states + 1, sizeof *c.marks);
-    c.stack = malloc(size);
-    c.frames = malloc((states + 1) * sizeof *c.frames);
+    c.marks = pages_zeroed((states + 1) * sizeof *c.marks);
+    c.stack = pages_resize(NULL, size);
+    c.frames = pages_resize(NULL, (states + 1) * sizeof *c.frames);
     c.seen = malloc(conditions * sizeof *c.seen);
     c.count = malloc(conditions * sizeof *c.count);
     c.taken = malloc(conditions);
     bool done = c.marks && c.stack && c.frames && c.seen && c.count && c.taken;
     memset(component, 0, states * sizeof *component);
     done = done && components_run(&c, states);
-    free(c.marks);
-    free(c.stack);
-    free(c.frames);
+    pages_free(c.marks);
+    pages_free(c.stack);
+    pages_free(c.frames);
     free(c.seen);
     free(c.count);
     free(c.taken);
@@ -583,30 +580,32 @@ void conditions_ever_enabled(const Kernel *kernel, const FairnessTable *fairness
 /* Extend `marked` to every allowed state that can reach it through allowed states. */
 bool mark_backwards(const Kernel *kernel, const uint8_t *allowed, uint8_t *marked) {
     size_t states = kernel_count(kernel);
-    uint64_t *offsets = calloc(states + 2, sizeof *offsets);
+    uint64_t *offsets = pages_zeroed((states + 2) * sizeof *offsets);
     uint32_t *queue = malloc((states + 1) * sizeof *queue);
-    size_t edges = kernel->edge_count;
-    uint32_t *sources = malloc((edges + 1) * sizeof *sources);
-    bool done = offsets && queue && sources;
-    for (size_t e = 0; done && e < edges; e++)
-        if (kernel->edge_targets[e] != NO_STATE) offsets[kernel->edge_targets[e] + 2]++;
-    for (size_t i = 0; done && i < states; i++) offsets[i + 2] += offsets[i + 1];
+    const uint32_t *targets = kernel->edge_targets;
+    bool done = offsets && queue;
     for (uint32_t state = 0; done && state < states; state++)
-        for (uint64_t e = kernel->edge_offsets[state]; e < edges_end(kernel, state); e++)
-            if (kernel->edge_targets[e] != NO_STATE) sources[offsets[kernel->edge_targets[e] + 1]++] = state;
+        for (uint64_t e = kernel->edge_offsets[state]; allowed[state] && e < edges_end(kernel, state); e++)
+            if (targets[e] != NO_STATE) offsets[targets[e] + 2]++;
+    for (size_t i = 0; done && i < states; i++) offsets[i + 2] += offsets[i + 1];
+    uint32_t *sources = done ? pages_resize(NULL, (offsets[states + 1] + 1) * sizeof *sources) : NULL;
+    done = done && sources;
+    for (uint32_t state = 0; done && state < states; state++)
+        for (uint64_t e = kernel->edge_offsets[state]; allowed[state] && e < edges_end(kernel, state); e++)
+            if (targets[e] != NO_STATE) sources[offsets[targets[e] + 1]++] = state;
     size_t head = 0, tail = 0;
     for (size_t i = 0; done && i < states; i++)
         if (marked[i]) queue[tail++] = (uint32_t)i;
     while (done && head < tail) {
         uint32_t state = queue[head++];
         for (uint64_t i = offsets[state]; i < offsets[state + 1]; i++) {
-            if (!allowed[sources[i]] || marked[sources[i]]) continue;
+            if (marked[sources[i]]) continue;
             marked[sources[i]] = 1;
             queue[tail++] = sources[i];
         }
     }
-    free(offsets);
+    pages_free(offsets);
     free(queue);
-    free(sources);
+    pages_free(sources);
     return done;
 }

@@ -1,9 +1,9 @@
-/* The native engine: tries that remember steps, packed states in sharded tables, threads that walk the one over the
+/* The native engine: tries that remember steps, a table of packed states, threads that walk the one over the
  * other, and fair cycles on the resulting graph. Python fills the tries; the hot loops never call it.
  *
  * Reading order: trie.c (what a step does), table.c (which states are known), dispatch.c (which steps a state calls
  * for), worker.c (what a thread has at hand), expand.c (every step out of a state), rounds.c (breadth-first search), crew.c,
- * edges.c (noted on the way), states.c (all states together), graph.c (edges, components, lassos), module.c (what Python
+ * edges.c (noted on the way), states.c (all states together), pages.c (where large arrays lie), graph.c (edges, components, lassos), module.c (what Python
  * sees).
  */
 #ifndef ATTRACTOR_KERNEL_H
@@ -51,6 +51,23 @@ static inline bool vector_reserve(Vector *vector, size_t element, size_t length)
     return length <= vector->capacity || vector_grow(vector, element, length);
 }
 void vector_free(Vector *vector);
+
+/* ---- pages.c -------------------------------------------------------------------------------------------------- */
+
+/* Like realloc, for arrays that may become large; what was not there before has any content. NULL: out of memory, and what
+ * was there stays. */
+void *pages_resize(void *data, size_t size);
+/* A new array of zeros. */
+void *pages_zeroed(size_t size);
+/* Zero the bytes [from, to) of an array that was never written: pages that come as zeros are only touched, by whoever calls. */
+void pages_clear_fresh(void *data, size_t from, size_t to);
+void pages_free(void *data);
+/* Vectors of such arrays. */
+bool large_grow(Vector *vector, size_t element, size_t length);
+static inline bool large_reserve(Vector *vector, size_t element, size_t length) {
+    return length <= vector->capacity || large_grow(vector, element, length);
+}
+void large_free(Vector *vector);
 
 /* ---- trie.c --------------------------------------------------------------------------------------------------- */
 
@@ -199,29 +216,42 @@ typedef struct {
     uint32_t slots;
     uint32_t words;
     Field *fields;
-    uint32_t *defaults;
-    uint64_t *weights; /* of slots, see weighted_sum */
     uint32_t *slot_at; /* for each bit of each word, the slot that it belongs to */
 } Layout;
 
 /* Threads write to their own lines of memory, two of which may be fetched at once. */
 #define APART 128
 
-/* One part of the table: states in the order of their discovery, their predecessors, and an index over them. */
+/* What one thread found: states in the order of their discovery, and their predecessors. */
 typedef struct {
     _Alignas(APART) uint64_t *states;
     uint32_t *parents;
-    uint64_t *index; /* tag << 32 | local number + 1; 0 is free */
+    uint64_t *repacked; /* while states are packed anew: where they go */
     size_t count;
     size_t reserved;
-    size_t buckets;
-    size_t low;  /* the level being explored is [low, high) */
+    size_t limit; /* so many states may be there at the end of the round; never more than reserved */
+    size_t low;   /* the level being explored is [low, high) */
     size_t high;
+    size_t next; /* the first of it that was not begun */
 } Shard;
+
+/* What a thread has to do in a round: so many states of its shard, or of those to be done again. Whoever has nothing left
+ * takes from the others. */
+typedef struct {
+    _Alignas(APART) atomic_size_t cursor;
+    size_t end;
+} Lane;
+
+/* Which states are known, whoever found them. A state is written first, then its entry, once; so whoever sees the entry
+ * sees the state. While a round runs nothing else changes here, and no state moves. */
+typedef struct {
+    _Atomic uint64_t *entries; /* tag << 32 | number + 1, numbers interleaved; 0 is free */
+    size_t buckets;
+} Index;
 
 /* Zeroed memory for structures of which each thread writes its own; `size` is a multiple of APART. */
 void *calloc_apart(size_t count, size_t size);
-bool layout_make(Layout *layout, const uint8_t *bits, const uint32_t *defaults, uint32_t slots);
+bool layout_make(Layout *layout, const uint8_t *bits, uint32_t slots);
 void layout_free(Layout *layout);
 void layout_unpack(const Layout *layout, const uint64_t *words, uint32_t *values);
 void layout_pack(const Layout *layout, const uint32_t *values, uint64_t *words);
@@ -244,28 +274,28 @@ static inline bool same_state(const uint64_t *one, const uint64_t *other, uint32
     return true;
 }
 uint64_t hash_words(const uint64_t *words, uint32_t count);
-/* A state's shard depends on its values, not on how they are packed, so that packing anew moves no state. */
-static inline uint32_t shard_of(uint64_t sum, uint32_t shards) {
-    return (uint32_t)(((sum ^ sum >> 33) * 0x94D049BB133111EBull >> 40) * shards >> 24);
-}
-uint64_t weighted_sum(const Layout *layout, const uint32_t *values);
+/* The bucket comes from the hash's high bits, the tag from its low ones. */
 static inline size_t bucket_of(uint64_t hash, size_t buckets) {
     return (size_t)(((unsigned __int128)hash * buckets) >> 64);
 }
+static inline size_t next_bucket(size_t at, size_t buckets) { return at + 1 == buckets ? 0 : at + 1; }
 /* The entry whose tag is the hash's, or 0. */
-static inline uint64_t shard_probe(const Shard *shard, uint64_t hash) {
+static inline uint64_t index_probe(const Index *index, uint64_t hash) {
     uint64_t entry;
-    for (size_t at = bucket_of(hash, shard->buckets); (entry = shard->index[at]) != 0;) {
-        if ((uint32_t)(entry >> 32) == (uint32_t)hash) break;
-        at = at + 1 == shard->buckets ? 0 : at + 1;
+    for (size_t at = bucket_of(hash, index->buckets);; at = next_bucket(at, index->buckets)) {
+        entry = atomic_load_explicit(&index->entries[at], memory_order_acquire);
+        if (entry == 0 || (uint32_t)(entry >> 32) == (uint32_t)hash) return entry;
     }
-    return entry;
 }
-/* 1: new; 0: known; -1: out of memory. `*local` is its number in the shard. */
-int shard_insert(Shard *shard, uint32_t words, const uint64_t *state, uint64_t hash, uint32_t parent, uint32_t *local);
-bool shard_find(const Shard *shard, uint32_t words, const uint64_t *state, uint64_t hash, uint32_t *local);
+/* Set a free entry. False if another thread was there first: `*there` is then what it set. */
+static inline bool index_claim(_Atomic uint64_t *entry, uint64_t *there, uint64_t wanted, bool is_alone) {
+    if (!is_alone) return atomic_compare_exchange_strong(entry, there, wanted);
+    atomic_store_explicit(entry, wanted, memory_order_relaxed);
+    return true;
+}
+/* An index of so many buckets, not written yet; false: out of memory. */
+bool index_make(Index *index, size_t buckets);
 bool shard_reserve(Shard *shard, uint32_t words, size_t states);
-bool shard_rehash(Shard *shard, uint32_t words, size_t buckets);
 void shard_free(Shard *shard);
 size_t shard_bytes(const Shard *shard, uint32_t words);
 
@@ -327,6 +357,7 @@ typedef struct {
     bool are_noted;
     size_t round;     /* the first edge of the round */
     uint64_t *lately; /* for each place of Worker.lately: the edge that named it */
+    /* large vectors */
     Vector sources;   /* uint32_t pairs: a state, interleaved, and how many edges it has */
     Vector targets;   /* uint32_t, interleaved; dense in MODE_GRAPH */
     Vector actions;   /* uint32_t */
@@ -357,12 +388,11 @@ typedef struct {
     bool found_here;
     bool failed;      /* out of memory */
     bool could_go_on; /* MODE_LAST_LEVEL: some state of the level has a step */
-    uint64_t sum;     /* weighted_sum of the state at hand */
     Vector steps;     /* STEP_BYTES records: the steps out of the state at hand */
     uint64_t *lately; /* LATELY successors that were committed lately, by hash: they need no second insert */
     uint8_t *is_lately;
     Edges edges;
-    Vector *out;      /* for each shard, uint64_t records: hash, parent, words */
+    Vector out;       /* uint64_t records to be inserted: hash, parent and edge, words */
     Vector missed;    /* uint32_t records: instance, has_after, slots values (twice with after) */
     Vector redo;      /* uint32_t states whose steps are not all known */
     Found *found;
@@ -380,23 +410,26 @@ typedef struct {
 #define MEMO_WIDEST 2 /* words of a state */
 #define CLEAN 16384u
 
-/* A remembered way to take an action: its number, what it adds to the weighted sum, the bits that it flips. A step: the
- * action's number (with OUTSIDE where the constraints are left), the successor's weighted sum, the packed successor. */
-#define STEP_WORDS(words) (2 + (size_t)(words))
+/* A remembered way to take an action: its number, the bits that it flips. A step: the action's number (with OUTSIDE where
+ * the constraints are left), the packed successor. */
+#define STEP_WORDS(words) (1 + (size_t)(words))
 #define STEP_BYTES(words) (STEP_WORDS(words) * sizeof(uint64_t))
 #define OUTSIDE (1ull << 63)
 
-/* The threads beside the first, and where they meet. */
+/* Takes pieces of work until there are none; whoever does it, whenever he comes. */
+typedef void (*Job)(Worker *worker);
+
+/* The threads beside the first, and how they learn of a job. */
 typedef struct {
     pthread_t *helpers; /* from 1 on; NULL before they are started */
     pid_t home;
-    uint32_t parties;
     uint32_t patience; /* how often to look before going to sleep */
-    atomic_uint arrived;
-    atomic_uint turn;
+    Job job;
+    atomic_uint turn;   /* how many jobs there were */
+    atomic_uint inside; /* how many helpers are at the job; with the highest bit, others may still come */
+    atomic_bool dismissed;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool dismissed;
     bool is_refused; /* the system has no threads to give: one does it all */
 } Crew;
 
@@ -411,7 +444,11 @@ typedef struct Kernel {
     uint64_t *watched; /* the bits of a packed state that watches beyond the quiet groups were ever seen to read */
     uint32_t epoch;    /* of dispatch, reads and layout: what was remembered in another one is void */
     uint32_t threads;
-    Shard *shards;
+    uint32_t shared_from; /* a round of fewer states is done by the first thread alone */
+    Shard *shards; /* one for each thread */
+    Index index;
+    const Layout *packed_by; /* while states are packed anew: how they were packed, and what slots hold that they lack */
+    const uint32_t *defaults;
     Worker *workers;
     uint32_t predicates;
     Vector watches;     /* Watch on states */
@@ -432,11 +469,10 @@ typedef struct Kernel {
     size_t level_done;
     size_t quota;
     size_t *dense_base;
-    /* a round: items [cursor, round_end) of the level, or of `redo` */
-    bool round_redoes;
-    atomic_size_t cursor;
-    size_t round_end;
-    atomic_bool enough; /* too many states wait for an answer: do not begin others */
+    Lane *lanes; /* one for each thread */
+    bool round_redoes; /* lanes are parts of `redo` */
+    atomic_size_t parts_taken;
+    atomic_bool enough; /* too many states wait for an answer, or there may be no room: do not begin others */
     Crew crew;
     bool notes_edges; /* every worker notes those of the states that it expands */
     /* the graph */
@@ -471,8 +507,16 @@ bool expand(Worker *worker, uint32_t state);
 void expand_afresh(Worker *worker);
 
 /* crew.c */
+/* Start the threads, unless they are there; false if there are none to be had. */
 bool crew_start(Kernel *kernel);
-void crew_meet(Crew *crew);
+/* Do a job with those who come in time; they were started. */
+void crew_do(Kernel *kernel, Job job);
+/* Do a job of PARTS parts, see next_part: with the others where they were started and there are many states. */
+void crew_share(Kernel *kernel, Job job);
+#define PARTS 32
+#define PARTS_SHARED_FROM 16384
+/* The number of a part that nobody has begun; PARTS or more: there is none left. */
+static inline size_t next_part(Kernel *kernel) { return atomic_fetch_add(&kernel->parts_taken, 1); }
 void crew_stop(Kernel *kernel);
 
 /* edges.c */
@@ -495,21 +539,38 @@ bool edges_join(Kernel *kernel);
 bool edges_take(Kernel *kernel);
 
 /* rounds.c */
-/* One thread's part of a round. */
-void round_help(Worker *worker);
 Advanced kernel_advance(Kernel *kernel, double seconds);
 
 /* states.c */
+/* Room for so many states more of each worker, and `limit`s that say so; false: out of memory. */
+bool kernel_make_room(Kernel *kernel, size_t states);
+/* An index of so many buckets over all states. */
+bool kernel_index(Kernel *kernel, size_t buckets);
+/* Add the successors that the worker has handed over, unless there may be no room for all of them: then it says so. */
+bool worker_insert(Worker *worker);
+/* The number of a packed state, or NO_STATE. */
+uint32_t kernel_lookup(const Kernel *kernel, const uint64_t *state, uint64_t hash);
 bool kernel_add_initial(Kernel *kernel, const uint32_t *values, bool *added);
 bool kernel_repack(Kernel *kernel, const uint8_t *bits, uint32_t slots, const uint32_t *defaults);
 size_t kernel_count(const Kernel *kernel);
 void dense_bases(Kernel *kernel);
 uint32_t interleaved_of(const Kernel *kernel, size_t dense);
+/* Divisions take long where there are many; two threads are the most usual number of several. */
+static inline uint32_t owner_of(uint32_t number, uint32_t threads) {
+    return threads == 1 ? 0 : threads == 2 ? number & 1 : number % threads;
+}
+static inline size_t place_of(uint32_t number, uint32_t threads) {
+    return threads == 1 ? number : threads == 2 ? number >> 1 : number / threads;
+}
 static inline const uint64_t *state_words(const Kernel *kernel, uint32_t number) {
-    return kernel->shards[number % kernel->threads].states + (size_t)(number / kernel->threads) * kernel->layout.words;
+    const Shard *shard = &kernel->shards[owner_of(number, kernel->threads)];
+    return shard->states + place_of(number, kernel->threads) * kernel->layout.words;
+}
+static inline uint32_t parent_of(const Kernel *kernel, uint32_t number) {
+    return kernel->shards[owner_of(number, kernel->threads)].parents[place_of(number, kernel->threads)];
 }
 static inline size_t dense_of(const Kernel *kernel, uint32_t number) {
-    return kernel->dense_base[number % kernel->threads] + number / kernel->threads;
+    return kernel->dense_base[owner_of(number, kernel->threads)] + place_of(number, kernel->threads);
 }
 
 /* ---- graph.c -------------------------------------------------------------------------------------------------- */

@@ -5,18 +5,22 @@
 
 #include <stdlib.h>
 
+#define SHARED_FROM 256
+
 static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"threads", NULL};
-    unsigned int threads;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "I", names, &threads)) return NULL;
+    static char *names[] = {"threads", "shared_from", NULL};
+    unsigned int threads, shared_from = SHARED_FROM;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "I|I", names, &threads, &shared_from)) return NULL;
     if (threads < 1 || threads > 256) return PyErr_Format(PyExc_ValueError, "threads must be 1 to 256, not %u", threads);
     KernelObject *self = (KernelObject *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     Kernel *kernel = &self->kernel;
     kernel->threads = threads;
+    kernel->shared_from = shared_from;
     kernel->shards = calloc_apart(threads, sizeof *kernel->shards);
+    kernel->lanes = calloc_apart(threads, sizeof *kernel->lanes);
     kernel->dense_base = calloc(threads, sizeof *kernel->dense_base);
-    if (!kernel->shards || !kernel->dense_base || !tries_init(&kernel->tries)) {
+    if (!kernel->shards || !kernel->lanes || !kernel->dense_base || !tries_init(&kernel->tries)) {
         Py_DECREF(self);
         return PyErr_NoMemory();
     }
@@ -45,6 +49,8 @@ static void kernel_dealloc(PyObject *self) {
     vector_free(&kernel->symmetry);
     vector_free(&kernel->redo);
     free(kernel->shards);
+    free(kernel->lanes);
+    pages_free((void *)kernel->index.entries);
     free(kernel->dense_base);
     free(kernel->found);
     free(kernel->settled);

@@ -13,8 +13,9 @@ PyObject *kernel_dump(PyObject *self, PyObject *unused) {
     PyObject *shards = PyList_New(0);
     for (uint32_t s = 0; shards && s < kernel->threads; s++) {
         const Shard *shard = &kernel->shards[s];
-        PyObject *row = Py_BuildValue("NNnn", bytes_of(shard->states, shard->count * kernel->layout.words * 8),
-                                      bytes_of(shard->parents, shard->count * 4), (Py_ssize_t)shard->low, (Py_ssize_t)shard->high);
+        PyObject *row = Py_BuildValue("NNnnn", bytes_of(shard->states, shard->count * kernel->layout.words * 8),
+                                      bytes_of(shard->parents, shard->count * 4), (Py_ssize_t)shard->low, (Py_ssize_t)shard->high,
+                                      (Py_ssize_t)shard->next);
         if (row == NULL || PyList_Append(shards, row) < 0) Py_CLEAR(shards);
         Py_XDECREF(row);
     }
@@ -42,8 +43,8 @@ PyObject *kernel_dump(PyObject *self, PyObject *unused) {
 
 static bool restore_shard(Kernel *kernel, uint32_t s, PyObject *row) {
     Py_buffer states, parents;
-    Py_ssize_t low, high;
-    if (!PyArg_ParseTuple(row, "y*y*nn", &states, &parents, &low, &high)) return false;
+    Py_ssize_t low, high, next;
+    if (!PyArg_ParseTuple(row, "y*y*nnn", &states, &parents, &low, &high, &next)) return false;
     Shard *shard = &kernel->shards[s];
     size_t count = (size_t)parents.len / 4;
     bool done = (size_t)states.len == count * kernel->layout.words * 8 && shard_reserve(shard, kernel->layout.words, count + 1);
@@ -53,7 +54,7 @@ static bool restore_shard(Kernel *kernel, uint32_t s, PyObject *row) {
         shard->count = count;
         shard->low = (size_t)low;
         shard->high = (size_t)high;
-        done = shard_rehash(shard, kernel->layout.words, count * 3 / 2 + 2048);
+        shard->next = (size_t)next;
     }
     PyBuffer_Release(&states);
     PyBuffer_Release(&parents);
@@ -87,6 +88,10 @@ PyObject *kernel_restore(PyObject *self, PyObject *args, PyObject *kwargs) {
     bool done = PyList_GET_SIZE(shards) == kernel->threads && PyList_GET_SIZE(taken) == kernel->tries.actions;
     if (!done) PyErr_SetString(PyExc_ValueError, "saved with another number of threads or actions");
     for (uint32_t s = 0; done && s < kernel->threads; s++) done = restore_shard(kernel, s, PyList_GET_ITEM(shards, s));
+    if (done && !kernel_index(kernel, kernel_count(kernel) * 3 / 2 + 2048)) {
+        PyErr_NoMemory();
+        done = false;
+    }
     for (Py_ssize_t i = 0; done && i < PyList_GET_SIZE(found); i++) done = restore_found(kernel, PyList_GET_ITEM(found, i));
     for (uint32_t a = 0; done && a < kernel->tries.actions; a++)
         kernel->workers[0].taken[a] = PyLong_AsUnsignedLongLong(PyList_GET_ITEM(taken, a));

@@ -22,7 +22,7 @@ PyObject *kernel_counts(PyObject *self, PyObject *unused) {
     (void)unused;
     Kernel *kernel = KERNEL(self);
     uint64_t generated = 0;
-    size_t tables = 0, edges = 0;
+    size_t tables = kernel->index.buckets * sizeof *kernel->index.entries, edges = 0;
     bool could_go_on = false;
     for (uint32_t t = 0; t < kernel->threads; t++) {
         generated += kernel->workers[t].generated;
@@ -74,7 +74,7 @@ PyObject *kernel_parent(PyObject *self, PyObject *arg) {
     if (!read_dense(kernel, arg, &dense)) return NULL;
     dense_bases(kernel);
     uint32_t number = interleaved_of(kernel, dense);
-    uint32_t parent = kernel->shards[number % kernel->threads].parents[number / kernel->threads];
+    uint32_t parent = parent_of(kernel, number);
     if (parent == NO_STATE) Py_RETURN_NONE;
     return PyLong_FromSize_t(dense_of(kernel, parent));
 }
@@ -89,13 +89,11 @@ PyObject *kernel_find(PyObject *self, PyObject *values) {
     Worker *worker = &kernel->workers[0];
     if (kernel->symmetry.length) kernel_canonical(kernel, vector.data, worker->scratch);
     layout_pack(&kernel->layout, vector.data, worker->words);
-    uint32_t owner = shard_of(weighted_sum(&kernel->layout, vector.data), kernel->threads), local;
     vector_free(&vector);
     dense_bases(kernel);
-    if (!shard_find(&kernel->shards[owner], kernel->layout.words, worker->words,
-                    hash_words(worker->words, kernel->layout.words), &local))
-        Py_RETURN_NONE;
-    return PyLong_FromSize_t(kernel->dense_base[owner] + local);
+    uint32_t number = kernel_lookup(kernel, worker->words, hash_words(worker->words, kernel->layout.words));
+    if (number == NO_STATE) Py_RETURN_NONE;
+    return PyLong_FromSize_t(dense_of(kernel, number));
 }
 
 /* found() -> [(finding, state, action or None, values after or None)] */
@@ -119,7 +117,7 @@ PyObject *kernel_found(PyObject *self, PyObject *unused) {
 /* Whether a state is like its predecessor in all that an instance was ever seen to read, and that one is before it. */
 static bool is_like_parent(const Kernel *kernel, uint32_t instance, uint32_t number, size_t at, size_t *parent_at) {
     uint32_t words = kernel->layout.words;
-    uint32_t parent = kernel->shards[number % kernel->threads].parents[number / kernel->threads];
+    uint32_t parent = parent_of(kernel, number);
     if (parent == NO_STATE || kernel->reads == NULL || (*parent_at = dense_of(kernel, parent)) >= at) return false;
     const uint64_t *reads = kernel->reads + (size_t)instance * words;
     const uint64_t *here = state_words(kernel, number), *there = state_words(kernel, parent);
@@ -190,7 +188,7 @@ PyObject *kernel_successors(PyObject *self, PyObject *arg) {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < worker->steps.length; i++) {
         const uint64_t *step = (uint64_t *)worker->steps.data + i * STEP_WORDS(kernel->layout.words);
-        layout_unpack(&kernel->layout, step + 2, worker->after);
+        layout_unpack(&kernel->layout, step + 1, worker->after);
         PyObject *values = tuple_of(worker->after, kernel->layout.slots);
         PyObject *row = values ? Py_BuildValue("IN", (unsigned int)*step, values) : NULL;
         if (row == NULL || PyList_Append(list, row) < 0) Py_CLEAR(list);

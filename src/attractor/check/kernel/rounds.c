@@ -1,6 +1,6 @@
-/* Breadth-first search in rounds. In the first half of a round each thread expands states of the level and sorts their
- * successors by the shard that they belong to; in the second half each thread inserts into its own shard. A state with
- * a step that is not known yet is put aside as a whole, and done again once Python has told what the step does.
+/* Breadth-first search in rounds. In a round each thread expands states of the level, and adds their successors to the
+ * table as soon as there are some hundreds of them. A state with a step that is not known yet is put aside as a whole, and
+ * done again once Python has told what the step does. Between rounds the table is made larger where it needs to be.
  */
 #include "kernel.h"
 
@@ -9,24 +9,21 @@
 #include <time.h>
 
 #define BLOCK 64
+#define BATCH 512
 #define ENOUGH 128
 #define QUOTA_FIRST 32
-#define QUOTA_PER_THREAD 8192
-#define ALONE_BELOW 1024
-#define FAR 16
-#define NEAR 6
+#define QUOTA_LAST 16384
 
-/* Hand the steps of the state at hand to the shards that own their successors, but for those handed over lately; with
- * `edges`, note them. */
+/* Hand over the successors of the state at hand, but for those handed over lately; with `edges`, note the steps. */
 static inline __attribute__((always_inline)) bool commit_words(Worker *worker, uint32_t words, Edges *edges) {
     const uint64_t *step = worker->steps.data, *end = step + worker->steps.length * STEP_WORDS(words);
-    const uint32_t threads = worker->kernel->threads;
+    Vector *out = &worker->out;
     const uint64_t state = worker->state;
     uint64_t *all_lately = worker->lately, *taken = worker->taken;
     uint8_t *is_lately = worker->is_lately;
     worker->generated += worker->steps.length;
     for (; step < end; step += STEP_WORDS(words)) {
-        const uint64_t *packed = step + 2;
+        const uint64_t *packed = step + 1;
         taken[(uint32_t)step[0]]++;
         if (edges) ((uint32_t *)edges->actions.data)[edges->targets.length] = (uint32_t)step[0];
         if (step[0] & OUTSIDE) {
@@ -36,7 +33,6 @@ static inline __attribute__((always_inline)) bool commit_words(Worker *worker, u
         uint64_t hash = hash_words(packed, words);
         size_t place = hash >> 20 & (LATELY - 1);
         uint64_t *lately = all_lately + place * words;
-        Vector *out = &worker->out[threads > 1 ? shard_of(step[1], threads) : 0];
         if (!vector_reserve(out, sizeof(uint64_t), out->length + words + 2)) return false;
         uint64_t *record = (uint64_t *)out->data + out->length;
         record[0] = hash;
@@ -63,83 +59,72 @@ static bool commit_steps(Worker *worker) {
     return words == 1 ? commit_words(worker, 1, NULL) : commit_words(worker, words, NULL);
 }
 
-static uint32_t item_state(const Kernel *kernel, size_t item) {
-    if (kernel->round_redoes) return ((uint32_t *)kernel->redo.data)[item];
-    for (uint32_t s = 0;; s++) {
-        size_t size = kernel->shards[s].high - kernel->shards[s].low;
-        if (item < size) return (uint32_t)((kernel->shards[s].low + item) * kernel->threads + s);
-        item -= size;
+/* Begin the next states of the worker's own lane, or of another one; false if there are none left. */
+static bool take_block(const Worker *worker, uint32_t *lane, size_t *from, size_t *to) {
+    const Kernel *kernel = worker->kernel;
+    const size_t block = kernel->shared_from < BLOCK ? 1 : BLOCK;
+    for (uint32_t n = 0, mine = (uint32_t)(worker - kernel->workers); n < kernel->threads; n++) {
+        *lane = mine + n < kernel->threads ? mine + n : mine + n - kernel->threads;
+        Lane *there = &kernel->lanes[*lane];
+        if (atomic_load_explicit(&there->cursor, memory_order_relaxed) >= there->end) continue;
+        *from = atomic_fetch_add_explicit(&there->cursor, block, memory_order_relaxed);
+        *to = *from + block < there->end ? *from + block : there->end;
+        if (*from < *to) return true;
+    }
+    return false;
+}
+
+static void expand_block(Worker *worker, uint32_t lane, size_t from, size_t to) {
+    const Kernel *kernel = worker->kernel;
+    const uint32_t *redo = kernel->redo.data;
+    for (size_t item = from; item < to && !worker->failed; item++) {
+        uint32_t state = kernel->round_redoes ? redo[item] : (uint32_t)(item * kernel->threads + lane);
+        if (expand(worker, state)) {
+            if (kernel->mode == MODE_LAST_LEVEL) worker->could_go_on |= worker->steps.length > 0;
+            else if (!commit_steps(worker)) worker->failed = true;
+            continue;
+        }
+        if (!vector_reserve(&worker->redo, sizeof(uint32_t), worker->redo.length + 1)) worker->failed = true;
+        else ((uint32_t *)worker->redo.data)[worker->redo.length++] = state;
     }
 }
 
 static void round_expand(Worker *worker) {
     Kernel *kernel = worker->kernel;
+    size_t batch = BATCH * (kernel->layout.words + 2), from, to;
+    uint32_t lane;
     expand_afresh(worker);
     if (worker->edges.are_noted) edges_settle(&worker->edges);
-    for (;;) {
-        if (worker->failed || atomic_load_explicit(&kernel->enough, memory_order_relaxed)) return;
-        size_t from = atomic_fetch_add(&kernel->cursor, BLOCK);
-        if (from >= kernel->round_end) return;
-        size_t to = from + BLOCK < kernel->round_end ? from + BLOCK : kernel->round_end;
-        for (size_t item = from; item < to && !worker->failed; item++) {
-            uint32_t state = item_state(kernel, item);
-            if (expand(worker, state)) {
-                if (kernel->mode == MODE_LAST_LEVEL) worker->could_go_on |= worker->steps.length > 0;
-                else if (!commit_steps(worker)) worker->failed = true;
-                continue;
-            }
-            if (!vector_reserve(&worker->redo, sizeof(uint32_t), worker->redo.length + 1)) worker->failed = true;
-            else ((uint32_t *)worker->redo.data)[worker->redo.length++] = state;
-        }
-        if (worker->redo.length >= ENOUGH) atomic_store_explicit(&kernel->enough, true, memory_order_relaxed);
+    while (!worker->failed && !atomic_load_explicit(&kernel->enough, memory_order_relaxed) && take_block(worker, &lane, &from, &to)) {
+        expand_block(worker, lane, from, to);
+        bool is_crowded = worker->out.length >= batch && !worker_insert(worker);
+        if (is_crowded || worker->redo.length >= ENOUGH) atomic_store_explicit(&kernel->enough, true, memory_order_relaxed);
     }
+    worker_insert(worker);
 }
 
-/* Ask early for what inserting will touch: the bucket of a record far ahead, the state that is probably equal to one
- * that is nearer. */
-static inline void shard_prefetch(const Shard *shard, uint32_t words, const uint64_t *record, size_t stride, size_t left) {
-    if (left > FAR) __builtin_prefetch(&shard->index[bucket_of(record[FAR * stride], shard->buckets)]);
-    if (left > NEAR) {
-        uint64_t entry = shard_probe(shard, record[NEAR * stride]);
-        if (entry) __builtin_prefetch(shard->states + (size_t)((uint32_t)entry - 1) * words);
-    }
+/* How far a lane came: what was begun was finished, or put aside. */
+static size_t lane_reached(const Lane *lane) {
+    size_t cursor = atomic_load_explicit(&lane->cursor, memory_order_relaxed);
+    return cursor < lane->end ? cursor : lane->end;
 }
 
-static void round_insert(Kernel *kernel, uint32_t owner) {
-    uint32_t words = kernel->layout.words;
-    Shard *shard = &kernel->shards[owner];
-    for (uint32_t t = 0; t < kernel->threads; t++) {
-        Vector *out = &kernel->workers[t].out[owner];
-        const uint64_t *record = out->data;
-        size_t stride = words + 2, count = out->length / stride;
-        const Edges *edges = &kernel->workers[t].edges;
-        uint32_t *targets = edges->are_noted ? (uint32_t *)edges->targets.data + edges->round : NULL;
-        for (size_t i = 0; i < count; i++, record += stride) {
-            if (shard->buckets) shard_prefetch(shard, words, record, stride, count - i);
-            uint32_t local;
-            if (shard_insert(shard, words, record + 2, record[0], (uint32_t)record[1], &local) < 0) {
-                kernel->workers[owner].failed = true;
-                return;
-            }
-            if (targets) targets[record[1] >> 32] = local * kernel->threads + owner;
-        }
-        out->length = 0;
+static void gather_progress(Kernel *kernel) {
+    uint32_t *redo = kernel->redo.data;
+    size_t left = 0, done = 0;
+    for (uint32_t s = 0; s < kernel->threads; s++) {
+        Shard *shard = &kernel->shards[s];
+        size_t reached = lane_reached(&kernel->lanes[s]);
+        if (!kernel->round_redoes) shard->next = reached;
+        for (size_t i = reached; kernel->round_redoes && i < kernel->lanes[s].end; i++) redo[left++] = redo[i];
+        done += shard->next - shard->low;
     }
-}
-
-/* How far the round came: what was begun was finished, or put aside. */
-static size_t round_reached(const Kernel *kernel) {
-    size_t cursor = atomic_load(&kernel->cursor);
-    return cursor < kernel->round_end ? cursor : kernel->round_end;
+    kernel->redo.length = left;
+    kernel->level_done = done;
 }
 
 /* Collect the states to be done again; true if there are any. */
 static bool gather_redo(Kernel *kernel) {
-    if (kernel->round_redoes) { /* what was not begun is still to be done */
-        size_t begun = round_reached(kernel);
-        kernel->redo.length -= begun;
-        memmove(kernel->redo.data, (uint32_t *)kernel->redo.data + begun, kernel->redo.length * sizeof(uint32_t));
-    }
     for (uint32_t t = 0; t < kernel->threads; t++) {
         Vector *redo = &kernel->workers[t].redo;
         if (redo->length == 0) continue;
@@ -184,23 +169,17 @@ static bool failed(const Kernel *kernel) {
     return false;
 }
 
-void round_help(Worker *worker) {
-    Kernel *kernel = worker->kernel;
-    round_expand(worker);
-    crew_meet(&kernel->crew);
-    round_insert(kernel, (uint32_t)(worker - kernel->workers));
-    crew_meet(&kernel->crew);
-}
-
 /* A round that is too small to be shared is done by the first thread alone. */
-static void round_run(Kernel *kernel, size_t count) {
-    if (kernel->threads > 1 && count >= ALONE_BELOW && crew_start(kernel)) {
-        crew_meet(&kernel->crew);
-        round_help(&kernel->workers[0]);
-        return;
+static bool round_run(Kernel *kernel, size_t count) {
+    if (!kernel_make_room(kernel, count / kernel->threads + BLOCK)) return false;
+    if (kernel->threads > 1 && count >= kernel->shared_from && crew_start(kernel)) crew_do(kernel, round_expand);
+    else round_expand(&kernel->workers[0]);
+    for (uint32_t t = 0; t < kernel->threads; t++) { /* what there was no room for */
+        Worker *worker = &kernel->workers[t];
+        size_t left = worker->out.length / (kernel->layout.words + 2);
+        if (left && !(kernel_make_room(kernel, left) && worker_insert(worker))) return false;
     }
-    round_expand(&kernel->workers[0]);
-    for (uint32_t owner = 0; owner < kernel->threads; owner++) round_insert(kernel, owner);
+    return true;
 }
 
 static double now(void) {
@@ -212,32 +191,43 @@ static double now(void) {
 static bool level_next(Kernel *kernel) {
     kernel->level_size = kernel->level_done = 0;
     for (uint32_t s = 0; s < kernel->threads; s++) {
-        kernel->shards[s].low = kernel->shards[s].high;
-        kernel->shards[s].high = kernel->shards[s].count;
-        kernel->level_size += kernel->shards[s].high - kernel->shards[s].low;
+        Shard *shard = &kernel->shards[s];
+        shard->low = shard->next = shard->high;
+        shard->high = shard->count;
+        kernel->level_size += shard->high - shard->low;
     }
     return kernel->level_size > 0;
 }
 
+/* Say what is to be done in the next round; how many states that are. */
+static size_t round_plan(Kernel *kernel) {
+    size_t waiting = kernel->redo.length, threads = kernel->threads, planned = 0;
+    kernel->round_redoes = waiting > 0;
+    for (size_t s = 0; s < threads; s++) {
+        const Shard *shard = &kernel->shards[s];
+        size_t left = shard->high - shard->next;
+        size_t from = waiting ? waiting * s / threads : shard->next;
+        size_t to = waiting ? waiting * (s + 1) / threads : from + (left < kernel->quota ? left : kernel->quota);
+        atomic_store_explicit(&kernel->lanes[s].cursor, from, memory_order_relaxed);
+        kernel->lanes[s].end = to;
+        planned += to - from;
+    }
+    atomic_store(&kernel->enough, false);
+    return planned;
+}
+
 static Advanced rounds(Kernel *kernel, double deadline) {
-    size_t most = (size_t)QUOTA_PER_THREAD * kernel->threads;
     for (;;) {
-        kernel->round_redoes = kernel->redo.length > 0;
-        size_t left = kernel->level_size - kernel->level_done;
-        if (!kernel->round_redoes && left == 0) return ADVANCED_LEVEL;
-        size_t from = kernel->round_redoes ? 0 : kernel->level_done;
-        size_t count = kernel->round_redoes ? kernel->redo.length : left < kernel->quota ? left : kernel->quota;
-        atomic_store(&kernel->cursor, from);
-        atomic_store(&kernel->enough, false);
-        kernel->round_end = from + count;
-        round_run(kernel, count);
-        if (!kernel->round_redoes) kernel->level_done = round_reached(kernel);
+        size_t planned = round_plan(kernel);
+        if (planned == 0) return ADVANCED_LEVEL;
+        if (!round_run(kernel, planned)) return ADVANCED_MEMORY;
+        gather_progress(kernel);
         edges_agree(kernel);
         bool missing = gather_redo(kernel);
         gather_found(kernel);
         if (failed(kernel)) return ADVANCED_MEMORY;
         if (missing) return ADVANCED_MISSES;
-        if (kernel->quota < most) kernel->quota *= 2;
+        if (kernel->quota < QUOTA_LAST) kernel->quota *= 2;
         if (now() > deadline) return ADVANCED_TIME;
     }
 }

@@ -48,7 +48,6 @@ bool workers_make(Kernel *kernel) {
         worker->is_lately = renew_apart(worker->is_lately, LATELY);
         worker->stamp = 0;
         if (kernel->notes_edges && !worker->edges.are_noted && !edges_begin(&worker->edges)) return false;
-        if (worker->out == NULL) worker->out = renew_apart(NULL, kernel->threads * sizeof(Vector));
         if (worker->taken == NULL) worker->taken = renew_apart(NULL, (kernel->tries.actions + 1) * sizeof(uint64_t));
         if (worker->found == NULL) {
             worker->found = renew_apart(NULL, kernel->findings * sizeof(Found));
@@ -56,7 +55,7 @@ bool workers_make(Kernel *kernel) {
         }
         bool state = worker->before && worker->after && worker->scratch && worker->words && worker->recalled;
         bool last = worker->changed && worker->lately && worker->is_lately;
-        if (!state || !last || !worker->out || !worker->taken || !worker->found) return false;
+        if (!state || !last || !worker->taken || !worker->found) return false;
     }
     return true;
 }
@@ -64,7 +63,6 @@ bool workers_make(Kernel *kernel) {
 void workers_free(Kernel *kernel) {
     for (uint32_t i = 0; kernel->workers && i < kernel->threads; i++) {
         Worker *worker = &kernel->workers[i];
-        for (uint32_t s = 0; worker->out && s < kernel->threads; s++) vector_free(&worker->out[s]);
         for (uint32_t f = 0; worker->found && f < kernel->findings; f++) free(worker->found[f].after);
         free(worker->before);
         free(worker->after);
@@ -75,7 +73,7 @@ void workers_free(Kernel *kernel) {
         free(worker->recalled);
         free(worker->lately);
         free(worker->is_lately);
-        free(worker->out);
+        vector_free(&worker->out);
         free(worker->taken);
         free(worker->found);
         edges_forget(&worker->edges);
