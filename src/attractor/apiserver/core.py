@@ -123,10 +123,8 @@ class Core:
 
     def execute_on(self, op: Operation, kind: Kind, txn: Transaction) -> Response:
         """Carry out an operation on a kind that is already known."""
-        if op.resource in _DEPRECATED and not op.group:
-            txn.warn(_DEPRECATED[op.resource])
-        if kind.deprecation:
-            txn.warn(kind.deprecation)
+        if said := deprecations(op, kind):
+            txn.warn(*said)
         call = Call(op, kind, txn, self.chain)
         if not kind.is_stored:
             if is_review(kind) and self.reviewer is not None:
@@ -165,6 +163,13 @@ class Core:
             _check_name(target.name)
         op = _Reader(request, target, kind, verb).operation()
         return op, kind
+
+
+def deprecations(op: Operation, kind: Kind) -> tuple[str, ...]:
+    """What callers are told of what they use, whatever becomes of the request."""
+    if op.resource in _DEPRECATED and not op.group:
+        return (_DEPRECATED[op.resource],)
+    return (kind.deprecation,) if kind.deprecation else ()
 
 
 def _check_name(name: str) -> None:

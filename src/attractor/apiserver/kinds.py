@@ -111,6 +111,8 @@ class Kind:
     """How objects are converted between versions when a webhook does it."""
     stored_shape: StoredShape | None = None
     """What the store's version makes of objects when they are written and read, where that may change them."""
+    served_shape: StoredShape | None = None
+    """What this version leaves of objects that are read, where another one is stored."""
     deprecation: str = ""
     """What callers of a version that is going away are told."""
     is_terminating: bool = False
@@ -233,7 +235,10 @@ class Kind:
         obj: JsonObject = orjson.loads(value)
         obj["apiVersion"] = self.api_version
         if self.stored_shape:
-            return self._in_stored_shape(obj)
+            self._in_stored_shape(obj)
+            if self.served_shape:
+                self.served_shape.prune_in_place(obj)
+            return obj
         return self.conversion.from_hub(obj) if self.conversion else obj
 
     def _in_stored_shape(self, obj: JsonObject) -> JsonObject:

@@ -53,6 +53,8 @@ _PASSES: dict[tuple[str, str], Passes] = {
     ("coordination.k8s.io", "Lease"): _CUSTOM,
     ("discovery.k8s.io", "EndpointSlice"): _WHOLE,
     ("events.k8s.io", "Event"): _NONE,
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): _WHOLE,
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): _WHOLE,
     ("networking.k8s.io", "NetworkPolicy"): _CHANGE,
     ("node.k8s.io", "RuntimeClass"): Passes(as_update=1, as_new=1, qualified_finalizers=False),
     ("policy", "PodDisruptionBudget"): _NONE,

@@ -205,6 +205,15 @@ def prepare_lease(lease: JsonObject) -> None:
         lease["spec"].pop(field, None)
 
 
+def update_lease(lease: JsonObject, old: JsonObject) -> None:
+    """What a lease that was made behind that gate says may stay; nothing of it comes new."""
+    before = old["spec"]
+    if not before.get("strategy"):
+        lease["spec"].pop("strategy", None)
+    if not before.get("preferredHolder"):
+        lease["spec"].pop("preferredHolder", None)
+
+
 def keep_request(request: JsonObject, old: JsonObject) -> None:
     """A certificate signing request never changes; its subresources say what became of it."""
     request["spec"] = old["spec"]
@@ -239,6 +248,7 @@ UPDATE: Mapping[str, UpdatePreparation] = {
     "/Service": update_service,
     "apiextensions.k8s.io/CustomResourceDefinition": update_crd,
     "apps/DaemonSet": update_daemon_set,
+    "coordination.k8s.io/Lease": update_lease,
     "certificates.k8s.io/CertificateSigningRequest": keep_request,
 }
 
