@@ -228,6 +228,8 @@ def _check_scope(kind: Kind, target: Target, verb: Verb) -> None:
     if kind.namespaced and not target.namespace:
         if target.name:
             raise routing.no_such_resource()
+        if kind.verbs == _ONLY_CREATE:
+            raise routing.no_such_resource()
         if verb not in {"list", "watch"}:
             raise routing.method_not_allowed()
     if target.name and not target.subresource and kind.verbs == _ONLY_CREATE:
@@ -282,7 +284,7 @@ class _Reader(msgspec.Struct, frozen=True):
         return bodies.parse_object(request.body, request.content_type, kind, must_say_kind=must_say_kind)
 
     def _patch(self) -> Operation:
-        said = bodies.media_type(self.request.content_type)
+        said = self.request.content_type.split(";", 1)[0].strip()
         patch_type = _PATCH_TYPES.get(said)
         if patch_type is None or (patch_type == STRATEGIC_PATCH and self.kind.is_custom):
             accepted = [one for one in _PATCH_TYPES if one != STRATEGIC_PATCH]

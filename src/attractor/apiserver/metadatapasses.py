@@ -52,7 +52,7 @@ _PASSES: dict[tuple[str, str], Passes] = {
     ("batch", "CronJob"): _CHANGE,
     ("coordination.k8s.io", "Lease"): _CUSTOM,
     ("discovery.k8s.io", "EndpointSlice"): _WHOLE,
-    ("events.k8s.io", "Event"): _NONE,
+    ("events.k8s.io", "Event"): _CHANGE,
     ("flowcontrol.apiserver.k8s.io", "FlowSchema"): _WHOLE,
     ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): _WHOLE,
     ("networking.k8s.io", "NetworkPolicy"): _CHANGE,

@@ -94,6 +94,7 @@ def test_creation_is_answered_as_recorded(info: ResourceInfo, namespace: str, bo
         assert sorted(map(json.dumps, broken)) == sorted(map(json.dumps, causes))
         return
     assert errors == []
+    strategy.canonicalize(obj)
     assert {**obj, "metadata": None} == {**expected, "metadata": None}
     assert obj["metadata"].get("labels") == expected["metadata"].get("labels")
     is_counted = strategy.has_generation or "generation" in obj["metadata"]

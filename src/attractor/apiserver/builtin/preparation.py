@@ -153,8 +153,13 @@ def prepare_job(job: JsonObject) -> None:
     selector.setdefault("matchLabels", {}).setdefault(_UID_LABELS[0], metadata.get("uid", ""))
     if metadata.get("generateName") and metadata.get("labels") is labels:
         metadata["labels"] = given  # of a job that gets its name here, what is added to the template is not seen
-    elif not metadata.get("labels") and not metadata.get("generateName"):
-        metadata["labels"] = dict(labels)
+
+
+def canonicalize_job(job: JsonObject) -> None:
+    """A job that says no labels has those of its pods, once nobody judges them any more."""
+    metadata = job["metadata"]
+    if not job["spec"].get("manualSelector") and not metadata.get("labels") and not metadata.get("generateName"):
+        metadata["labels"] = dict(job["spec"]["template"]["metadata"]["labels"])
 
 
 def prepare_service(service: JsonObject) -> None:
@@ -242,6 +247,7 @@ CREATE: Mapping[str, Preparation] = {
     "coordination.k8s.io/Lease": prepare_lease,
     "scheduling.k8s.io/PriorityClass": prepare_priority_class,
 }
+CANONICAL: Mapping[str, Preparation] = {"batch/Job": canonicalize_job}
 UPDATE: Mapping[str, UpdatePreparation] = {
     "/Namespace": update_namespace,
     "/PersistentVolumeClaim": update_claim,
@@ -261,16 +267,18 @@ def update_daemon_set_status(daemon_set: JsonObject, old: JsonObject) -> None:
         daemon_set["metadata"]["annotations"] = {**annotations, TEMPLATE_GENERATION: number}
 
 
-def update_volume_status(volume: JsonObject, old: JsonObject) -> None:
-    """A phase that stays has been so since it was."""
+def stamp_phase(volume: JsonObject, old: JsonObject, now: str) -> None:
+    """A phase that stays has been so since it was; another one is so from now on, unless the caller says otherwise."""
     status, before = volume.get("status") or {}, old.get("status") or {}
-    since = before.get("lastPhaseTransitionTime")
-    if status.get("phase") == before.get("phase") and since and not status.get("lastPhaseTransitionTime"):
+    said, since = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+    is_same = status.get("phase") == before.get("phase")
+    if is_same and since and not said:
         volume["status"] = {**status, "lastPhaseTransitionTime": since}
+    elif not is_same and (not said or said == since):
+        volume["status"] = {**status, "lastPhaseTransitionTime": now}
 
 
 STATUS: Mapping[str, UpdatePreparation] = {
-    "/PersistentVolume": update_volume_status,
     "/Pod": update_pod_status,
     "apps/DaemonSet": update_daemon_set_status,
     "certificates.k8s.io/CertificateSigningRequest": keep_decisions,

@@ -73,7 +73,7 @@ class CustomStrategy(Strategy):
         obj = {**_whole_numbers(obj), "metadata": metadata.obj}
         unknown = [f"metadata.{path}" for path in metadata.unknown]
         pruned = self.schema.prune_in_place(obj)
-        return Decoded(obj, unknown + sorted([*pruned, *self._decode_embedded(obj)]))
+        return Decoded(obj, [*unknown, *sorted(pruned), *sorted(self._decode_embedded(obj))])
 
     def _decode_embedded(self, obj: JsonObject) -> Iterator[str]:
         """Read the metadata of embedded resources like the object's own; the paths of what it does not have."""

@@ -99,8 +99,8 @@ class FieldManager:
 
         ``new`` may carry managedFields of its own: ``[]`` or ``[{}]`` forgets all owners, well-formed entries replace
         the live ones (not through a subresource), anything else is ignored. ``reset`` names what the write cannot
-        touch, and so cannot own. Never raises for a strange object: it then keeps the live entries, and forgets all
-        owners where one of them owns fields in a version that the object does not fit, as Kubernetes does.
+        touch, and so cannot own. Never raises for an object that does not fit the kind, or a version of it in which
+        somebody owns fields: it then forgets all owners, as Kubernetes does.
         """
         if live is None and new["metadata"].get("managedFields") is None:
             return self._on_create(new, updater(manager, self._api_version, subresource), now, reset)
@@ -111,9 +111,7 @@ class FieldManager:
         name = updater(manager, self._api_version, subresource)
         try:
             changed = self._updated(live if live is not None else self._empty, new, managed, name, now, reset)
-        except Untypable:
-            return stored
-        except Unconvertible:
+        except (Untypable, Unconvertible):
             return []
         if changed is managed and is_stored:
             return stored
