@@ -18,6 +18,7 @@ from attractor.apiserver.kinds import in_order
 from attractor.apiserver.metadata import check_place, set_managed_fields
 from attractor.apiserver.operation import User
 from attractor.apiserver.response import JsonBody, Response
+from attractor.objects import names
 from attractor.objects.errors import BadRequest, Invalid
 from attractor.objects.field import FieldError, InOrder
 from attractor.objects.fields import FieldSelector, FieldSelectorError
@@ -246,12 +247,23 @@ def _selector_errors(resource: JsonObject | None, name: str) -> list[FieldError]
     if not raw and not requirements:
         why = f"when {at} is specified, requirements or rawSelector is required"
         return [FieldError.required(f"{at}.requirements", why)]
-    return [
-        error
-        for index, one in enumerate(requirements or ())
-        if one.get("operator") in _KNOWN_OPERATORS  # of others, newer clients may know
-        for error in validate_operator(one["operator"], one.get("values") or (), f"{at}.requirements[{index}]")
-    ]
+    errors = []
+    for index, one in enumerate(requirements or ()):
+        errors += _requirement_errors(one, f"{at}.requirements[{index}]", is_of_labels=name == "labelSelector")
+    return errors
+
+
+def _requirement_errors(requirement: JsonObject, path: str, *, is_of_labels: bool) -> list[FieldError]:
+    key, values = requirement.get("key") or "", requirement.get("values") or []
+    errors = []
+    if requirement.get("operator") in _KNOWN_OPERATORS:  # of others, newer clients may know
+        errors += validate_operator(requirement["operator"], values, path)
+    if not is_of_labels:
+        return errors if key else [FieldError.required(f"{path}.key", "must be specified"), *errors]
+    errors += [FieldError.invalid(f"{path}.key", key, why) for why in names.qualified_name(key)]
+    for index, value in enumerate(values):
+        errors += [FieldError.invalid(f"{path}.values[{index}]", value, why) for why in names.label_value(value)]
+    return errors
 
 
 def _subject_errors(spec: JsonObject) -> list[FieldError]:

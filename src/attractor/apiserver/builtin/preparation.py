@@ -204,6 +204,19 @@ def update_pod_status(pod: JsonObject, old: JsonObject) -> None:
             pod["metadata"][field] = old["metadata"][field]
 
 
+def prepare_account(account: JsonObject) -> None:
+    """Of secrets, an account knows only the names."""
+    if account.get("secrets"):
+        account["secrets"] = [
+            {name: value for name, value in (one or {}).items() if name == "name"} for one in account["secrets"]
+        ]
+
+
+def update_account(account: JsonObject, _old: JsonObject) -> None:
+    """The same on an update."""
+    prepare_account(account)
+
+
 def prepare_lease(lease: JsonObject) -> None:
     """Coordinated election is behind a feature gate that is off."""
     for field in ("strategy", "preferredHolder"):
@@ -241,6 +254,7 @@ CREATE: Mapping[str, Preparation] = {
     "/PersistentVolumeClaim": prepare_claim,
     "/Pod": prepare_pod,
     "/Service": prepare_service,
+    "/ServiceAccount": prepare_account,
     "apiextensions.k8s.io/CustomResourceDefinition": prepare_crd,
     "apps/DaemonSet": prepare_daemon_set,
     "batch/Job": prepare_job,
@@ -252,6 +266,7 @@ UPDATE: Mapping[str, UpdatePreparation] = {
     "/Namespace": update_namespace,
     "/PersistentVolumeClaim": update_claim,
     "/Service": update_service,
+    "/ServiceAccount": update_account,
     "apiextensions.k8s.io/CustomResourceDefinition": update_crd,
     "apps/DaemonSet": update_daemon_set,
     "coordination.k8s.io/Lease": update_lease,

@@ -8,6 +8,7 @@ from attractor.apiserver.metadata import content_errors
 from attractor.apiserver.strategy import Decoded, DecodeError, Strategy
 from attractor.objects import names
 from attractor.objects.field import FieldError
+from attractor.objects.patch.gotext import go_kind, go_text
 from attractor.objects.schema.embedded import check_metadata_shape
 
 if TYPE_CHECKING:
@@ -79,8 +80,14 @@ class CustomStrategy(Strategy):
         """Read the metadata of embedded resources like the object's own; the paths of what it does not have."""
         for resource, path in self.schema.embedded_in(obj):
             metadata, at = resource.get("metadata"), f"{path}.metadata"
-            if not isinstance(metadata, dict):
+            for name in ("apiVersion", "kind"):
+                if not isinstance(resource.get(name, ""), str):
+                    raise DecodeError(str(FieldError.invalid(f"{path}.{name}", resource[name], "must be a string")))
+            if metadata is None:
                 continue
+            if not isinstance(metadata, dict):
+                why = f"json: cannot unmarshal {go_kind(metadata)} into Go value of type v1.ObjectMeta"
+                raise DecodeError(str(FieldError.invalid(at, metadata, why)))
             try:
                 decoded = self.decode_metadata(metadata)
             except DecodeError as error:
@@ -172,8 +179,9 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _wrong_type(at: str, value: Any, wanted: str) -> str:
-    shown = str(value).lower() if isinstance(value, bool) else value
-    return f"{at} accessor error: {shown} is of the type {_GO_TYPES.get(type(value), '<nil>')}, expected {wanted}"
+    return (
+        f"{at} accessor error: {go_text(value)} is of the type {_GO_TYPES.get(type(value), '<nil>')}, expected {wanted}"
+    )
 
 
 def _replica_errors(obj: Any, path: tuple[str, ...]) -> list[FieldError]:

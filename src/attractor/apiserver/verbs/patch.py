@@ -13,6 +13,7 @@ from attractor.apiserver.decoding import (
     decode_object,
     keep_reset,
     not_registered,
+    share_scheme,
     strict_error,
     strict_errors,
     unknown_conversion,
@@ -174,8 +175,8 @@ def _refuse_other_kind(kind: Kind, patched: JsonObject) -> NoReturn:
     except ValueError as error:
         raise DecodeError(str(error)) from None
     info = builtin.find_kind(said)
-    if info is None:
-        raise DecodeError(not_registered(patched, 'in scheme "pkg/runtime/scheme.go:111"'))
+    if info is None or not share_scheme(kind, said.group):
+        raise DecodeError(not_registered(kind, patched))
     strategy_for(info).decode(patched)
     raise DecodeError(unknown_conversion(kind, info.kind))
 

@@ -28,7 +28,7 @@ SCALE = SCALE_V1.group_kind
 _INT32 = 2**31 - 1
 _NOT_APPLICABLE = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
 _UNOWNED = "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale)"
-_NO_SCALE = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
+_NO_SCALE = 'no kind is registered for the type v1.Scale in scheme "pkg/apiserver/customresource_handler.go:781"'
 _METADATA = ("name", "namespace", "uid", "creationTimestamp")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from attractor.apiserver.builtin.internalform import shown
 from attractor.apiserver.builtin.validation.cronschedule import schedule_error, time_zone_error
 from attractor.apiserver.builtin.validation.jobpolicies import (
+    common_indexes,
     count_indexes,
     validate_failure_policy,
     validate_indexed,
@@ -234,6 +235,10 @@ def _index_errors(spec: JsonObject, status: JsonObject, before: JsonObject) -> l
         elif completions is not None and (trouble := count_indexes(failed, completions)[1]):
             detail = f"error parsing failedIndexes: {trouble}"
             errors.append(FieldError.invalid("status.failedIndexes", failed, detail))
+    is_new = (done, failed) != (before.get("completedIndexes") or "", before.get("failedIndexes"))
+    if is_new and completions is not None and failed and (both := common_indexes(done, failed, completions)):
+        detail = f"failedIndexes and completedIndexes overlap at index: {min(both)}"
+        errors.append(FieldError.invalid("status.failedIndexes", failed, detail))
     return errors
 
 
