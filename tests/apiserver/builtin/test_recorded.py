@@ -26,6 +26,9 @@ NOT_THE_KINDS_OWN = (
         "storage",
         "strategic-kinds",
         "tables",
+        "updates-statuses",
+        "updates-volumes",
+        "watch-deprecated",
     ),
 )
 """How conversations begin that are also about what admission or the requester's name make of objects."""

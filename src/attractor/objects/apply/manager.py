@@ -167,8 +167,8 @@ class FieldManager:
             merged, managed = self._applied(current, applied, managed, name, force, now, reset)
         except Untypable as reason:
             raise ApiError(f"failed to create typed live object ({shown_object(current)}): {reason}") from None
-        except Unconvertible as reason:
-            raise ApiError(str(reason)) from None
+        except Unconvertible as refusal:
+            raise ApiError(str(refusal)) from None
         if manager == last_applied.MANAGER:
             merged = last_applied.refreshed(merged, applied)
         return merged, managed_entries.written(managed)
