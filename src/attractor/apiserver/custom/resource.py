@@ -124,7 +124,8 @@ class CustomStrategy(Strategy):
 
     def validate(self, obj: JsonObject) -> list[FieldError]:
         """Schema and rules, then scale."""
-        return [*self.schema.validate(obj), *self._scale_errors(obj)]
+        is_nameless = not obj["metadata"].get("name")  # for which it is refused
+        return [*self.schema.validate(obj, is_refused=is_nameless), *self._scale_errors(obj)]
 
     def validate_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
         """The same, forgiving what was wrong before and has not changed."""
