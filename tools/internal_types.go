@@ -37,6 +37,7 @@ var roots = []pair{
 	{reflect.TypeOf(core.PersistentVolumeClaimSpec{}), reflect.TypeOf(corev1.PersistentVolumeClaimSpec{})},
 	{reflect.TypeOf(core.PersistentVolumeSource{}), reflect.TypeOf(corev1.PersistentVolumeSource{})},
 	{reflect.TypeOf(core.VolumeNodeAffinity{}), reflect.TypeOf(corev1.VolumeNodeAffinity{})},
+	{reflect.TypeOf(core.EventSource{}), reflect.TypeOf(corev1.EventSource{})},
 	{reflect.TypeOf(core.ServicePort{}), reflect.TypeOf(corev1.ServicePort{})},
 	{reflect.TypeOf(batch.PodFailurePolicy{}), reflect.TypeOf(batchv1.PodFailurePolicy{})},
 	{reflect.TypeOf(batch.SuccessPolicy{}), reflect.TypeOf(batchv1.SuccessPolicy{})},

@@ -26,6 +26,11 @@ RECORDINGS = sorted((Path(__file__).parent / "kube-apiserver-1.36").glob("*.json
 ADMIN = User("admin", "admin", ("system:masters", "system:authenticated"))
 
 NEEDS_THE_WIRE = {
+    "autoscaling-shown": "formats are negotiated by the HTTP layer",
+    "content-types": "protobuf is read by the HTTP layer",
+    "reviews-selectors": "reviews ask the HTTP layer's authenticator and authorizer",
+    "scales-of-all-sorts": "formats are negotiated by the HTTP layer",
+    "watch-deprecated": "formats, and headers of watches, are the HTTP layer's",
     "routing": "discovery, health, authentication and plain-text 404s are the HTTP layer's",
     "priority-runtime": "the system's priority classes are made when a cluster starts",
     "tables": "formats are negotiated by the HTTP layer",

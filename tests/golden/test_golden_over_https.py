@@ -7,7 +7,7 @@ address that the client used, and initial events of a watch are sent where the r
 import json
 import ssl
 import urllib.parse
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,16 +58,19 @@ class Replayer:
             if "watchSeconds" in asked:
                 return await self.watched(wire)
             answer = await wire.answer(is_head=asked["method"] == "HEAD")
-        out: dict[str, Any] = {"code": answer.code}
-        if "warning" in answer.headers:
-            texts = answer.headers["warning"].replace(", 299 - ", "\n299 - ").split("\n")
-            out["warning"] = [self.normal.text(text) for text in texts]
+        out: dict[str, Any] = {"code": answer.code, **self.warned(answer.headers)}
         try:
             body = answer.json
         except ValueError:
             return {**out, "text": self.normal.text(answer.body.decode())}
         self.save(asked.get("save"), body)
         return {**out, "body": self.normal.value(body)}
+
+    def warned(self, headers: Mapping[str, str]) -> dict[str, Any]:
+        if "warning" not in headers:
+            return {}
+        texts = headers["warning"].replace(", 299 - ", "\n299 - ").split("\n")
+        return {"warning": [self.normal.text(text) for text in texts]}
 
     def send(self, wire: Wire, asked: dict[str, Any]) -> None:
         path = asked["path"].replace("{ns}", NAMESPACE)
@@ -106,7 +109,7 @@ class Replayer:
         events = []
         while (event := await wire.event()) is not None:
             events.append(self.normal.value(event))
-        return {"code": code, "events": events}
+        return {"code": code, "events": events, **self.warned(headers)}
 
 
 def differs_on_purpose(asked: dict[str, Any]) -> bool:

@@ -72,7 +72,7 @@ async def test_a_log_is_the_annotation_of_its_container_as_plain_text(api: HttpA
         (
             "p/log?limitBytes=0",
             422,
-            'PodLogOptions "" is invalid: limitBytes: Invalid value: 0: must be greater than 0',
+            'PodLogOptions "p" is invalid: limitBytes: Invalid value: 0: must be greater than 0',
         ),
     ],
 )

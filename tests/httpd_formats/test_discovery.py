@@ -112,13 +112,19 @@ def test_other_paths_are_left_to_others(path: str) -> None:
     assert discover(BUILTIN, path) is None
 
 
-@pytest.mark.parametrize("version", ["v2", "v2beta1"])
-def test_aggregated_discovery_says_its_kind_in_the_content_type(version: str) -> None:
-    accept = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+def test_aggregated_discovery_says_its_kind_in_the_content_type() -> None:
+    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
     document = discover(BUILTIN, "/apis", f"{accept},application/json")
     assert document is not None
     assert document.content_type == accept
-    assert json.loads(document.body)["apiVersion"] == f"apidiscovery.k8s.io/{version}"
+    assert json.loads(document.body)["apiVersion"] == "apidiscovery.k8s.io/v2"
+
+
+def test_aggregated_discovery_of_a_version_that_is_gone_is_the_plain_one() -> None:
+    accept = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
+    document = discover(BUILTIN, "/apis", f"{accept},application/json")
+    assert document is not None
+    assert json.loads(document.body)["kind"] == "APIGroupList"
 
 
 def test_aggregated_discovery_wins_even_when_plain_json_stands_first() -> None:

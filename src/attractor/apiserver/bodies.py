@@ -36,8 +36,11 @@ class Parsed:
 
 @lru_cache(maxsize=256)
 def media_type(content_type: str) -> str:
-    """The media type without its parameters; JSON when not said."""
-    return content_type.split(";", 1)[0].strip().lower() or JSON
+    """The media type without its parameters; JSON when not said, and nothing that is known where one has no value."""
+    said, *parameters = content_type.split(";")
+    if any(one.strip() and "=" not in one for one in parameters):
+        return content_type
+    return said.strip().lower() or JSON
 
 
 def unsupported(accepted: Sequence[str]) -> UnsupportedMediaType:

@@ -136,10 +136,8 @@ class Core:
 
     def execute_on(self, op: Operation, kind: Kind, txn: Transaction) -> Response:
         """Carry out an operation on a kind that is already known."""
-        if op.resource in _DEPRECATED and not op.group:
-            txn.warn(_DEPRECATED[op.resource])
-        if kind.deprecation:
-            txn.warn(kind.deprecation)
+        if said := deprecations(op, kind):
+            txn.warn(*said)
         call = Call(op, kind, txn, self.chain)
         if not kind.is_stored:
             if is_review(kind) and self.reviewer is not None:
@@ -178,6 +176,13 @@ class Core:
             _check_name(target.name)
         op = _Reader(request, target, kind, verb).operation()
         return op, kind
+
+
+def deprecations(op: Operation, kind: Kind) -> tuple[str, ...]:
+    """What callers are told of what they use, whatever becomes of the request."""
+    if op.resource in _DEPRECATED and not op.group:
+        return (_DEPRECATED[op.resource],)
+    return (kind.deprecation,) if kind.deprecation else ()
 
 
 def _check_name(name: str) -> None:
@@ -236,6 +241,8 @@ def _check_scope(kind: Kind, target: Target, verb: Verb) -> None:
     if kind.namespaced and not target.namespace:
         if target.name:
             raise routing.no_such_resource()
+        if kind.verbs == _ONLY_CREATE:
+            raise routing.no_such_resource()
         if verb not in {"list", "watch"}:
             raise routing.method_not_allowed()
     if target.name and not target.subresource and kind.verbs == _ONLY_CREATE:
@@ -293,7 +300,7 @@ class _Reader:
         return bodies.parse_object(request.body, request.content_type, kind, must_say_kind=must_say_kind)
 
     def _patch(self) -> Operation:
-        said = bodies.media_type(self.request.content_type)
+        said = self.request.content_type.split(";", 1)[0].strip()
         patch_type = _PATCH_TYPES.get(said)
         if patch_type is None or (patch_type == STRATEGIC_PATCH and self.kind.is_custom):
             accepted = [one for one in _PATCH_TYPES if one != STRATEGIC_PATCH]

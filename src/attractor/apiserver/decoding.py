@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from attractor.apiserver.operation import FieldValidation
     from attractor.objects.jsontypes import JsonObject
 
-_SCHEME = 'in scheme "pkg/api/legacyscheme/scheme.go:30"'
+_SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+_OWN_SCHEMES = {
+    "apiextensions.k8s.io": "pkg/apiserver/apiserver.go:55",
+    "apiregistration.k8s.io": "pkg/apiserver/scheme/scheme.go:28",
+}
+"""Where kube-apiserver makes the schemes of groups that know their own kinds only, and that no other knows."""
 
 
 def decode_object(
@@ -112,10 +117,10 @@ def refuse_other_kind(kind: Kind, obj: JsonObject) -> None:
         raise BadRequest(
             f"the API version in the data ({said}) does not match the expected API version ({kind.gvk.api_version})"
         )
-    if _is_known(said, obj["kind"]):
+    if _is_known(said, obj["kind"]) and share_scheme(kind, said.group):
         why = unknown_conversion(kind, obj["kind"], said.version)
     else:
-        why = not_registered({**obj, "apiVersion": str(said)})
+        why = not_registered(kind, {**obj, "apiVersion": str(said)})
     raise BadRequest(f"{_cannot(kind, obj)}: {why}")
 
 
@@ -150,9 +155,15 @@ def _is_version(group: str, version: str) -> bool:
     return any((group, version) == known[:2] for known in _known_kinds())
 
 
-def not_registered(obj: JsonObject, scheme: str = _SCHEME) -> str:
-    """Go's text for a kind that a version does not have."""
-    return f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" {scheme}'
+def share_scheme(kind: Kind, group: str) -> bool:
+    """Whether who reads objects of a kind knows those of a group."""
+    return group == kind.gvk.group or not {group, kind.gvk.group} & {*_OWN_SCHEMES}
+
+
+def not_registered(kind: Kind, obj: JsonObject) -> str:
+    """Go's text for an object of which those who read a kind know nothing."""
+    scheme = _OWN_SCHEMES.get(kind.gvk.group, _SCHEME)
+    return f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" in scheme "{scheme}"'
 
 
 def unknown_conversion(kind: Kind, other: str, version: str = "") -> str:

@@ -108,6 +108,7 @@ class Kind:
         conversion: Conversion | None = None,
         remote: RemoteConversion | None = None,
         stored_shape: StoredShape | None = None,
+        served_shape: StoredShape | None = None,
         deprecation: str = "",
         is_terminating: bool = False,
         empty: JsonObject | None = None,
@@ -135,6 +136,8 @@ class Kind:
         """How objects are converted between versions when a webhook does it."""
         self.stored_shape = stored_shape
         """What the store's version makes of objects when they are written and read, where that may change them."""
+        self.served_shape = served_shape
+        """What this version leaves of objects that are read, where another one is stored."""
         self.deprecation = deprecation
         """What callers of a version that is going away are told."""
         self.is_terminating = is_terminating
@@ -233,7 +236,10 @@ class Kind:
         obj: JsonObject = orjson.loads(value)
         obj["apiVersion"] = self.api_version
         if self.stored_shape:
-            return self._in_stored_shape(obj)
+            self._in_stored_shape(obj)
+            if self.served_shape:
+                self.served_shape.prune_in_place(obj)
+            return obj
         return self.conversion.from_hub(obj) if self.conversion else obj
 
     def _in_stored_shape(self, obj: JsonObject) -> JsonObject:

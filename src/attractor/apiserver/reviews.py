@@ -18,13 +18,15 @@ from attractor.apiserver.decoding import decode_object
 from attractor.apiserver.kinds import in_order
 from attractor.apiserver.metadata import check_place, set_managed_fields
 from attractor.apiserver.response import JsonBody, Response
+from attractor.objects import names
 from attractor.objects.errors import BadRequest, Invalid
 from attractor.objects.field import FieldError, InOrder
+from attractor.objects.fields import FieldSelector, FieldSelectorError
 from attractor.objects.gvk import GroupKind
-from attractor.objects.labels import validate_operator
+from attractor.objects.labels import LabelSelector, SelectorError, validate_operator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from attractor.apiserver.authorization import Authorizer
     from attractor.apiserver.kinds import Kind
@@ -166,9 +168,44 @@ def _local_access(obj: JsonObject, call: Call, reviewer: Reviewer) -> JsonObject
 
 def _decided(obj: JsonObject, user: User, call: Call, reviewer: Reviewer) -> JsonObject:
     decision = reviewer.authorizer.decide(user, _attributes(obj["spec"]), call.txn.snapshot)
-    reason = {"reason": decision.reason} if decision.reason else {}
-    obj["status"] = {"allowed": decision.allowed, **reason}
+    said = {"reason": decision.reason, "evaluationError": "; ".join(_unread_selectors(obj["spec"]))}
+    obj["status"] = {"allowed": decision.allowed, **{name: text for name, text in said.items() if text}}
     return obj
+
+
+def _unread_selectors(spec: JsonObject) -> Iterator[str]:
+    """What is said of selectors that were not understood: nobody's access is narrowed by them."""
+    asked = spec.get("resourceAttributes") or {}
+    for name, is_read in (("fieldSelector", _is_field_term), ("labelSelector", _is_label_term)):
+        selector = asked.get(name) or {}
+        raw, requirements = selector.get("rawSelector") or "", selector.get("requirements") or ()
+        read = [is_read(one) for one in requirements]
+        if all(read) and (not raw or _is_selector(name, raw)):
+            continue
+        yield f"spec.resourceAttributes.{name} {'partially ' if any(read) else ''}ignored due to parse error"
+
+
+def _is_selector(name: str, text: str) -> bool:
+    try:
+        if name == "labelSelector":
+            LabelSelector.parse(text)
+        else:
+            FieldSelector.parse(text)
+    except (SelectorError, FieldSelectorError):
+        return False
+    return True
+
+
+def _is_field_term(requirement: JsonObject) -> bool:
+    return requirement.get("operator") in {"In", "NotIn"} and len(requirement.get("values") or ()) == 1
+
+
+def _is_label_term(requirement: JsonObject) -> bool:
+    try:
+        LabelSelector.of_object({"matchExpressions": [requirement]})
+    except SelectorError:
+        return False
+    return True
 
 
 def _attributes(spec: JsonObject) -> Attributes:
@@ -210,12 +247,23 @@ def _selector_errors(resource: JsonObject | None, name: str) -> list[FieldError]
     if not raw and not requirements:
         why = f"when {at} is specified, requirements or rawSelector is required"
         return [FieldError.required(f"{at}.requirements", why)]
-    return [
-        error
-        for index, one in enumerate(requirements or ())
-        if one.get("operator") in _KNOWN_OPERATORS  # of others, newer clients may know
-        for error in validate_operator(one["operator"], one.get("values") or (), f"{at}.requirements[{index}]")
-    ]
+    errors = []
+    for index, one in enumerate(requirements or ()):
+        errors += _requirement_errors(one, f"{at}.requirements[{index}]", is_of_labels=name == "labelSelector")
+    return errors
+
+
+def _requirement_errors(requirement: JsonObject, path: str, *, is_of_labels: bool) -> list[FieldError]:
+    key, values = requirement.get("key") or "", requirement.get("values") or []
+    errors = []
+    if requirement.get("operator") in _KNOWN_OPERATORS:  # of others, newer clients may know
+        errors += validate_operator(requirement["operator"], values, path)
+    if not is_of_labels:
+        return errors if key else [FieldError.required(f"{path}.key", "must be specified"), *errors]
+    errors += [FieldError.invalid(f"{path}.key", key, why) for why in names.qualified_name(key)]
+    for index, value in enumerate(values):
+        errors += [FieldError.invalid(f"{path}.values[{index}]", value, why) for why in names.label_value(value)]
+    return errors
 
 
 def _subject_errors(spec: JsonObject) -> list[FieldError]:

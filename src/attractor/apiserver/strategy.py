@@ -88,8 +88,14 @@ class Strategy:
     def prepare_create(self, obj: JsonObject) -> None:
         """Drop or set, in place, what a caller may not choose on create (status, generation is the core's)."""
 
+    def canonicalize(self, obj: JsonObject) -> None:
+        """Bring a valid new object, in place, into the form in which it is stored."""
+
     def prepare_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> None:
         """Put back, in place, what this request may not change (status on the main resource, spec on status)."""
+
+    def stamp(self, obj: JsonObject, old: JsonObject, subresource: str, now: str) -> None:
+        """Write down, in place, when what this request changes was changed."""
 
     def grace_period_s(self, obj: JsonObject, asked: int | None) -> int:
         """How long a delete waits before the object goes; most kinds go at once."""

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import orjson
 
 from attractor.apiserver.serviceaccounts.tokenkeys import ISSUER, STORE_KEY, token_key
+from attractor.httpd.formats.encoding import JSON
+from attractor.httpd.formats.negotiate import no_representation
 from attractor.httpd.reply import Reply
 
 if TYPE_CHECKING:
     from attractor.httpd.pages import Ask
 
 CONFIGURATION, KEYS = "/.well-known/openid-configuration", "/openid/v1/jwks"
+_KEY_SET = "application/jwk-set+json"
 _CACHED = {"Cache-Control": "public, max-age=3600"}
 
 
@@ -24,8 +27,12 @@ def issuer_page(ask: Ask) -> Reply | None:
     entry = ask.snapshot.get(STORE_KEY)
     if entry is None:
         return None
+    media_type = _KEY_SET if path == KEYS else JSON
+    refused = no_representation(ask.request.header(b"accept"), (media_type,))
+    if refused is not None:
+        raise refused
     if path == KEYS:
-        return Reply(200, orjson.dumps(token_key(entry.value).key_set()), "application/jwk-set+json", _CACHED)
+        return Reply(200, orjson.dumps(token_key(entry.value).key_set()), _KEY_SET, _CACHED)
     host = ask.request.header(b"host") or "kubernetes.default.svc"
     configuration = {
         "issuer": ISSUER,

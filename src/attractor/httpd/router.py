@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote, unquote_plus
 
 from attractor.apiserver.authorization import MASTERS, Decision, attributes_of, forbidden
-from attractor.apiserver.core import Request
+from attractor.apiserver.core import Request, deprecations
 from attractor.apiserver.registry import builtin_groups
 from attractor.apiserver.response import LogBody
 from attractor.apiserver.routing import WATCH_SEGMENT, method_not_allowed, without_watch_prefix
@@ -306,7 +306,7 @@ class Router:
             return refused_format(request, error)
         version = int(op.list.resource_version or 0)
         if version <= snapshot.revision:
-            return Reply(200, stream=self._opened(op, kind, snapshot, told))
+            return Reply(200, stream=self._opened(op, kind, snapshot, told), warnings=deprecations(op, kind))
 
         async def begin() -> Stream:
             later = await server.store.snapshot()
@@ -314,7 +314,7 @@ class Router:
 
         patience_s, timeout_s = self._limits.future_s, op.list.timeout_s
         waiting = WaitingWatch(server.store, version, begin, patience_s=patience_s, timeout_s=timeout_s)
-        return Reply(200, stream=waiting)
+        return Reply(200, stream=waiting, warnings=deprecations(op, kind))
 
     def _opened(self, op: Operation, kind: Kind, snapshot: Snapshot, told: WatchFormat) -> Stream:
         """The stream of a watch; raises ``ApiError``."""

@@ -28,6 +28,7 @@ def created(kind: str, obj: JsonObject) -> JsonObject:
     """The object as it would be stored, without what the core stamps."""
     found = written(kind, obj)
     strategy(kind).prepare_create(found)
+    strategy(kind).canonicalize(found)
     return found
 
 

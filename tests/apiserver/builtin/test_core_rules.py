@@ -64,7 +64,7 @@ P0 = "spec.ports[0]"
          ['spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1']),
         (EVENT, {"metadata": {"namespace": "n"}, "involvedObject": {"namespace": "m"}}, ['involvedObject.namespace: Invalid value: "m": does not match event.namespace']),
         (EVENT, {"metadata": {"namespace": "default"}}, []),
-        (NEW_EVENT, {"metadata": {"namespace": "n"}, "regarding": {"namespace": "n"}, "eventTime": "2026-01-01T00:00:00.000000Z", "type": "Normal",
+        (NEW_EVENT, {"metadata": {"name": "e", "namespace": "n"}, "regarding": {"namespace": "n"}, "eventTime": "2026-01-01T00:00:00.000000Z", "type": "Normal",
                      "reportingController": "e.org/c", "reportingInstance": "i", "action": "a", "reason": "r"}, []),
         (LEASE, {"spec": {"leaseDurationSeconds": 0, "leaseTransitions": -1, "holderIdentity": ""}},
          ["spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0",

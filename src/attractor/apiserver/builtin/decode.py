@@ -490,7 +490,7 @@ def _first_unreadable(go: GoType, value: Any) -> str | None:
         return _first_unreadable(go.elem, value)
     if go.cls == "struct" and type(value) is dict:
         parts = [(go.fields[name].type, item) for name, item in value.items() if name in go.fields]
-    elif go.cls in {"slice", "map"} and go.elem is not None and type(value) in {list, dict}:
+    elif go.elem is not None and (go.cls, type(value)) in {("slice", list), ("map", dict)}:
         parts = [(go.elem, item) for item in (value.values() if type(value) is dict else value)]
     else:
         parts = []

@@ -56,7 +56,8 @@ WITH_GENERATION = frozenset(
 CREATED_BY_PUT = frozenset(
     (
         "/Endpoints", "/Event", "/LimitRange", "/Service", "coordination.k8s.io/Lease", "events.k8s.io/Event",
-        f"{_RBAC}/ClusterRole", f"{_RBAC}/ClusterRoleBinding", f"{_RBAC}/Role", f"{_RBAC}/RoleBinding",
+        "node.k8s.io/RuntimeClass", f"{_RBAC}/ClusterRole", f"{_RBAC}/ClusterRoleBinding", f"{_RBAC}/Role",
+        f"{_RBAC}/RoleBinding",
     )
 )  # fmt: skip
 """Kinds of which PUT creates what is missing."""

@@ -153,8 +153,13 @@ def prepare_job(job: JsonObject) -> None:
     selector.setdefault("matchLabels", {}).setdefault(_UID_LABELS[0], metadata.get("uid", ""))
     if metadata.get("generateName") and metadata.get("labels") is labels:
         metadata["labels"] = given  # of a job that gets its name here, what is added to the template is not seen
-    elif not metadata.get("labels") and not metadata.get("generateName"):
-        metadata["labels"] = dict(labels)
+
+
+def canonicalize_job(job: JsonObject) -> None:
+    """A job that says no labels has those of its pods, once nobody judges them any more."""
+    metadata = job["metadata"]
+    if not job["spec"].get("manualSelector") and not metadata.get("labels") and not metadata.get("generateName"):
+        metadata["labels"] = dict(job["spec"]["template"]["metadata"]["labels"])
 
 
 def prepare_service(service: JsonObject) -> None:
@@ -199,10 +204,32 @@ def update_pod_status(pod: JsonObject, old: JsonObject) -> None:
             pod["metadata"][field] = old["metadata"][field]
 
 
+def prepare_account(account: JsonObject) -> None:
+    """Of secrets, an account knows only the names."""
+    if account.get("secrets"):
+        account["secrets"] = [
+            {name: value for name, value in (one or {}).items() if name == "name"} for one in account["secrets"]
+        ]
+
+
+def update_account(account: JsonObject, _old: JsonObject) -> None:
+    """The same on an update."""
+    prepare_account(account)
+
+
 def prepare_lease(lease: JsonObject) -> None:
     """Coordinated election is behind a feature gate that is off."""
     for field in ("strategy", "preferredHolder"):
         lease["spec"].pop(field, None)
+
+
+def update_lease(lease: JsonObject, old: JsonObject) -> None:
+    """What a lease that was made behind that gate says may stay; nothing of it comes new."""
+    before = old["spec"]
+    if not before.get("strategy"):
+        lease["spec"].pop("strategy", None)
+    if not before.get("preferredHolder"):
+        lease["spec"].pop("preferredHolder", None)
 
 
 def keep_request(request: JsonObject, old: JsonObject) -> None:
@@ -227,18 +254,22 @@ CREATE: Mapping[str, Preparation] = {
     "/PersistentVolumeClaim": prepare_claim,
     "/Pod": prepare_pod,
     "/Service": prepare_service,
+    "/ServiceAccount": prepare_account,
     "apiextensions.k8s.io/CustomResourceDefinition": prepare_crd,
     "apps/DaemonSet": prepare_daemon_set,
     "batch/Job": prepare_job,
     "coordination.k8s.io/Lease": prepare_lease,
     "scheduling.k8s.io/PriorityClass": prepare_priority_class,
 }
+CANONICAL: Mapping[str, Preparation] = {"batch/Job": canonicalize_job}
 UPDATE: Mapping[str, UpdatePreparation] = {
     "/Namespace": update_namespace,
     "/PersistentVolumeClaim": update_claim,
     "/Service": update_service,
+    "/ServiceAccount": update_account,
     "apiextensions.k8s.io/CustomResourceDefinition": update_crd,
     "apps/DaemonSet": update_daemon_set,
+    "coordination.k8s.io/Lease": update_lease,
     "certificates.k8s.io/CertificateSigningRequest": keep_request,
 }
 
@@ -251,16 +282,18 @@ def update_daemon_set_status(daemon_set: JsonObject, old: JsonObject) -> None:
         daemon_set["metadata"]["annotations"] = {**annotations, TEMPLATE_GENERATION: number}
 
 
-def update_volume_status(volume: JsonObject, old: JsonObject) -> None:
-    """A phase that stays has been so since it was."""
+def stamp_phase(volume: JsonObject, old: JsonObject, now: str) -> None:
+    """A phase that stays has been so since it was; another one is so from now on, unless the caller says otherwise."""
     status, before = volume.get("status") or {}, old.get("status") or {}
-    since = before.get("lastPhaseTransitionTime")
-    if status.get("phase") == before.get("phase") and since and not status.get("lastPhaseTransitionTime"):
+    said, since = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+    is_same = status.get("phase") == before.get("phase")
+    if is_same and since and not said:
         volume["status"] = {**status, "lastPhaseTransitionTime": since}
+    elif not is_same and (not said or said == since):
+        volume["status"] = {**status, "lastPhaseTransitionTime": now}
 
 
 STATUS: Mapping[str, UpdatePreparation] = {
-    "/PersistentVolume": update_volume_status,
     "/Pod": update_pod_status,
     "apps/DaemonSet": update_daemon_set_status,
     "certificates.k8s.io/CertificateSigningRequest": keep_decisions,

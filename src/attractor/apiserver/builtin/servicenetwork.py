@@ -66,14 +66,15 @@ def keep_allocated(service: JsonObject, old: JsonObject) -> None:
     """Keep on update what was allocated and is still needed; drop what was, unchanged, for a type no longer had."""
     spec, before = service["spec"], old["spec"]
     kind, was = spec.get("type", "ClusterIP"), before.get("type", "ClusterIP")
-    if kind in _WITH_CLUSTER_IP and was in _WITH_CLUSTER_IP:
+    if "ExternalName" not in {kind, was}:
         if not spec.get("clusterIP") and before.get("clusterIP"):
             spec["clusterIP"] = before["clusterIP"]
         _follow_address(spec, before)
-        for field in ("ipFamilies", "ipFamilyPolicy"):
-            if not spec.get(field) and before.get(field):
-                spec[field] = before[field]
-    elif was in _WITH_CLUSTER_IP and spec.get("clusterIP") in (None, "", before.get("clusterIP")):
+        if not spec.get("ipFamilies") and before.get("ipFamilies"):
+            spec["ipFamilies"] = before["ipFamilies"]
+        if spec.get("ipFamilyPolicy") is None and before.get("ipFamilyPolicy"):
+            spec["ipFamilyPolicy"] = before["ipFamilyPolicy"]
+    elif was != "ExternalName" and spec.get("clusterIP") in (None, "", before.get("clusterIP")):
         for field in _NETWORK_FIELDS:
             spec.pop(field, None)
     _keep_node_ports(spec, before, kind in _WITH_NODE_PORTS, was in _WITH_NODE_PORTS)
@@ -85,7 +86,7 @@ def keep_allocated(service: JsonObject, old: JsonObject) -> None:
     if kind != "LoadBalancer":
         _drop_unchanged(spec, before, "allocateLoadBalancerNodePorts", "loadBalancerClass")
     if kind == "ExternalName":
-        spec.pop("internalTrafficPolicy", None)
+        _drop_unchanged(spec, before, "internalTrafficPolicy")
     if kind == "ExternalName" or (kind == "ClusterIP" and not spec.get("externalIPs")):
         _drop_unchanged(spec, before, "externalTrafficPolicy")
 

@@ -102,6 +102,11 @@ class BuiltinStrategy(Strategy):
         if prepare is not None:
             prepare(obj)
 
+    def canonicalize(self, obj: JsonObject) -> None:
+        """Bring a valid new object into the form in which it is stored."""
+        if self._key in preparation.CANONICAL:
+            preparation.CANONICAL[self._key](obj)
+
     def prepare_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> None:
         """Keep the status on the main resource, and everything but the status on the status subresource."""
         if not subresource:
@@ -117,6 +122,11 @@ class BuiltinStrategy(Strategy):
             self._set_status(obj, old)
         elif (self._key, subresource) in subresources.PREPARE:
             subresources.PREPARE[self._key, subresource](obj, old)
+
+    def stamp(self, obj: JsonObject, old: JsonObject, subresource: str, now: str) -> None:
+        """A volume tells since when it is in its phase."""
+        if subresource == "status" and self._key == "/PersistentVolume":
+            preparation.stamp_phase(obj, old, now)
 
     def _forget_empty(self, obj: JsonObject) -> None:
         for name, *below in kindfacts.EMPTY_IS_SAID.get(self._key, ()):

@@ -6,7 +6,7 @@ definition's bytes is remembered: it depends on nothing else.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -16,6 +16,7 @@ from attractor.apiserver.custom.remote import RemoteConversion
 from attractor.apiserver.custom.resource import CustomStrategy, check_embedded_metadata
 from attractor.apiserver.kinds import Kind, ScalePaths
 from attractor.objects import builtin
+from attractor.objects.apply.prune import Unconvertible
 from attractor.objects.fields import SelectableFields
 from attractor.objects.gvk import GroupVersionKind, version_order
 from attractor.objects.schema import Schema
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from attractor.apiserver.builtin.decode import Decode
     from attractor.apiserver.transaction import Transaction
+    from attractor.objects.apply.manager import Convert
     from attractor.objects.jsontypes import JsonObject
 
 PREFIX = "apiextensions.k8s.io/customresourcedefinitions/"
@@ -47,7 +49,9 @@ def served_kinds(value: bytes) -> Mapping[str, Kind]:
         return {}
     versions = definition["spec"]["versions"]
     storage = next((version for version in versions if version.get("storage")), versions[0])
-    return {version["name"]: _kind(definition, version, storage) for version in versions if version.get("served")}
+    schemas = {f"{definition['spec']['group']}/{one['name']}": _with_metadata(_document(one)) for one in versions}
+    convert = partial(_in_version, schemas)
+    return {one["name"]: _kind(definition, one, storage, convert) for one in versions if one.get("served")}
 
 
 def is_established(definition: JsonObject) -> bool:
@@ -89,7 +93,14 @@ def _shape(definition: JsonObject, storage: JsonObject) -> CustomSchema | None:
     return None if is_first else CustomSchema(_document(storage))
 
 
-def _kind(definition: JsonObject, version: JsonObject, storage: JsonObject) -> Kind:
+def _in_version(schemas: Mapping[str, Schema], obj: JsonObject, api_version: str) -> tuple[JsonObject, Schema]:
+    """An object as it would be in another version, to which nothing but its name changes."""
+    if api_version not in schemas:
+        raise Unconvertible(f"request to convert CR to an invalid group/version: {api_version}")
+    return {**obj, "apiVersion": api_version}, schemas[api_version]
+
+
+def _kind(definition: JsonObject, version: JsonObject, storage: JsonObject, convert: Convert) -> Kind:
     spec = definition["spec"]
     accepted = definition["status"]["acceptedNames"]
     gvk = GroupVersionKind(spec["group"], version["name"], accepted["kind"])
@@ -111,6 +122,8 @@ def _kind(definition: JsonObject, version: JsonObject, storage: JsonObject) -> K
         storage_version=storage["name"],
         remote=remote,
         stored_shape=None if remote else _shape(definition, storage),
+        served_shape=None if remote or version is storage else schema,
+        in_version=None if remote else convert,
         deprecation=_deprecation(spec, version),
         is_terminating=_is_terminating(definition),
         subresources=frozenset(name for name in ("status", "scale") if subresources.get(name) is not None),

@@ -8,6 +8,7 @@ from attractor.apiserver.metadata import content_errors
 from attractor.apiserver.strategy import Decoded, DecodeError, Strategy
 from attractor.objects import names
 from attractor.objects.field import FieldError
+from attractor.objects.patch.gotext import go_kind, go_text
 from attractor.objects.schema.embedded import check_metadata_shape
 
 if TYPE_CHECKING:
@@ -73,14 +74,20 @@ class CustomStrategy(Strategy):
         obj = {**_whole_numbers(obj), "metadata": metadata.obj}
         unknown = [f"metadata.{path}" for path in metadata.unknown]
         pruned = self.schema.prune_in_place(obj)
-        return Decoded(obj, unknown + sorted([*pruned, *self._decode_embedded(obj)]))
+        return Decoded(obj, [*unknown, *sorted(pruned), *sorted(self._decode_embedded(obj))])
 
     def _decode_embedded(self, obj: JsonObject) -> Iterator[str]:
         """Read the metadata of embedded resources like the object's own; the paths of what it does not have."""
         for resource, path in self.schema.embedded_in(obj):
             metadata, at = resource.get("metadata"), f"{path}.metadata"
-            if not isinstance(metadata, dict):
+            for name in ("apiVersion", "kind"):
+                if not isinstance(resource.get(name, ""), str):
+                    raise DecodeError(str(FieldError.invalid(f"{path}.{name}", resource[name], "must be a string")))
+            if metadata is None:
                 continue
+            if not isinstance(metadata, dict):
+                why = f"json: cannot unmarshal {go_kind(metadata)} into Go value of type v1.ObjectMeta"
+                raise DecodeError(str(FieldError.invalid(at, metadata, why)))
             try:
                 decoded = self.decode_metadata(metadata)
             except DecodeError as error:
@@ -117,7 +124,8 @@ class CustomStrategy(Strategy):
 
     def validate(self, obj: JsonObject) -> list[FieldError]:
         """Schema and rules, then scale."""
-        return [*self.schema.validate(obj), *self._scale_errors(obj)]
+        is_nameless = not obj["metadata"].get("name")  # for which it is refused
+        return [*self.schema.validate(obj, is_refused=is_nameless), *self._scale_errors(obj)]
 
     def validate_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
         """The same, forgiving what was wrong before and has not changed."""
@@ -172,8 +180,9 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _wrong_type(at: str, value: Any, wanted: str) -> str:
-    shown = str(value).lower() if isinstance(value, bool) else value
-    return f"{at} accessor error: {shown} is of the type {_GO_TYPES.get(type(value), '<nil>')}, expected {wanted}"
+    return (
+        f"{at} accessor error: {go_text(value)} is of the type {_GO_TYPES.get(type(value), '<nil>')}, expected {wanted}"
+    )
 
 
 def _replica_errors(obj: Any, path: tuple[str, ...]) -> list[FieldError]:

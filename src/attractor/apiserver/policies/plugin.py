@@ -27,6 +27,8 @@ POLICY_VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject
 _REVIEWS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 _MENTION = re.compile(r"\bvariables\s*\.\s*([A-Za-z_]\w*)")
+_NAMELESS = "Unknown"
+"""What Kubernetes calls an object that it finds out about only by listing."""
 MAX_MESSAGE_CHARACTERS = 5 * 1024
 
 
@@ -161,7 +163,8 @@ def _refusal(policy: Policy, binding: Binding, violation: Violation, attributes:
     message = (
         f"ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}' denied request: {violation.message}"
     )
-    error = Forbidden.of(attributes.kind.group_resource, attributes.name, message)
+    name = _NAMELESS if attributes.op.verb == "deletecollection" else attributes.name
+    error = Forbidden.of(attributes.kind.group_resource, name, message)
     reason = violation.reason or "Invalid"
     details: JsonObject = {**(error.details or {}), "causes": [{"message": message}]}
     return ApiError.from_status(

@@ -66,6 +66,7 @@ def create_object(call: Call, obj: JsonObject, managed: list[JsonObject] | None 
     said = kind.strategy.warnings(obj, None)
     if kind.is_custom:
         said = [*said, *rules.finalizer_warnings(kind, metadata, {})]
+    kind.strategy.canonicalize(obj)
     call.admit_finally(asked)
     existing = txn.get(key)
     if existing is not None:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
     from attractor.store.contract import Entry
 
-_NAMESPACE = GroupKind("", "Namespace")
+_OWN_DELETES = frozenset({GroupKind("", "Namespace"), GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")})
+"""Kinds that are deleted by code of their own, which looks at preconditions first."""
 _POD = GroupVersionKind("", "v1", "Pod")
 """The kind that is deleted with grace, and therefore shown with the mark of deletion even when it is gone."""
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
@@ -61,8 +62,8 @@ def success(kind: Kind, obj: JsonObject) -> JsonObject:
 def check_preconditions(kind: Kind, live: JsonObject, entry: Entry, options: DeleteOptions) -> None:
     """Refuse the delete of another object, or of another version of it, than the caller means; raises ``Conflict``."""
     said, metadata = options.preconditions, live["metadata"]
-    if kind.group_kind == _NAMESPACE:
-        _check_namespace(kind, metadata, entry, options)
+    if kind.group_kind in _OWN_DELETES:
+        _check_early(kind, metadata, entry, options)
     what = GroupResource(kind.gvk.group, kind.gvk.kind)
     if said.uid is not None and said.uid != metadata["uid"]:
         why = (
@@ -78,8 +79,8 @@ def check_preconditions(kind: Kind, live: JsonObject, entry: Entry, options: Del
         raise Conflict.of(what, metadata["name"], why)
 
 
-def _check_namespace(kind: Kind, metadata: JsonObject, entry: Entry, options: DeleteOptions) -> None:
-    """Namespaces are looked at before all others are, and in other words."""
+def _check_early(kind: Kind, metadata: JsonObject, entry: Entry, options: DeleteOptions) -> None:
+    """Some kinds are looked at before all others are, and in other words."""
     for what, said, found in (
         ("UID", options.preconditions.uid, metadata["uid"]),
         ("ResourceVersion", options.preconditions.resource_version, str(entry.revision)),
@@ -118,6 +119,8 @@ def mark_deleted(call: Call, live: JsonObject) -> JsonObject:
     elif grace < (metadata.get("deletionGracePeriodSeconds") or 0):
         metadata["deletionTimestamp"] = _later(call.txn.now, grace)
         metadata["deletionGracePeriodSeconds"] = grace
+    elif not call.kind.strategy.awaits_finalization(obj):
+        metadata.setdefault("deletionGracePeriodSeconds", grace)
     return obj
 
 

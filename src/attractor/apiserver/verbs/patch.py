@@ -13,6 +13,7 @@ from attractor.apiserver.decoding import (
     decode_object,
     keep_reset,
     not_registered,
+    share_scheme,
     strict_error,
     strict_errors,
     unknown_conversion,
@@ -105,7 +106,7 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
     if kept is not None:
         decoded.obj["metadata"] = {**kept}
     keep_reset(kind, patched, decoded.obj)
-    unknown = sorted(decoded.unknown) if is_strategic else decoded.unknown
+    unknown = decoded.unknown if op.patch_type == JSON_PATCH else sorted(decoded.unknown)
     complaints = strict_errors(op.duplicates, unknown) if op.duplicates or unknown else []
     if op.patch_type == JSON_PATCH:
         complaints = [*_operation_complaints(op), *strict_errors((), unknown)]
@@ -189,8 +190,8 @@ def _refuse_other_kind(kind: Kind, patched: JsonObject) -> NoReturn:
     except ValueError as error:
         raise DecodeError(str(error)) from None
     info = builtin.find_kind(said)
-    if info is None:
-        raise DecodeError(not_registered(patched, 'in scheme "pkg/runtime/scheme.go:111"'))
+    if info is None or not share_scheme(kind, said.group):
+        raise DecodeError(not_registered(kind, patched))
     strategy_for(info).decode(patched)
     raise DecodeError(unknown_conversion(kind, info.kind))
 
@@ -204,13 +205,20 @@ def _bad_result(kind: Kind, patched: JsonObject, op: Operation, why: str) -> Inv
 
 def _bad_patch(kind: Kind, patched: Any, why: str, patch: Any = None) -> Invalid:
     """The refusal of a patch whose result is not an object of the kind; it shows the result, as Kubernetes does."""
-    text = _sorted_text(patched) if kind.is_custom else orjson.dumps(as_shown(kind.gvk, patched, patch)).decode()
+    text = _sorted_text(patched) if kind.is_custom else _go_json(orjson.dumps(as_shown(kind.gvk, patched, patch)))
     return Invalid.of(GroupKind("", ""), "", [FieldError.invalid("patch", text, why)])
 
 
 def _sorted_text(value: Any) -> str:
     """A value of a custom kind: all of it is maps to Go, which are sorted."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    return _go_json(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+
+
+def _go_json(data: bytes) -> str:
+    """JSON as Go writes it: for the sake of HTML, some characters by their number."""
+    for character in (b"<", b">", b"&"):
+        data = data.replace(character, b"\\u%04x" % ord(character))
+    return data.decode()
 
 
 def check_name(obj: JsonObject, op: Operation) -> None:

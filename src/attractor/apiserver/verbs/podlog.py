@@ -31,7 +31,7 @@ def pod_log(call: Call) -> Response:
     if call.op.verb != "get":
         raise method_not_allowed()
     asked: Mapping[str, Any] = call.op.body if isinstance(call.op.body, dict) else {}
-    options = _options(asked)
+    options = _options(asked, call.op.name)
     pod = call.kind.decode(call.existing().value)
     container = chosen_container(pod, asked.get("container") or "")
     said = (pod["metadata"].get("annotations") or {}).get(f"{ANNOTATION}{container}")
@@ -61,17 +61,20 @@ def cut(text: bytes, options: LogOptions) -> bytes:
     return text if options.limit_bytes is None else text[: options.limit_bytes]
 
 
-def _options(asked: Mapping[str, Any]) -> LogOptions:
+def _options(asked: Mapping[str, Any], pod: str) -> LogOptions:
     numbers = {name: _number(asked, name) for name in ("tailLines", "limitBytes", "sinceSeconds")}
     errors = []
     if (tail := numbers["tailLines"]) is not None and tail < 0:
         errors.append(FieldError.invalid("tailLines", tail, "must be greater than or equal to 0"))
     if (limit := numbers["limitBytes"]) is not None and limit < 1:
         errors.append(FieldError.invalid("limitBytes", limit, "must be greater than 0"))
-    if (since := numbers["sinceSeconds"]) is not None and since < 1:
+    since = numbers["sinceSeconds"]
+    if since is not None and asked.get("sinceTime"):
+        errors.append(FieldError.forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+    elif since is not None and since < 1:
         errors.append(FieldError.invalid("sinceSeconds", since, "must be greater than 0"))
     if errors:
-        raise Invalid.of(GroupKind("", "PodLogOptions"), "", errors)
+        raise Invalid.of(GroupKind("", "PodLogOptions"), pod, errors)
     return LogOptions(
         follow=_flag(asked, "follow"),
         previous=_flag(asked, "previous"),

@@ -15,6 +15,7 @@ from attractor.apiserver.verbs.patch import check_name, decode_patched, patched_
 from attractor.apiserver.verbs.scaleowners import SCALE_V1, owners_of_object, owners_of_scale
 from attractor.apiserver.verbs.subkinds import kind_named
 from attractor.apiserver.verbs.update import update_object
+from attractor.objects.apply.manager import shown_object
 from attractor.objects.errors import ApiError, BadRequest, InternalError, Invalid
 from attractor.objects.field import FieldError
 from attractor.objects.labels import LabelSelector
@@ -25,11 +26,9 @@ if TYPE_CHECKING:
 
 SCALE = SCALE_V1.group_kind
 _INT32 = 2**31 - 1
-_NOT_APPLICABLE = (
-    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to "
-    "proper version: request to convert CR to an invalid group/version: autoscaling/v1"
-)
-_NO_SCALE = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
+_NOT_APPLICABLE = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+_UNOWNED = "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale)"
+_NO_SCALE = 'no kind is registered for the type v1.Scale in scheme "pkg/apiserver/customresource_handler.go:781"'
 _METADATA = ("name", "namespace", "uid", "creationTimestamp")
 
 
@@ -106,11 +105,13 @@ def _owners_after(call: Call, current: JsonObject, wanted: JsonObject) -> list[J
 def _applied(call: Call, current: JsonObject) -> tuple[JsonObject, list[JsonObject]]:
     """The Scale after an apply, and its owners; raises ``ApiError`` for what is no Scale, or ``Conflict``."""
     op = call.op
-    if call.kind.is_custom:
-        raise ApiError(_NOT_APPLICABLE)
     given: JsonObject = op.body if isinstance(op.body, dict) else {}
     metadata = given.get("metadata")
     body: JsonObject = {**given, "metadata": metadata if isinstance(metadata, dict) else {}}
+    if call.kind.is_custom:
+        is_owned = bool(current["metadata"].get("managedFields"))
+        what = f"failed to convert new object ({shown_object(body)})" if is_owned else _UNOWNED
+        raise ApiError(f"{what} {_NOT_APPLICABLE}")
     return kind_named(SCALE_V1).fields.on_apply(
         current,
         body,

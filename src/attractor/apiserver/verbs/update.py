@@ -76,6 +76,7 @@ def update_object(
         repeated += rules.deduplicate_owners(metadata, rules.AFTER_ADMISSION)
     rules.check_place(kind, metadata, op.namespace, op.name)
     kind.strategy.prepare_update(obj, live, op.subresource)
+    kind.strategy.stamp(obj, live, op.subresource, txn.now)
     if kind.allocate:
         kind.allocate(txn, obj, live, claim=not op.write.dry_run)
     rules.carry_over(metadata, live["metadata"])

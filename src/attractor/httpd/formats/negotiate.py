@@ -33,7 +33,7 @@ MAX_CLAUSES = 64
 
 TransformKind = Literal["Table", "PartialObjectMetadata", "PartialObjectMetadataList"]
 MetaVersion = Literal["v1", "v1beta1"]
-DiscoveryVersion = Literal["v2", "v2beta1"]
+DiscoveryVersion = Literal["v2"]
 
 
 class Clause(NamedTuple):
@@ -164,8 +164,8 @@ def negotiate_discovery(accept: str) -> DiscoveryVersion | None:
     """
     for clause in parse_accept(accept):
         group, version, kind = _asked(clause.params)
-        if clause.covers(JSON) and (group, kind) == (DISCOVERY_GROUP, DISCOVERY_LIST) and version in {"v2", "v2beta1"}:
-            return cast("DiscoveryVersion", version)
+        if clause.covers(JSON) and (group, kind) == (DISCOVERY_GROUP, DISCOVERY_LIST) and version == "v2":
+            return "v2"
     return None
 
 

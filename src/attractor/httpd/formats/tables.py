@@ -121,15 +121,15 @@ def _row(shown: View, obj: JsonObject, clock: Clock, include: IncludeObject, ver
         case "None":
             row["object"] = None
         case "Metadata":
-            row["object"] = partial_object(obj, version)
+            row["object"] = partial_object(shown, obj, version)
         case "Object":
             row["object"] = {"kind": shown.gvk.kind, "apiVersion": shown.gvk.api_version, **obj}
     return row
 
 
-def partial_object(obj: JsonObject, version: MetaVersion) -> JsonObject:
-    """An object's metadata alone."""
-    metadata = obj.get("metadata") or {}
+def partial_object(shown: View, obj: JsonObject, version: MetaVersion) -> JsonObject:
+    """An object's metadata alone, without what only its whole form in a version says there."""
+    metadata = (shown.to_hub(obj) if shown.to_hub else obj).get("metadata") or {}
     if TEMPLATE_GENERATION in (metadata.get("annotations") or {}):
         metadata = _without_template_generation(metadata)
     return {"kind": "PartialObjectMetadata", "apiVersion": f"{META_GROUP}/{version}", "metadata": metadata}

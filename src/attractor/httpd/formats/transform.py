@@ -44,14 +44,14 @@ def transform(shown: View, obj: JsonObject, options: TransformOptions, *, header
     if target.kind == "PartialObjectMetadata":
         if is_list:
             raise _unfit(target.kind, "a list", shown, shown.list_kind)
-        return partial_object(obj, target.version)
+        return partial_object(shown, obj, target.version)
     if not is_list:
         raise _unfit(target.kind, "not a list", shown, shown.gvk.kind)
     return {
         "kind": target.kind,
         "apiVersion": target.api_version,
         "metadata": list_metadata(obj.get("metadata") or {}),
-        "items": [partial_object(one, target.version) for one in obj["items"]],
+        "items": [partial_object(shown, one, target.version) for one in obj["items"]] or None,
     }
 
 

@@ -36,7 +36,7 @@ from attractor.objects.apply.fieldset import (
     union,
 )
 from attractor.objects.apply.merge import merge
-from attractor.objects.apply.prune import Versions, prune
+from attractor.objects.apply.prune import Unconvertible, Versions, prune
 from attractor.objects.apply.shape import shape_of
 from attractor.objects.apply.typing import Untypable, fields_of, reconciled, validate
 from attractor.objects.errors import ApiError, BadRequest, Conflict
@@ -99,7 +99,8 @@ class FieldManager:
 
         ``new`` may carry managedFields of its own: ``[]`` or ``[{}]`` forgets all owners, well-formed entries replace
         the live ones (not through a subresource), anything else is ignored. ``reset`` names what the write cannot
-        touch, and so cannot own. Never raises for a strange object: it then keeps the live entries.
+        touch, and so cannot own. Never raises for an object that does not fit the kind, or a version of it in which
+        somebody owns fields: it then forgets all owners, as Kubernetes does.
         """
         if live is None and new["metadata"].get("managedFields") is None:
             return self._on_create(new, updater(manager, self._api_version, subresource), now, reset)
@@ -110,8 +111,8 @@ class FieldManager:
         name = updater(manager, self._api_version, subresource)
         try:
             changed = self._updated(live if live is not None else self._empty, new, managed, name, now, reset)
-        except Untypable:
-            return stored
+        except (Untypable, Unconvertible):
+            return []
         if changed is managed and is_stored:
             return stored
         return managed_entries.written(managed_entries.capped(changed))
@@ -166,6 +167,8 @@ class FieldManager:
             merged, managed = self._applied(current, applied, managed, name, force, now, reset)
         except Untypable as reason:
             raise ApiError(f"failed to create typed live object ({shown_object(current)}): {reason}") from None
+        except Unconvertible as refusal:
+            raise ApiError(str(refusal)) from None
         if manager == last_applied.MANAGER:
             merged = last_applied.refreshed(merged, applied)
         return merged, managed_entries.written(managed)
@@ -254,6 +257,8 @@ class FieldManager:
             validate(self._atom, applied)
         except Untypable as reason:
             raise ApiError(f"failed to create typed patch object ({shown_object(applied)}): {reason}") from None
+        for owned in managed.values():  # what cannot be shown in a version where somebody owns it is refused first
+            self._versions.convert(live, owned.api_version)
         merged = merge(self._atom, live, applied)
         fields = fields_of(self._atom, applied)
         if reset:

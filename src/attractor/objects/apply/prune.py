@@ -12,13 +12,21 @@ from attractor.objects.apply.atoms import Atom, root_atom_of
 from attractor.objects.apply.compare import Comparison, compare_objects
 from attractor.objects.apply.fieldset import FieldSet, difference, intersection, union
 from attractor.objects.apply.remove import remove
-from attractor.objects.apply.typing import fields_of, named_fields_as_members
+from attractor.objects.apply.typing import Untypable, fields_of, named_fields_as_members, validate
 
 if TYPE_CHECKING:
     from attractor.objects.apply.entries import Managed, ManagerId, Owned
     from attractor.objects.apply.manager import Convert
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.schema.node import Schema
+
+
+class Unconvertible(Exception):
+    """An object cannot be shown in a version in which somebody owns fields of it; the text is Kubernetes'."""
+
+    def at(self, where: str) -> Unconvertible:
+        """The same, saying what was converted."""
+        return Unconvertible(f"{where}: {self}")
 
 
 class Versions:
@@ -35,7 +43,7 @@ class Versions:
         return self._converted[api_version][1] if api_version in self._converted else self._atom
 
     def convert(self, obj: JsonObject, api_version: str) -> JsonObject | None:
-        """The object in another version; None when the version is gone."""
+        """The object in another version; None when the version is gone; raises ``Unconvertible``."""
         if obj.get("apiVersion") == api_version:
             return obj
         if self._convert is None:
@@ -48,11 +56,23 @@ class Versions:
             known = self._converted.get(api_version)
             if known is None or known[0] is not schema:
                 self._converted[api_version] = schema, root_atom_of(schema)
+        try:
+            validate(self.atom(api_version), result)
+        except Untypable as reason:
+            raise Unconvertible(str(reason)) from None
         return result
+
+    def convert_for(self, what: str, obj: JsonObject, api_version: str) -> JsonObject | None:
+        """The same for an object that has a name in refusals: ``failed to convert WHAT: why``."""
+        try:
+            return self.convert(obj, api_version)
+        except Unconvertible as reason:
+            raise reason.at(f"failed to convert {what}") from None
 
     def compare(self, old: JsonObject, new: JsonObject, api_version: str, reset: FieldSet | None) -> Comparison | None:
         """Compare two objects in another version; None when it is gone."""
-        before, after = self.convert(old, api_version), self.convert(new, api_version)
+        before = self.convert_for("old object", old, api_version)
+        after = self.convert_for("new object", new, api_version)
         if before is None or after is None:
             return None
         comparison = compare_objects(self.atom(api_version), before, after)
@@ -67,11 +87,20 @@ def prune(
     versions: Versions, merged: JsonObject, owners: Managed, applier: ManagerId, last: Owned | None
 ) -> JsonObject:
     """The merged object without what its applier stopped applying; ``last`` is what it owned before."""
+    try:
+        return _pruned(versions, merged, owners, applier, last)
+    except Unconvertible as reason:
+        raise reason.at("failed to prune fields") from None
+
+
+def _pruned(
+    versions: Versions, merged: JsonObject, owners: Managed, applier: ManagerId, last: Owned | None
+) -> JsonObject:
     if last is None or not last.fields:
         return merged
     if last.api_version == versions.api_version and not difference(last.fields, owners[applier].fields):
         return merged  # it still applies everything: nothing can go
-    before = versions.convert(merged, last.api_version)
+    before = versions.convert_for("merged object to last applied version", merged, last.api_version)
     if before is None:
         return merged
     atom = versions.atom(last.api_version)
@@ -96,7 +125,12 @@ def _with_owned(versions: Versions, merged: JsonObject, pruned: JsonObject, owne
     for owned in owners.values():
         owned_at[owned.api_version] = union(owned_at.get(owned.api_version, {}), owned.fields)
     for api_version, owned_fields in owned_at.items():
-        full, part = versions.convert(merged, api_version), versions.convert(pruned, api_version)
+        at = f"object at version {api_version}"
+        try:
+            full = versions.convert_for(f"merged {at}", merged, api_version)
+            part = versions.convert_for(f"pruned {at}", pruned, api_version)
+        except Unconvertible as reason:
+            raise reason.at("failed add back owned items") from None
         if full is None or part is None:
             continue
         atom = versions.atom(api_version)

@@ -10,6 +10,8 @@ from typing import Any
 
 import orjson
 
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+
 
 def go_text(value: Any) -> str:
     """A JSON value as Go's ``%v`` prints it: maps by sorted key, no quotes."""
@@ -21,6 +23,8 @@ def go_text(value: Any) -> str:
         return "<nil>"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int) and not _INT64_MIN <= value <= _INT64_MAX:
+        return repr(float(value))  # which Go can only read as a number with a fraction
     return str(value)
 
 
@@ -60,8 +64,10 @@ def go_type(value: Any) -> str:
             return "%!s(<nil>)"
         case bool():
             return "bool"
-        case int():
+        case int() if _INT64_MIN <= value <= _INT64_MAX:
             return "int64"
+        case int():
+            return "float64"
         case float():
             return "float64"
         case dict():

@@ -111,11 +111,14 @@ class CustomSchema:
         """Drop nulls where null is not a value, then fill in defaults."""
         self._default(obj)
 
-    def validate(self, obj: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-        """Everything wrong with an object, most basic first; on an update, unchanged wrongs are forgiven."""
+    def validate(self, obj: JsonObject, old: JsonObject | None = None, *, is_refused: bool = False) -> list[FieldError]:
+        """Everything wrong with an object, most basic first; on an update, unchanged wrongs are forgiven.
+
+        The rules of the schema's author are not asked about what ``is_refused`` anyway, for what others know of it.
+        """
         correlation = Correlation(obj, old, self.node) if old is not None else None
         errors = [] if self._accepts(obj) else explain(self.node, obj, correlation)
-        return self._with_rules(errors, obj, old, correlation)
+        return self._with_rules(errors, obj, old, correlation, is_refused=is_refused)
 
     def validate_status(self, obj: JsonObject, old: JsonObject) -> list[FieldError]:
         """The same for a write of the status alone: nothing else is held against the schema."""
@@ -126,7 +129,13 @@ class CustomSchema:
         return self._with_rules(errors, obj, old, correlation)
 
     def _with_rules(
-        self, errors: list[FieldError], obj: JsonObject, old: JsonObject | None, correlation: Correlation | None
+        self,
+        errors: list[FieldError],
+        obj: JsonObject,
+        old: JsonObject | None,
+        correlation: Correlation | None,
+        *,
+        is_refused: bool = False,
     ) -> list[FieldError]:
         """What the types of fields let pass: embedded resources, lists, and the rules of the schema's author."""
         if self._has_embedded:
@@ -134,7 +143,7 @@ class CustomSchema:
         if self._has_list_types and not (old is not None and check_list_types(self.node, old)):
             errors += check_list_types(self.node, obj)
         if self._has_rules and self._rules is not None:
-            if any(error.reason in _BLOCKS_RULES for error in errors):
+            if is_refused or any(error.reason in _BLOCKS_RULES for error in errors):
                 errors.append(RULES_NOT_CHECKED)
             else:
                 errors += self._rules.validate(obj, old, correlation, self._budget)

@@ -56,6 +56,8 @@ def check_structural(schema_doc: JsonObject, base: str = BASE_PATH, *, has_statu
     if unreadable := check_document(schema_doc, base):
         return unreadable
     errors = list(_check_root(schema_doc, base, has_status))
+    if _is_foreign(schema_doc):  # its shape is not looked at then; what makes it so is a mistake of its own
+        return errors + check_keywords(Schema(schema_doc), base, with_rules=False)
     shape = sorted(
         [*_check_node(schema_doc, "root", base), *_check_complete(schema_doc, schema_doc, base, base)], key=str
     )
@@ -63,6 +65,18 @@ def check_structural(schema_doc: JsonObject, base: str = BASE_PATH, *, has_statu
     defaults = [] if shape else check_defaults(Schema(schema_doc), base)
     errors += defaults
     return errors + check_keywords(Schema(schema_doc), base, with_rules=not shape and not defaults)
+
+
+_FOREIGN = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
+
+
+def _is_foreign(doc: JsonObject) -> bool:
+    """Whether there is a keyword that structural schemas do not have, here or further down."""
+    if any(doc.get(name) for name in _FOREIGN):
+        return True
+    below = [child for name in ("items", "additionalProperties", "not") if (child := _sub(doc, name)) is not None]
+    below += [child for name in ("allOf", "anyOf", "oneOf") for child in _list(doc, name)]
+    return any(map(_is_foreign, [*below, *_members(doc, "properties").values()]))
 
 
 def _check_root(doc: JsonObject, base: str, has_status: bool) -> Iterator[FieldError]:

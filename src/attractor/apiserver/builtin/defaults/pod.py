@@ -63,6 +63,8 @@ def default_pod(pod: JsonObject) -> None:
     """What a pod gets."""
     spec = pod["spec"]
     default_pod_spec(spec)
+    if "status" in pod:
+        _settle_addresses(pod["status"])
     for name in ("initContainers", "containers"):
         for container in items(spec, name):
             _default_requests(container["resources"])
@@ -74,6 +76,15 @@ def default_pod(pod: JsonObject) -> None:
             for container in items(spec, name):
                 for port in items(container, "ports"):
                     port.setdefault("hostPort", port.get("containerPort", 0))
+
+
+def _settle_addresses(status: JsonObject) -> None:
+    """The first of a pod's addresses is said in two fields; where they differ, the older one is right."""
+    address, addresses = status.get("podIP"), status.get("podIPs")
+    if address and (not addresses or addresses[0].get("ip") != address):
+        status["podIPs"] = [{"ip": address}]
+    elif addresses and not address and addresses[0].get("ip"):
+        status["podIP"] = addresses[0]["ip"]
 
 
 def default_template(obj: JsonObject) -> None:

@@ -86,11 +86,12 @@ _VALIDATE = {
     **policies.VALIDATE, **quotas.VALIDATE, **services.VALIDATE, **workloads.VALIDATE,
 }  # fmt: skip
 _UPDATE = {
-    **attachments.UPDATE, **autoscaling.UPDATE, **claims.UPDATE, **cluster.UPDATE, **core.UPDATE, **devices.UPDATE,
+    **attachments.UPDATE, **autoscaling.UPDATE, **claims.UPDATE, **cluster.UPDATE, **core.UPDATE,
     **events.UPDATE, **nodes.UPDATE, **quotas.UPDATE, **services.UPDATE, **workloads.UPDATE,
 }  # fmt: skip
 _UPDATE_ONLY: dict[tuple[str, str], UpdateValidator] = {
     ("", "Pod"): podupdates.validate_pod_update,
+    **devices.UPDATE_ONLY,
     **jobs.UPDATE_ONLY,
     **services.UPDATE_ONLY,
 }
@@ -101,6 +102,7 @@ _STATUS: dict[tuple[str, str], UpdateValidator] = {
     **devices.STATUS,
     **flowcontrol.STATUS,
     **nodes.STATUS,
+    **policies.STATUS,
     **quotas.STATUS,
     ("", "Pod"): podupdates.validate_pod_status,
     ("", "Service"): services.validate_service_status,
@@ -135,7 +137,7 @@ def validate_status(kind: GroupKind, obj: JsonObject, old: JsonObject) -> list[F
     if validator is not None:
         return validator(obj, old)
     counts = workloads.STATUS_COUNTS.get((kind.group, kind.kind))
-    return workloads.validate_replicas_status(obj.get("status") or {}, *counts) if counts else []
+    return workloads.validate_replicas_status(obj, old, *counts) if counts else []
 
 
 __all__ = ["rules_of_change", "rules_of_new", "validate_status"]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _GROUP = "storage.k8s.io"
 _MAX_NODE_ID = 192
+_MAX_DRIVER_BYTES = 63
 _MIN_PERIOD_S = 10
 _GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 
@@ -72,11 +73,22 @@ def update_csi_node(node: JsonObject, old: JsonObject) -> list[FieldError]:
     return errors
 
 
+def _validate_attacher(name: str) -> list[FieldError]:
+    errors = []
+    if len(name.encode()) > _MAX_DRIVER_BYTES:
+        errors.append(FieldError.too_long("spec.attacher", _MAX_DRIVER_BYTES))
+    complaints = names.dns1123_subdomain(name.lower())
+    return errors + [FieldError.invalid("spec.attacher", name, why) for why in complaints]
+
+
 def validate_volume_attachment(attachment: JsonObject) -> list[FieldError]:
     """Who attaches what to which node."""
     spec = attachment["spec"]
     source = spec.get("source") or {}
-    errors = required(spec, "spec", "attacher")
+    errors = required(spec, "spec", "attacher") or _validate_attacher(spec["attacher"])
+    if source.get("persistentVolumeName"):
+        at = "spec.source.persistentVolumeName"
+        errors += named(names.dns1123_subdomain, source["persistentVolumeName"], at)
     errors += named(names.dns1123_subdomain, spec.get("nodeName", ""), "spec.nodeName")
     said = [field for field in ("inlineVolumeSpec", "persistentVolumeName") if source.get(field) is not None]
     if len(said) != 1:

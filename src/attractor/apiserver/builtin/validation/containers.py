@@ -10,6 +10,7 @@ from attractor.apiserver.builtin.validation.rules import (
     PROTOCOLS,
     at_least_zero,
     each,
+    known,
     named,
     one_of,
     port_number,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from attractor.objects.jsontypes import JsonObject
 
+_MAX_RESTART_RULES = 20
 FIELD_PATHS = (
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
     "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
@@ -161,7 +163,28 @@ def _validate_container(
         words = ("NotRequired", "RestartContainer")
         errors += one_of(policy.get("restartPolicy"), f"{path}.resizePolicy", words)
         errors += one_of(policy.get("resourceName"), f"{path}.resizePolicy", ("cpu", "memory"))
+    if kind != "ephemeralContainers":
+        errors += _validate_restart(container, path)
     return errors + _validate_probes(container, path, kind)
+
+
+def _validate_restart(container: JsonObject, path: str) -> list[FieldError]:
+    """When a container begins again, whatever its pod says: a policy, and exceptions from it by exit codes."""
+    policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
+    errors = known(policy, f"{path}.restartPolicy", ("Always", "Never", "OnFailure"))
+    if policy is None and rules:
+        why = "must specify restartPolicy when restart rules are used"
+        errors.append(FieldError.required(f"{path}.restartPolicy", why))
+    if len(rules) > _MAX_RESTART_RULES:
+        errors.append(FieldError.too_many(f"{path}.restartPolicyRules", len(rules), _MAX_RESTART_RULES))
+    for rule, at in each(container, "restartPolicyRules", path):
+        errors += known(rule.get("action", ""), f"{at}.action", ("Restart", "RestartAllContainers"))
+        codes = rule.get("exitCodes")
+        if codes is None:
+            errors.append(FieldError.required(f"{at}.exitCodes", "must be specified"))
+        else:
+            errors += known(codes.get("operator", ""), f"{at}.exitCodes.operator", ("In", "NotIn"))
+    return errors
 
 
 def _validate_ports(container: JsonObject, path: str) -> list[FieldError]:
@@ -215,9 +238,15 @@ def validate_field_ref(reference: JsonObject, path: str, supported: Collection[s
     for name in ("apiVersion", "fieldPath"):
         if not reference.get(name):
             return [FieldError.required(f"{path}.{name}")]
-    field = reference["fieldPath"]
-    if field in supported or _is_map_entry(field):
+    field, version = reference["fieldPath"], reference["apiVersion"]
+    if version != "v1":
+        detail = f"error converting fieldPath: unsupported pod version: {version}"
+        return [FieldError.invalid(f"{path}.fieldPath", field, detail)]
+    if field in supported:
         return []
+    if _is_map_entry(field):
+        of, _, key = field.removesuffix("']").partition("['")
+        return named(names.qualified_name, key.lower() if of == "metadata.annotations" else key, path)
     if field in _KNOWN_FIELDS:
         return [FieldError.unsupported(f"{path}.fieldPath", field, sorted(supported))]
     detail = f"error converting fieldPath: field label not supported: {field}"

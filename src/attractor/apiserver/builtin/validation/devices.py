@@ -166,7 +166,7 @@ VALIDATE: Mapping[tuple[str, str], Validator] = {
     (_GROUP, "ResourceClaimTemplate"): validate_claim_template,
     (_GROUP, "ResourceSlice"): validate_slice,
 }
-UPDATE: Mapping[tuple[str, str], UpdateValidator] = {
+UPDATE_ONLY: Mapping[tuple[str, str], UpdateValidator] = {
     (_GROUP, "ResourceClaim"): _kept("resource.ResourceClaimSpec"),
     (_GROUP, "ResourceClaimTemplate"): _kept("resource.ResourceClaimTemplateSpec"),
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from attractor.apiserver.builtin.internalform import shown
 from attractor.apiserver.builtin.validation.rules import named, unchanged
 from attractor.objects import names
 from attractor.objects.field import FieldError
@@ -32,6 +33,16 @@ _FROZEN = {
     "reportingInstance": "reportingInstance",
 }
 """Fields of the newer API that never change, and the names under which refusals know them."""
+_FROZEN_TYPES = {
+    "involvedObject": "core.ObjectReference",
+    "source": "core.EventSource",
+    "related": "*core.ObjectReference",
+    "count": "int",
+    "firstTimestamp": "*string",
+    "lastTimestamp": "*string",
+    "eventTime": "*string",
+}
+"""What those are that are no texts."""
 
 
 def _validate_any(event: JsonObject, about: JsonObject, note: str, controller: str) -> list[FieldError]:
@@ -71,7 +82,10 @@ def validate_new_event(event: JsonObject) -> list[FieldError]:
 
 def create_new_event(event: JsonObject) -> list[FieldError]:
     """What a new event must say, and what only old ones may."""
-    errors = _validate_series(event)
+    name = event["metadata"].get("name")
+    errors = [] if name else [FieldError.required("metadata.name", "name or generateName is required")]
+    errors += named(names.dns1123_subdomain, name, "metadata.name") if name else []
+    errors += _validate_series(event)
     if not event.get("eventTime"):
         errors.append(FieldError.required("eventTime"))
     if event.get("type") not in {"Normal", "Warning"}:
@@ -88,9 +102,15 @@ def create_new_event(event: JsonObject) -> list[FieldError]:
 def update_new_event(event: JsonObject, old: JsonObject) -> list[FieldError]:
     """Only the series goes on."""
     errors = _validate_series(event) if event.get("series") != old.get("series") else []
-    for field, shown in _FROZEN.items():
-        errors += [error._replace(path=shown) for error in unchanged(event, old, "", field)]
-    return errors + unchanged(event, old, "", "reason")  # which Kubernetes asks for twice
+    for field, name in _FROZEN.items():
+        errors += [_frozen(error, name, event.get(field)) for error in unchanged(event, old, "", field)]
+    again = unchanged(event, old, "", "reason")  # which Kubernetes asks for twice
+    return errors + [_frozen(error, "reason", event.get("reason")) for error in again]
+
+
+def _frozen(error: FieldError, name: str, value: Any) -> FieldError:
+    """The refusal of a change, with the field's name and its value as Kubernetes' own type has them."""
+    return error._replace(path=name, value=shown(value, _FROZEN_TYPES.get(name, "string")))
 
 
 def _validate_series(event: JsonObject) -> list[FieldError]:

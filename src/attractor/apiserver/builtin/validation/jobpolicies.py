@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.builtin.internalform import shown
@@ -155,6 +156,17 @@ def count_indexes(text: str, completions: int) -> tuple[int, str]:
             return 0, f"non-increasing order, previous: {last}, current: {first}"
         total, last = total + until - first + 1, until
     return total, ""
+
+
+def common_indexes(some: str, others: str, completions: int) -> set[int]:
+    """The first indexes of what two such texts both name; parts that cannot be read name none."""
+
+    def intervals(text: str) -> list[tuple[int, int]]:
+        parts = [part.split("-") for part in text.split(",") if count_indexes(part, completions)[0]]
+        return [(int(ends[0]), int(ends[-1])) for ends in parts]
+
+    pairs = product(intervals(some), intervals(others))
+    return {max(one[0], other[0]) for one, other in pairs if one[0] <= other[1] and other[0] <= one[1]}
 
 
 def validate_indexed(spec: JsonObject, path: str) -> list[FieldError]:

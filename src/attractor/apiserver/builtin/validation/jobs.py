@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from attractor.apiserver.builtin.internalform import shown
 from attractor.apiserver.builtin.validation.cronschedule import schedule_error, time_zone_error
 from attractor.apiserver.builtin.validation.jobpolicies import (
+    common_indexes,
+    count_indexes,
     validate_failure_policy,
     validate_indexed,
     validate_success_policy,
@@ -99,9 +101,9 @@ def _validate_generated_selector(job: JsonObject) -> list[FieldError]:
     errors = []
     for key, value in expected.items():
         if key not in labels:
-            errors.append(FieldError.required(f"{at}.labels", f"must be '{value}'"))
+            errors.append(FieldError.required(f"{at}.labels[{key}]", f"must be '{value}'"))
         elif labels[key] != value:
-            errors.append(FieldError.invalid(f"{at}.labels", labels, f"must be '{value}'"))
+            errors.append(FieldError.invalid(f"{at}.labels[{key}]", labels, f"must be '{value}'"))
     try:
         selector = LabelSelector.of_object(spec["selector"])
     except SelectorError:
@@ -192,6 +194,7 @@ def validate_job_status(job: JsonObject, old: JsonObject) -> list[FieldError]:
         errors.append(FieldError.invalid("status.active", status["active"], "active>0 is invalid for finished job"))
     if finished and status.get("startTime") is None:
         errors.append(FieldError.required("status.startTime", "startTime is required for finished job"))
+    errors += _index_errors(job["spec"], status, before)
     if status.get("ready") is not None and status["ready"] > status.get("active", 0):
         errors.append(FieldError.invalid("status.ready", status["ready"], "cannot set more ready pods than active"))
     errors += refuse(
@@ -211,6 +214,32 @@ def validate_job_status(job: JsonObject, old: JsonObject) -> list[FieldError]:
         errors.append(FieldError.invalid("status.startTime", status.get("startTime"), detail))
     gone = "SuccessCriteriaMet" in was and "SuccessCriteriaMet" not in true
     return errors + refuse((gone, "cannot disable the SuccessCriteriaMet=True condition"))
+
+
+def _index_errors(spec: JsonObject, status: JsonObject, before: JsonObject) -> list[FieldError]:
+    """Indexes that are told anew are indexes of the job, and only of a job that has them."""
+    errors = []
+    completions, per_index = spec.get("completions"), spec.get("backoffLimitPerIndex")
+    done, failed = status.get("completedIndexes") or "", status.get("failedIndexes")
+    if done != (before.get("completedIndexes") or ""):
+        if completions is not None and (trouble := count_indexes(done, completions)[1]):
+            detail = f"error parsing completedIndexes: {trouble}"
+            errors.append(FieldError.invalid("status.completedIndexes", done, detail))
+        if done and spec.get("completionMode") != "Indexed":
+            detail = "cannot set non-empty completedIndexes when non-indexed completion mode"
+            errors.append(FieldError.invalid("status.completedIndexes", done, detail))
+    if failed is not None and failed != before.get("failedIndexes"):
+        if per_index is None:
+            detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
+            errors.append(FieldError.invalid("status.failedIndexes", failed, detail))
+        elif completions is not None and (trouble := count_indexes(failed, completions)[1]):
+            detail = f"error parsing failedIndexes: {trouble}"
+            errors.append(FieldError.invalid("status.failedIndexes", failed, detail))
+    is_new = (done, failed) != (before.get("completedIndexes") or "", before.get("failedIndexes"))
+    if is_new and completions is not None and failed and (both := common_indexes(done, failed, completions)):
+        detail = f"failedIndexes and completedIndexes overlap at index: {min(both)}"
+        errors.append(FieldError.invalid("status.failedIndexes", failed, detail))
+    return errors
 
 
 _DIRECTIVES = frozenset({"nodeSelector", "tolerations", "schedulingGates"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
+from attractor.apiserver.builtin.validation.conditions import validate_conditions
 from attractor.apiserver.builtin.validation.rules import each, known, named, one_of, required_name
 from attractor.objects import names
 from attractor.objects.field import FieldError
@@ -18,7 +19,7 @@ from attractor.objects.schema.cel.types import BOOL, DYN, NULL, STRING, Type, re
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.builtin.validation.rules import Validator
+    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
     from attractor.objects.jsontypes import JsonObject
 
 _ADMISSION = "admissionregistration.k8s.io"
@@ -315,9 +316,17 @@ def validate_binding(binding: JsonObject) -> list[FieldError]:
     return errors
 
 
+def validate_policy_status(policy: JsonObject, _old: JsonObject) -> list[FieldError]:
+    """Conditions are such."""
+    return validate_conditions(policy.get("status"), "status")
+
+
 VALIDATE: Mapping[tuple[str, str], Validator] = {
     (_ADMISSION, "MutatingAdmissionPolicy"): validate_mutating_policy,
     (_ADMISSION, "MutatingAdmissionPolicyBinding"): validate_mutating_binding,
     (_ADMISSION, "ValidatingAdmissionPolicy"): validate_policy,
     (_ADMISSION, "ValidatingAdmissionPolicyBinding"): validate_binding,
+}
+STATUS: Mapping[tuple[str, str], UpdateValidator] = {
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): validate_policy_status
 }

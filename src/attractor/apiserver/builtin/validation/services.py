@@ -191,7 +191,15 @@ def update_service(service: JsonObject, old: JsonObject) -> list[FieldError]:
         if changed:
             detail = "may not change once set"
             errors.append(FieldError.invalid("spec.loadBalancerClass", spec.get("loadBalancerClass"), detail))
+    elif spec.get("loadBalancerClass") is not None:  # which Kubernetes judges a second time here
+        errors += _validate_class(spec)
     return errors
+
+
+def _validate_class(spec: JsonObject) -> list[FieldError]:
+    if spec.get("type") == "LoadBalancer":
+        return named(names.qualified_name, spec["loadBalancerClass"], "spec.loadBalancerClass")
+    return [FieldError.forbidden("spec.loadBalancerClass", _ONLY_BALANCED)]
 
 
 def validate_service_status(service: JsonObject, old: JsonObject) -> list[FieldError]:

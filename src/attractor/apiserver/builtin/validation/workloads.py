@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from attractor.apiserver.builtin.internalform import shown
 from attractor.apiserver.builtin.validation.claims import validate_claim_spec
+from attractor.apiserver.builtin.validation.conditions import validate_conditions
 from attractor.apiserver.builtin.validation.pods import validate_template, validate_template_metadata
 from attractor.apiserver.builtin.validation.rules import (
     ALWAYS,
@@ -254,8 +255,9 @@ def validate_replication_controller(controller: JsonObject) -> list[FieldError]:
     return errors + _validate_always(template["spec"], "spec.template", no_deadline)
 
 
-def validate_replicas_status(status: JsonObject, *counts: str) -> list[FieldError]:
-    """Counts of replicas in a status: none is negative, none exceeds the total."""
+def validate_replicas_status(obj: JsonObject, old: JsonObject, *counts: str) -> list[FieldError]:
+    """Counts of replicas in a status: none is negative, none exceeds the total; collisions are never forgotten."""
+    status = obj.get("status") or {}
     errors = at_least_zero(status, "status", "replicas", *counts, "observedGeneration", "collisionCount")
     total = status.get("replicas", 0)
     for field in counts:
@@ -264,9 +266,16 @@ def validate_replicas_status(status: JsonObject, *counts: str) -> list[FieldErro
             errors.append(FieldError.invalid(f"status.{field}", value, "cannot be greater than status.replicas"))
     available = status.get("availableReplicas") or 0
     if available > (status.get("readyReplicas") or 0):
-        detail = "cannot be greater than readyReplicas"
-        errors.append(FieldError.invalid("status.availableReplicas", available, detail))
-    return errors
+        ready = "status.readyReplicas" if "currentReplicas" in counts else "readyReplicas"
+        errors.append(FieldError.invalid("status.availableReplicas", available, f"cannot be greater than {ready}"))
+    return errors + _forgotten_collisions(status, old.get("status") or {})
+
+
+def _forgotten_collisions(status: JsonObject, before: JsonObject) -> list[FieldError]:
+    had, has = before.get("collisionCount"), status.get("collisionCount")
+    if had is None or (has is not None and has >= had):
+        return []
+    return [FieldError.invalid("status.collisionCount", has or 0, "cannot be decremented")]
 
 
 _DAEMON_COUNTS = (
@@ -278,11 +287,7 @@ _DAEMON_COUNTS = (
 def validate_daemon_set_status(daemon_set: JsonObject, old: JsonObject) -> list[FieldError]:
     """Counts are not negative, and collisions are never forgotten."""
     status, before = daemon_set.get("status") or {}, old.get("status") or {}
-    errors = at_least_zero(status, "status", *_DAEMON_COUNTS)
-    collisions = status.get("collisionCount") or 0
-    if collisions < (before.get("collisionCount") or 0):
-        errors.append(FieldError.invalid("status.collisionCount", collisions, "cannot be decremented"))
-    return errors
+    return at_least_zero(status, "status", *_DAEMON_COUNTS) + _forgotten_collisions(status, before)
 
 
 def validate_disruption_budget(budget: JsonObject) -> list[FieldError]:
@@ -304,9 +309,9 @@ def validate_disruption_budget(budget: JsonObject) -> list[FieldError]:
 
 
 def validate_budget_status(budget: JsonObject, _old: JsonObject) -> list[FieldError]:
-    """Counts are not negative."""
-    counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
-    return at_least_zero(budget.get("status"), "status", *counts)
+    """Conditions are such, and counts are not negative."""
+    counts, status = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"), budget.get("status")
+    return validate_conditions(status, "status") + at_least_zero(status, "status", *counts)
 
 
 def validate_controller_revision(revision: JsonObject) -> list[FieldError]:
