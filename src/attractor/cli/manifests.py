@@ -10,6 +10,7 @@ import yaml
 
 from attractor.cli.modules import ModuleError
 from attractor.cli.operatormodule import HELP, load, need_controllers
+from attractor.cli.terminal import say
 
 if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
@@ -81,4 +82,5 @@ def print_manifests(args: argparse.Namespace) -> int:
 
 
 def _print(documents: list[JsonObject]) -> None:
-    print(yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True), end="")
+    if documents:
+        say([yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True).rstrip("\n")])
