@@ -183,6 +183,8 @@ class Context:
 
     def start(self, work: Callable[..., Awaitable[None]], *args: Any) -> effects.Start:
         """Begin ``work(ctx, *args)`` in the background, with a context of the same object."""
+        if not callable(work):
+            raise TypeError(f"ctx.start takes a function and its arguments, not {work!r}; write ctx.start(work, a, b)")
         return effects.Start(work, self.key, args)
 
     def gather(self, *asked: effects.Effect[Any]) -> effects.Gather:
