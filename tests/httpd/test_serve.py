@@ -209,6 +209,7 @@ def test_mistakes_on_the_command_line_are_named_with_a_way_out(
             ([*free, "--tls-cert", str(bad_tokens)], "belong together"),
             ([*free, "--tls-cert", str(bad_tokens), "--tls-key", str(bad_tokens)], "the certificate cannot be used"),
             ([*free, "--no-tls", "--client-ca", str(bad_tokens)], "exclude each other"),
+            ([*free, "--client-ca", str(bad_tokens)], f"the certificate cannot be used: {bad_tokens}: "),
             ([*free, "--kubeconfig", str(bad_tokens / "below")], "cannot be written"),
         ]:
             code = main(["serve", *options])
