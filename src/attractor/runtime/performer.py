@@ -175,7 +175,7 @@ class Performer:
         self.memory.slot(effect.slot).delete(effect.key)
 
     async def _defer(self, effect: effects.Defer) -> bool:
-        return self.memory.slot(effect.slot).defer(effect.key, effect.operation)
+        return self.memory.slot(effect.slot).defer(effect.key, effect.operation, effect.identity)
 
     async def _emit(self, effect: effects.Emit) -> None:
         self._recorder.record(self._name, effect.object, effect.type, effect.reason, effect.message)
