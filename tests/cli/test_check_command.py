@@ -28,6 +28,31 @@ class Bare(Spec):
     def turn(self) -> None:
         self.n = 1 - self.n
 """
+LOST = """
+from attractor.check import Bag, Spec, action, always, require, var
+
+
+class Lost(Spec):
+    bag: Bag[str] = var(Bag())
+    kept: Bag[str] = var(Bag())
+
+    @action
+    def put(self) -> None:
+        self.bag.add("x")
+
+    @action
+    def keep(self) -> None:
+        require(len(self.kept) < 2)
+        self.kept = self.kept.add("x")
+
+    @action
+    def rest(self) -> None:
+        pass
+
+    @always
+    def few(self) -> bool:
+        return len(self.bag) < 3
+"""
 ZÄHLER = """
 from attractor.check import Spec, action, always, require, var
 
@@ -390,6 +415,13 @@ def test_a_specification_that_promises_nothing_is_told_of(run: Run, tmp_path: Pa
     (tmp_path / "bare.py").write_text(BARE)
     found = run("check", "bare.py", "--no-deadlock")
     assert "warning: nothing was decided: Bare promises nothing" in found.out
+
+
+def test_a_changed_copy_that_nobody_assigns_is_told_of(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "lost.py").write_text(LOST)
+    found = run("check", "lost.py", "--json")
+    (warning,) = json.loads(found.out)["warnings"]
+    assert warning.startswith("action put never changes anything: values are immutable")
 
 
 def test_more_threads_than_the_engine_takes_are_refused(run: Run) -> None:

@@ -277,6 +277,11 @@ class Judgement:
         for name, count in taken.items():
             if not count:
                 self.warnings.append(f"action {name} is never taken: what it requires is true in no reached state")
+            elif name in self.model.copying and not exploration.tallies[name].has_effect:
+                self.warnings.append(
+                    f"action {name} never changes anything: values are immutable, so assign what `add`, `but` or "
+                    "`with_` returns, as in `self.bag = self.bag.add(x)`"
+                )
 
     def _name_constraints(self) -> None:
         names = [self.model.predicates[each].name for each in self.model.constraints]
