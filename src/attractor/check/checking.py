@@ -173,7 +173,7 @@ class Judgement:
             answers += self._liveness(live, exploration)
         self._warn_of_idle_actions(exploration)
         self.warnings += self.model.remarks
-        if not answers:
+        if not answers and self.model.actions:
             self.warnings.append(f"nothing was decided: {self.model.name} promises nothing; declare what must hold")
         self._name_constraints()
         counts = exploration.counts
