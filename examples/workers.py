@@ -43,13 +43,14 @@ class Run(Resource, group="examples.attractor.dev", version="v1"):
 class Progress:
     """What this process knows of a run; lost when it ends, and then begun again."""
 
+    uid: str
     exit_code: int | None = None
 
 
-async def work(ctx: Context, command: str) -> None:
-    """Outside the reconcile: do it, note the result for the next reconcile, and ask for one."""
+async def work(ctx: Context, command: str, uid: str) -> None:
+    """Outside the reconcile: do it, note the result for the next reconcile of this very run, and ask for one."""
     code = await ctx.external(Runner).run(command)
-    await ctx.defer(Progress, lambda progress: replace(progress, exit_code=code))
+    await ctx.defer(Progress, lambda progress: replace(progress, exit_code=code), identity=uid)
     await ctx.schedule()
 
 
@@ -65,10 +66,10 @@ async def workers(ctx: Context, key: Key) -> Result | None:
         await ctx.forget(Progress)
         return None
     progress = await ctx.recall(Progress)
-    changed = run.deep_copy()
-    if progress is None:
-        await ctx.remember(Progress(), identity=run.metadata.uid)
-        await ctx.start(work, run.spec.command)
+    changed, uid = run.deep_copy(), run.metadata.uid
+    if progress is None or progress.uid != uid:
+        await ctx.remember(Progress(uid), identity=uid)
+        await ctx.start(work, run.spec.command, uid)
         changed.status.phase = "Running"
     elif progress.exit_code is not None:
         changed.status.phase, changed.status.exit_code = "Done", progress.exit_code

@@ -122,6 +122,15 @@ def test_a_search_of_another_specification_is_refused(tmp_path: Path) -> None:
         check(Irsa(workers=4), resume=file)
     with pytest.raises(SpecError, match="native engine"):
         check(Irsa(workers=3), engine="python", resume=file)
+    check(Tower(), max_states=36, save=file)
+    with pytest.raises(SpecError, match="other constants"):
+        check(Tower(top=8), resume=file)
+
+
+def test_a_search_that_cannot_be_saved_still_has_its_verdict(tmp_path: Path) -> None:
+    stopped = check(Irsa(workers=3), max_states=5_000, save=tmp_path / "nowhere" / "irsa.search")
+    assert stopped.verdict == "inconclusive"
+    assert any("cannot be saved" in warning for warning in stopped.warnings)
 
 
 def test_depth_first_sees_the_same_states() -> None:

@@ -17,6 +17,70 @@ from attractor.cli.terminal import ProgressLine
 from tests.cli.conftest import Run
 
 IRSA = "attractor.check.specs.irsa"
+BARE = """
+from attractor.check import Spec, action, var
+
+
+class Bare(Spec):
+    n: int = var(0)
+
+    @action
+    def turn(self) -> None:
+        self.n = 1 - self.n
+"""
+LOST = """
+from attractor.check import Bag, Spec, action, always, require, var
+
+
+class Lost(Spec):
+    bag: Bag[str] = var(Bag())
+    kept: Bag[str] = var(Bag())
+
+    @action
+    def put(self) -> None:
+        self.bag.add("x")
+
+    @action
+    def keep(self) -> None:
+        require(len(self.kept) < 2)
+        self.kept = self.kept.add("x")
+
+    @action
+    def rest(self) -> None:
+        pass
+
+    @always
+    def few(self) -> bool:
+        return len(self.bag) < 3
+"""
+ZÄHLER = """
+from attractor.check import Spec, action, always, require, var
+
+
+class 状態(Spec):
+    n: int = var(0)
+
+    @action
+    def weiter(self) -> None:
+        require(self.n < 4)
+        self.n += 1
+
+    @always
+    def größe_ok(self) -> bool:
+        return self.n < 1
+
+    @always
+    def Größe_ok(self) -> bool:
+        return self.n < 2
+
+    @always
+    def grüße_ok(self) -> bool:
+        return self.n < 3
+
+    @always
+    def 日本(self) -> bool:
+        return self.n < 4
+"""
 
 
 def test_json_is_exactly_one_object_with_the_promised_fields(run: Run) -> None:
@@ -299,6 +363,67 @@ def test_a_file_that_is_no_saved_search_or_half_of_one_is_refused(run: Run, tmp_
     assert "error: half is damaged" in found.err
 
 
-def test_a_search_that_cannot_be_saved_is_said(run: Run) -> None:
+def test_a_search_that_could_not_be_saved_does_not_begin(run: Run) -> None:
     found = run("check", IRSA, "--max-states", "500", "--save", "lift.py/below")
-    assert (found.code, "error: the search cannot be saved to lift.py/below: " in found.err) == (2, True)
+    assert (found.code, found.out, "the search cannot be saved to lift.py/below" in found.err) == (2, "", True)
+    world = run("check", "attractor.operators.configpair.properties", "--save", "kept")
+    assert (world.code, "the search of a world cannot be saved" in world.err) == (2, True)
+
+
+def test_a_saved_search_is_not_mixed_with_code_that_has_changed(run: Run, tmp_path: Path) -> None:
+    stopped = run("check", "lift.py:Lift", "--no-deadlock", "--max-states", "2", "--save", "half")
+    assert stopped.out.endswith("hint: go on with `--resume half`\n")
+    again = [sys.executable, "-m", "attractor", "check", "lift.py:Lift", "--no-deadlock", "--resume", "half"]
+    same = subprocess.run(again, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert same.returncode == 1
+    (tmp_path / "lift.py").write_text((tmp_path / "lift.py").read_text().replace("floor += 1", "floor += 2"))
+    other = subprocess.run(again, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (other.returncode, "before its code changed" in other.stderr) == (2, True)
+
+
+def test_names_in_any_script_have_files_of_their_own(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "zähler.py").write_text(ZÄHLER, encoding="utf-8")
+    found = run("check", "zähler.py", "--no-deadlock")
+    names = sorted(path.name for path in (tmp_path / "traces").iterdir())
+    assert names == ["状態-größe-ok-2.json", "状態-größe-ok.json", "状態-grüße-ok.json", "状態-日本.json"]
+    for name in names:
+        assert f"attractor replay traces/{name}" in found.out
+        assert run("replay", f"traces/{name}").code == 0
+
+
+@pytest.mark.parametrize("json", [(), ("--json",)])
+def test_a_terminal_without_the_letters_shows_them_escaped(tmp_path: Path, json: tuple[str, ...]) -> None:
+    (tmp_path / "zähler.py").write_text(ZÄHLER, encoding="utf-8")
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-m", "attractor", "check", "zähler.py", *json]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=plain)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert r"\u72b6\u614b" in done.stdout
+
+
+def test_output_that_cannot_be_written_is_told_as_such() -> None:
+    for room in (["check", IRSA], ["crd", "attractor.operators.configpair.controller"]):
+        with Path("/dev/full").open("w") as full:
+            command = [sys.executable, "-m", "attractor", *room]
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert done.stderr == "error: the output cannot be written: No space left on device\n"
+        assert done.returncode == 2
+
+
+def test_a_specification_that_promises_nothing_is_told_of(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "bare.py").write_text(BARE)
+    found = run("check", "bare.py", "--no-deadlock")
+    assert "warning: nothing was decided: Bare promises nothing" in found.out
+
+
+def test_a_changed_copy_that_nobody_assigns_is_told_of(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "lost.py").write_text(LOST)
+    found = run("check", "lost.py", "--json")
+    (warning,) = json.loads(found.out)["warnings"]
+    assert warning.startswith("action put never changes anything: values are immutable")
+
+
+def test_more_threads_than_the_engine_takes_are_refused(run: Run) -> None:
+    found = run("check", IRSA, "--threads", "1000")
+    assert (found.code, "1000 threads are more than the engine takes" in found.err) == (2, True)

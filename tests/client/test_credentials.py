@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from attractor.client import NO_RETRY, Client, ClientConfig, ConfigError, ServerUnreachable
+from attractor.cache import Cache
+from attractor.client import NO_RETRY, Client, ClientConfig, ConfigError, CredentialsUnavailable, ServerUnreachable
 from attractor.client.config import tls_context
 from attractor.client.credentials import (
     ClientCertificate,
@@ -30,6 +31,7 @@ from attractor.httpd.certificates import CertificateFiles, ensure_certificates, 
 from attractor.httpd.tls import server_context
 from attractor.objects.builtin.core_v1 import Namespace
 from attractor.objects.errors import Unauthorized
+from attractor.testing import eventually
 
 
 class Secure:
@@ -169,6 +171,23 @@ WRONG_PLUGINS = [
 async def test_a_plugin_that_fails_says_why(tmp_path: Path, body: str, text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         await ExecPlugin(plugin(tmp_path, body)).current()
+
+
+async def test_a_plugin_that_fails_for_a_while_delays_a_view_and_ends_nothing(secure: Secure, tmp_path: Path) -> None:
+    logged_in = tmp_path / "logged-in"
+    status = '{"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1", "status": {"token": "one"}}'
+    body = f"os.path.exists({str(logged_in)!r}) or sys.exit('not logged in')\nprint({status!r})"
+    async with secure.client(ExecPlugin(plugin(tmp_path, body))) as client:
+        with pytest.raises(CredentialsUnavailable, match="failed with 1: not logged in"):
+            await client.list(Namespace)
+        cache = Cache(client)
+        informer = cache.informer(Namespace)
+        async with asyncio.TaskGroup() as group:
+            following = group.create_task(cache.run())
+            await eventually(lambda: "failed with 1: not logged in" in informer.health.why)
+            logged_in.touch()
+            await cache.wait_synced()
+            following.cancel()
 
 
 async def test_a_plugin_that_is_not_there_says_how_to_get_it() -> None:

@@ -272,6 +272,24 @@ async def test_workers(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> 
     assert runner.ran == ["build"]
 
 
+async def test_a_run_is_not_told_how_its_predecessor_went(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
+    runner = Slow()
+    async with cluster.running(workers, externals={Runner: runner}):
+        await cluster.client.create(Run(metadata=META, spec=RunSpec(command="build")))
+        await eventually(lambda: runner.ran == ["build"])
+        await passing(30)
+        await cluster.client.delete(Run, A)
+        await cluster.client.create(Run(metadata=META, spec=RunSpec(command="test")))
+        await eventually(lambda: runner.ran == ["build", "test"])
+        await passing(40)
+        assert (await cluster.client.get(Run, A)).status.phase == "Running", "only the predecessor has ended"
+
+        async def is_done() -> bool:
+            return (await cluster.client.get(Run, A)).status.phase == "Done"
+
+        await eventually(is_done, within_s=60)
+
+
 async def test_releases(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
     async with cluster.running(releases):
         made = await cluster.client.create(Release(metadata=META, spec=ReleaseSpec(content={"v": "1"}, copies=3)))

@@ -78,7 +78,12 @@ def test_a_token_file_has_tokens_users_uids_and_groups() -> None:
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [("a,b", "line 1 has 2 columns"), (",b,c", "line 1 has an empty token"), ("a,b,c\na,d,e", "line 2 repeats")],
+    [
+        ("a,b", "line 1 has 2 columns"),
+        (",b,c", "line 1 has an empty token"),
+        ("a,b,c\na,d,e", "line 2 repeats"),
+        ('#\na,b,c,"g\nd,e,f,"system:masters"', "line 2 has a quote that is not closed"),
+    ],
 )
 def test_a_token_file_with_a_mistake_is_refused_with_its_line(text: str, complaint: str) -> None:
     with pytest.raises(TokenFileError, match=complaint):

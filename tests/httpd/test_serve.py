@@ -123,6 +123,15 @@ async def test_it_ends_watches_cleanly_and_exits_0_within_5_s(tmp_path: Path, nu
             assert server.process.returncode == 0
 
 
+def test_it_stops_in_good_order_although_nobody_reads_what_it_says(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        assert server.process.stdout is not None
+        server.process.stdout.close()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(timeout=5) == 0
+        assert not server.kubeconfig.exists()
+
+
 async def test_what_was_written_to_sqlite_is_there_after_a_restart(tmp_path: Path) -> None:
     store = f"sqlite:{tmp_path / 'cluster.db'}"
     with serving(tmp_path, "--no-tls", "--store", store) as server:
@@ -209,6 +218,7 @@ def test_mistakes_on_the_command_line_are_named_with_a_way_out(
             ([*free, "--tls-cert", str(bad_tokens)], "belong together"),
             ([*free, "--tls-cert", str(bad_tokens), "--tls-key", str(bad_tokens)], "the certificate cannot be used"),
             ([*free, "--no-tls", "--client-ca", str(bad_tokens)], "exclude each other"),
+            ([*free, "--client-ca", str(bad_tokens)], f"the certificate cannot be used: {bad_tokens}: "),
             ([*free, "--kubeconfig", str(bad_tokens / "below")], "cannot be written"),
         ]:
             code = main(["serve", *options])

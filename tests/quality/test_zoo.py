@@ -113,6 +113,7 @@ ANIMALS = [
     Animal("replaced_by_delete_and_create", "ready apps have a child", 14, None, 221),
     Animal("replaced_while_the_watch_was_closed", "eventually stable", 14, 14, 582),
     Animal("requeue_lost", "eventually stable", 7, 7, 33),
+    Animal("result_of_a_predecessor", "results are of the app", 17, None, 338),
     Animal("scale_down_on_an_old_spec", "what is reported is there", 15, None, 87348),
     Animal("stale_status_written_back", "eventually stable", 11, 11, 42),
     Animal("status_before_the_work", "eventually stable", 10, 10, 58),

@@ -7,7 +7,7 @@ import pytest
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource
-from attractor.runtime import BuilderError, Context, Index, Manager, Result, Watches, controller
+from attractor.runtime import BuilderError, Context, For, Index, Manager, Result, Watches, controller
 from attractor.testing import ClusterUnderTest
 from tests.runtime.things import Thing
 
@@ -28,7 +28,17 @@ class Outside(Protocol):
         ({"for_": Resource}, "needs the class of a kind, a subclass of Resource with a version"),
         ({"for_": "Thing"}, "needs the class of a kind"),
         ({"for_": Thing, "workers": 0}, "would never run; use 1 or more"),
+        ({"for_": Thing, "workers": "3"}, "has '3' workers, so it would never run"),
+        ({"for_": Thing, "background_limit": 0}, "has 0 places for background work, so it would never run"),
         ({"for_": Thing, "timeout_s": 0}, "use a positive one or None"),
+        ({"for_": Thing, "timeout_s": "1s"}, "has a timeout of '1s'; give a number of seconds"),
+        ({"for_": Thing, "worker": 3}, "has no option 'worker'; did you mean `workers=`"),
+        ({"for_": Thing, "colour": 3}, "has no option 'colour'; there are: background_limit, "),
+        ({"for_": Thing, "owns": ConfigMap}, r"`owns` takes a list, as in owns=\[ConfigMap\]"),
+        ({"for_": Thing, "externals": Outside}, r"`externals` takes a list, as in externals=\[Dns\]"),
+        ({"for_": Thing, "watches": [ConfigMap]}, "says nothing of how it is watched or indexed"),
+        ({"for_": Thing, "sources": [[Key("a", "b")]]}, "cannot be read with `async for`; give a Channel"),
+        ({"for_": For(Thing, when=True)}, "`when` takes a Predicate, such as generation_changed, not True"),  # type: ignore[arg-type]
         ({"for_": Thing, "owns": [ConfigMap, ConfigMap]}, "owns ConfigMap twice; declare it once"),
         ({"for_": Thing, "watches": [Watches(ConfigMap)]}, "needs either `to_keys`, a function from an object"),
         ({"for_": Thing, "watches": [Watches(ConfigMap, index="uses")]}, r"declare it with indexes=\[Index\(Thing"),

@@ -1,6 +1,7 @@
 """`attractor run`, `crd` and `manifests`: what they print, what a cluster says to it, and how they refuse."""
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -187,6 +188,63 @@ def test_an_argument_that_makes_no_sense_is_refused(
     with pytest.raises(SystemExit, match="2"):
         main(["run", "x.py", *words])
     assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--context", "x"], "--context names a context of a kubeconfig"),
+        (["--kubeconfig", "k", "--store", "sqlite:x"], "--store is for an embedded cluster"),
+        (["--in-cluster", "--listen", "127.0.0.1:1"], "--listen is for an embedded cluster"),
+        (["--leader-elect-name", "x"], "--leader-elect-name names a Lease, but nobody is elected"),
+    ],
+)
+def test_an_argument_that_would_be_given_in_vain_is_refused(
+    words: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", OPERATOR, *words]) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_a_kubeconfig_with_a_broken_authority_is_refused_before_anything_begins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = {"server": "https://127.0.0.1:1", "certificate-authority-data": "Zm9v"}
+    document = {
+        "clusters": [{"name": "c", "cluster": broken}],
+        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+        "current-context": "c",
+    }
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps(document))
+    assert main(["run", OPERATOR, "--kubeconfig", str(path)]) == 2
+    assert "error: the certificate authority for https://127.0.0.1:1 is no PEM certificate" in capsys.readouterr().err
+
+
+def test_manifests_name_an_image_of_their_own_if_none_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["manifests", OPERATOR, "--replicas", "1"]) == 0
+    shown = capsys.readouterr()
+    documents = {one["kind"]: one for one in yaml.safe_load_all(shown.out)}
+    assert documents["Deployment"]["spec"]["template"]["spec"]["containers"][0]["image"] == "controller:latest"
+    assert documents["PodDisruptionBudget"]["spec"]["maxUnavailable"] == 1, "a single replica can be moved elsewhere"
+    assert "note: the image is controller:latest; name another with --image" in shown.err
+
+
+def test_manifests_refuse_names_that_no_cluster_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--namespace", "Bad!"], ["--watch-namespace", "Bad!"], ["--replicas", "0"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(["manifests", OPERATOR, *words])
+    assert main(["manifests", OPERATOR, "--name", "Bad!"]) == 2
+    assert "'Bad!' cannot be the name of an operator" in capsys.readouterr().err
+
+
+def test_a_module_without_kinds_says_that_there_is_nothing_to_print(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bare_module.py"
+    path.write_text("")
+    assert main(["crd", str(path)]) == 0
+    assert capsys.readouterr() == ("", f"note: {path} has no kinds of its own, so there is nothing to print\n")
 
 
 def test_a_change_of_the_code_is_noticed(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 """Mistakes that authors make: what is said of them, and that nothing else suffers."""
 
 import asyncio
+import logging
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,61 @@ async def test_a_reconcile_that_calls_sys_exit_fails_and_ends_nothing(
         await cluster.client.create(thing("b"))
         await eventually(lambda: ran[Key("default", "b")] == 1)
     assert "the reconcile called sys.exit(3); it cannot end the process" in caplog.text
+
+
+class Flaky:
+    """A source that fails twice, gives what is no key, and then a key."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def __aiter__(self) -> AsyncIterator[Key]:
+        self.asked += 1
+        if self.asked < 3:
+            raise ConnectionError("nobody is on the line")
+        yield "default/a"  # type: ignore[misc]
+        yield A
+
+
+async def test_a_source_that_fails_is_asked_again_and_what_is_no_key_is_named(
+    cluster: ClusterUnderTest, virtual_time: VirtualTime, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    flaky = Flaky()
+    seen: list[Key] = []
+
+    @controller(name="listening", for_=Thing, sources=[flaky])
+    async def listening(ctx: Context, key: Key) -> None:
+        seen.append(key)
+
+    async with cluster.running(listening):
+        await eventually(lambda: seen == [A])
+    assert flaky.asked == 3
+    assert caplog.text.count("a source failed") == 2
+    assert "write Key(namespace, name) instead of 'default/a'" in caplog.text
+    assert "a source has ended" in caplog.text
+
+
+async def test_background_work_that_fails_names_its_object(
+    cluster: ClusterUnderTest, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work(ctx: Context) -> None:
+        raise ConnectionError("nobody is on the line")
+
+    @controller(name="starting", for_=Thing)
+    async def starting(ctx: Context, key: Key) -> None:
+        await ctx.start(work)
+
+    async with cluster.running(starting):
+        await cluster.client.create(thing())
+        await eventually(lambda: "background work failed" in caplog.text)
+    failed = next(record for record in caplog.records if record.message == "background work failed")
+    assert vars(failed)["key"] == str(A)
+
+
+def test_work_that_was_called_instead_of_named_is_refused_in_its_line() -> None:
+    with pytest.raises(TypeError, match=r"ctx.start takes a function and its arguments.*write ctx.start\(work, a, b\)"):
+        Context("starting", A).start(3)  # type: ignore[arg-type]
 
 
 async def test_a_reconcile_that_never_returns_is_told_of(

@@ -22,7 +22,7 @@ class StateMapMachine(RuleBasedStateMachine):
         super().__init__()
         self.map: ObjectStateMap[list[int]] = ObjectStateMap()
         self.states: dict[Key, tuple[list[int], Any]] = {}
-        self.queued: dict[Key, list[int]] = {}
+        self.queued: dict[Key, list[tuple[int, Any]]] = {}
 
     def owner(self, identity: Any) -> Key | None:
         return next((k for k, (_, i) in self.states.items() if i == identity and identity is not None), None)
@@ -80,15 +80,16 @@ class StateMapMachine(RuleBasedStateMachine):
             del self.states[owner]
             self.queued.pop(owner, None)
 
-    @rule(key=KEYS, value=st.integers(10, 19))
-    def defer(self, key: Key, value: int) -> None:
-        assert self.map.defer(key, lambda state: state.append(value)) == (key in self.states)
-        if key in self.states:
-            self.queued.setdefault(key, []).append(value)
+    @rule(key=KEYS, value=st.integers(10, 19), about=IDENTITIES)
+    def defer(self, key: Key, value: int, about: Any) -> None:
+        expected = key in self.states and about in {None, self.states[key][1]}
+        assert self.map.defer(key, lambda state: state.append(value), about) == expected
+        if expected:
+            self.queued.setdefault(key, []).append((value, about))
 
     @rule(key=KEYS)
     def run_deferred(self, key: Key) -> None:
-        queued = self.queued.pop(key, [])
+        queued = [value for value, about in self.queued.pop(key, []) if about in {None, self.states[key][1]}]
         assert self.map.run_deferred(key) == len(queued)
         if key in self.states:
             self.states[key][0].extend(queued)
@@ -124,6 +125,17 @@ def test_an_operation_queued_for_a_deleted_object_never_reaches_its_successor() 
     states.defer(key, lambda state: state.append("for the first"))
     states.delete(key)
     states.store(key, [])
+    assert states.run_deferred(key) == 0
+    assert states.borrow(key) == []
+
+
+def test_an_operation_about_one_entity_reaches_no_other_whenever_it_comes() -> None:
+    states: ObjectStateMap[list[str]] = ObjectStateMap()
+    key = Key("a", "x")
+    states.store(key, [], "uid1")
+    assert states.defer(key, lambda state: state.append("in time"), "uid1")
+    states.store(key, [], "uid2")
+    assert not states.defer(key, lambda state: state.append("too late"), "uid1")
     assert states.run_deferred(key) == 0
     assert states.borrow(key) == []
 

@@ -1,6 +1,7 @@
 """The small parts of the toolkit, each against its contract."""
 
 import asyncio
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -190,6 +191,38 @@ async def test_a_receiver_that_is_cancelled_when_woken_passes_the_item_on() -> N
     channel.send(7)
     first.cancel()
     assert await second == 7
+
+
+async def test_a_channel_takes_items_from_threads_and_its_receiver_is_woken() -> None:
+    channel: Channel[tuple[int, int]] = Channel()
+
+    def send(sender: int) -> None:
+        for number in range(500):
+            channel.send((sender, number))
+
+    async def receive() -> list[tuple[int, int]]:
+        return [item async for item in channel]
+
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        received = group.create_task(receive())
+        for _ in range(20):
+            async with asyncio.TaskGroup() as senders:
+                for sender in range(3):
+                    senders.create_task(asyncio.to_thread(send, sender))
+        await asyncio.to_thread(channel.close)
+    for sender in range(3):
+        assert [number for one, number in received.result() if one == sender] == list(range(500)) * 20
+
+
+async def test_a_receiver_that_gives_up_while_a_thread_wakes_it_passes_the_item_on() -> None:
+    channel: Channel[str] = Channel()
+    first, second = (asyncio.ensure_future(channel.receive()) for _ in range(2))
+    await asyncio.sleep(0)
+    sender = threading.Thread(target=channel.send, args=("item",))
+    sender.start()
+    sender.join()
+    first.cancel()
+    assert await second == "item"
 
 
 async def test_a_topic_never_waits_for_its_subscribers_and_cancelling_drops_the_rest() -> None:

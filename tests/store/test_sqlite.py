@@ -333,6 +333,13 @@ async def test_an_empty_file_becomes_a_store(path: Path) -> None:
     assert path.read_bytes()[68:72] == b"ATTR"
 
 
+async def test_what_a_store_keeps_is_for_its_owners_eyes_only(path: Path) -> None:
+    store = SqliteStore(path)
+    await store.commit({}, puts={"a": b"secret"})
+    assert {one.stat().st_mode & 0o777 for one in path.parent.glob(f"{path.name}*")} == {0o600}
+    await store.aclose()
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 async def test_an_unforeseen_error_of_the_writer_thread_is_told_to_all_and_stops_the_store(
     path: Path, monkeypatch: pytest.MonkeyPatch

@@ -10,7 +10,7 @@ from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.errors import Conflict, Gone, NotFound, Timeout
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.testing import ClusterUnderTest, VirtualTime, eventually
+from attractor.testing import ClusterUnderTest, Faults, RequestLog, VirtualTime, eventually
 from attractor.testing.requestlog import describe
 from tests.runtime.things import passing
 
@@ -72,6 +72,12 @@ async def test_faults_strike_as_often_as_told_and_only_what_matches(cluster: Clu
     with pytest.raises(Timeout):
         await client.get(ConfigMap, A)
     assert await client.get(ConfigMap, A)
+
+
+def test_a_verb_that_there_is_not_is_refused_where_it_is_written() -> None:
+    for wrong in (Faults().conflict, RequestLog().count):
+        with pytest.raises(ValueError, match="there is no verb 'updaet'; there are: get, list, "):
+            wrong("updaet", "configmaps")
 
 
 async def test_a_lost_answer_means_that_it_happened_and_a_lost_request_that_it_did_not(

@@ -95,3 +95,24 @@ def test_with_pytest_asyncio_the_fixtures_are_there_by_themselves(pytester: pyte
     )
     found = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-o", "asyncio_mode=auto")
     found.assert_outcomes(passed=1)
+
+
+def test_a_fault_that_strikes_nothing_is_warned_of(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function")
+    pytester.makepyfile(
+        """
+        async def test_nothing_happens(cluster):
+            cluster.faults.conflict("update", "configmap")
+        """
+    )
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    done.assert_outcomes(passed=1, warnings=1)
+    done.stdout.fnmatch_lines(["*UnstruckFault: a fault never struck*: conflict of update configmap"])
+
+
+def test_an_async_test_that_nobody_would_run_is_told_which_line_is_missing(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
+    pytester.makepyfile("async def test_nothing_happens(cluster): ...")
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    done.assert_outcomes(errors=1)
+    done.stdout.fnmatch_lines(['*asyncio_mode = "auto" under *'])

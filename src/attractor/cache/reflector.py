@@ -19,7 +19,7 @@ from typing import TypeAlias, assert_never
 
 import msgspec
 
-from attractor.client.errors import AnswerLost, GarbledAnswer, ServerUnreachable
+from attractor.client.errors import AnswerLost, CredentialsUnavailable, GarbledAnswer, ServerUnreachable
 from attractor.objects.errors import ApiError, BadRequest, Forbidden, Gone, Invalid, NotFound, Timeout, Unauthorized
 
 
@@ -210,7 +210,7 @@ def explained(error: ApiError) -> str:
             return f"{error.message}; the server does not serve this kind, create its CustomResourceDefinition first"
         case Forbidden():
             return f"{error.message}; grant it (`attractor manifests` prints the rights that controllers need)"
-        case Unauthorized():
+        case Unauthorized() if not isinstance(error, CredentialsUnavailable):
             return f"{error.message}; the server does not accept the credentials, or no longer: renew them"
         case _:
             return error.message

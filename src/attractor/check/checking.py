@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from attractor.check.audit import advice, audit
 from attractor.check.blocking import forbidden
-from attractor.check.engines import EngineName, Order, Runs, engine_advice, explore, runs_of
+from attractor.check.engines import EngineName, Order, Runs, engine_advice, explore, kept, runs_of
 from attractor.check.errors import Grown, SpecError
 from attractor.check.execution import truth
 from attractor.check.exploration import DEADLOCK, Exploration, Finding, Progress, Settings
+from attractor.check.fingerprints import fingerprint
 from attractor.check.liveness import JUDGED_IN_THE_CORE, Lasso, Query
 from attractor.check.trace import Trace, Tracer
 from attractor.check.verdict import ActionCoverage, Answer, PropertyVerdict, Verdict
@@ -69,7 +70,7 @@ def check(
     properties, ``reduction`` takes one order of steps that commute (the counts are then not the full ones); promises
     about whole runs are always decided on the full graph. Reaching a ``max_...`` bound, running
     out of ``memory_bytes`` or an interrupt makes undecided properties *inconclusive*; with ``save`` the search can then
-    be taken up again by ``resume``.
+    be taken up again by ``resume``, as long as constants, settings and code are the same.
     """
     model = spec.compile()
     wanted = selected(model, properties)
@@ -87,11 +88,16 @@ def check(
         properties=frozenset(wanted),
         on_progress=on_progress,
     )
+    origin = fingerprint(spec) if save or resume else ""
     started = time.monotonic()
     while True:
         try:
-            found = explore(model, settings, engine, order=order, save=save, resume=resume)
-            return Judgement(title_of(spec, model), model, wanted, settings, engine).verdict(*found, started)
+            found = explore(
+                model, settings, engine, order=order, is_saved=save is not None, resume=resume, origin=origin
+            )
+            problem = kept(found[0], save, origin) if save else ""
+            verdict = Judgement(title_of(spec, model), model, wanted, settings, engine).verdict(*found, started)
+            return replace(verdict, warnings=(*verdict.warnings, problem)) if problem else verdict
         except Grown as grown:
             model = recompiled(spec, grown)
 
@@ -167,6 +173,8 @@ class Judgement:
             answers += self._liveness(live, exploration)
         self._warn_of_idle_actions(exploration)
         self.warnings += self.model.remarks
+        if not answers and self.model.actions:
+            self.warnings.append(f"nothing was decided: {self.model.name} promises nothing; declare what must hold")
         self._name_constraints()
         counts = exploration.counts
         return Verdict(
@@ -269,6 +277,11 @@ class Judgement:
         for name, count in taken.items():
             if not count:
                 self.warnings.append(f"action {name} is never taken: what it requires is true in no reached state")
+            elif name in self.model.copying and not exploration.tallies[name].has_effect:
+                self.warnings.append(
+                    f"action {name} never changes anything: values are immutable, so assign what `add`, `but` or "
+                    "`with_` returns, as in `self.bag = self.bag.add(x)`"
+                )
 
     def _name_constraints(self) -> None:
         names = [self.model.predicates[each].name for each in self.model.constraints]

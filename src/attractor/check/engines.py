@@ -67,23 +67,27 @@ def explore(
     engine: EngineName = "auto",
     *,
     order: Order = "breadth",
-    save: Path | None = None,
+    is_saved: bool = False,
     resume: Path | None = None,
+    origin: str = "",
 ) -> tuple[Exploration, str]:
     """Explore ``model`` and return what was found, with the name of the engine that found it.
 
-    ``save`` names the file that a search which a bound has stopped is written to; ``resume`` the one it goes on from.
+    ``resume`` names the file of a search to go on with, if it was saved from the same ``origin``; ``is_saved`` says
+    that this one may have to be saved, which not every engine can.
     """
     if engine not in {"auto", "native", "python"}:
         raise SpecError(f"there is no engine {engine!r}; choose auto, native or python")
     if engine == "native" and not HAS_KERNEL:
         raise SpecError(_NOT_BUILT)
     if settings.reduction:
-        if engine == "native" or order == "depth" or save or resume or settings.symmetry:
+        if engine == "native" or order == "depth" or is_saved or resume or settings.symmetry:
             raise SpecError("partial-order reduction is done by the python engine, breadth-first, without symmetry")
         return Search(model, settings).run(), "python"
-    if (save or resume) and (engine == "python" or order == "depth" or not HAS_KERNEL):
+    if (is_saved or resume) and (engine == "python" or order == "depth" or not HAS_KERNEL):
         raise SpecError("only the native engine's breadth-first search can be saved and resumed")
+    if (is_saved or resume) and model.is_composed:
+        raise SpecError(f"{model.name}: the search of a world cannot be saved: what its controllers do cannot be kept")
     if order == "depth":
         if engine == "native":
             raise SpecError("depth-first search is done by the python engine; leave `engine` at auto")
@@ -92,11 +96,20 @@ def explore(
         return Search(model, settings).run(), "python"
     search = NativeSearch(model, settings)  # pyright: ignore[reportOptionalCall]
     if resume:
-        search.resume(resume)
+        search.resume(resume, origin)
     search.run()
-    if save and search.bound:
-        search.save(save)
     return search, "native"
+
+
+def kept(exploration: Exploration, path: Path, origin: str) -> str:
+    """Write a search that a bound has stopped to a file; answers why it could not be written, or nothing."""
+    if not exploration.bound:
+        return ""
+    try:
+        exploration.save(path, origin)  # type: ignore[attr-defined]  # ``explore`` took the engine that can
+    except SpecError as problem:
+        return str(problem)
+    return ""
 
 
 def engine_advice(asked: EngineName) -> list[str]:

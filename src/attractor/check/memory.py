@@ -69,11 +69,14 @@ class Tally:
     widest: int = 0
     slots: tuple[str, ...] = ()
     samples: list[Sample] = field(default_factory=list)
+    has_effect: bool = False
+    """Whether any execution wrote something, or found a predicate true."""
 
     def note(self, model: Model, sample: Sample) -> None:
         """Count these executions, and keep a few to be run again by the audit, rather those that do something."""
         instance, outcomes = sample.instance, sample.outcomes
         self.executed += len(outcomes)
+        self.has_effect = self.has_effect or any(outcome.leaf for outcome in outcomes)
         if len(self.samples) < SAMPLES_PER_ROUTINE:
             self.samples.append(sample)
         elif any(outcome.leaf for outcome in outcomes):

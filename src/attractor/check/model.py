@@ -228,6 +228,8 @@ class Model:
         """Whether a program put it together: it may come to rest anywhere, and steps never taken are no slip."""
         self.expected: list[Expected] = []
         """What whoever composed it expects to happen at least once."""
+        self.copying: set[str] = set()
+        """Actions whose code makes changed copies of values; one that then writes nothing has lost them."""
         self.remarks: dict[str, None] = {}
         """What the author should know, whatever the verdict, in words."""
         self.within: dict[str, None] = {}

@@ -6,6 +6,7 @@ packed into as few bits as their domains need; ``fit`` repacks when a domain out
 
 from __future__ import annotations
 
+import os
 import time
 from array import array
 from collections import Counter
@@ -104,15 +105,15 @@ class NativeSearch:
         """The memory that states, predecessors and their index take."""
         return self._kernel.counts()["table_bytes"]
 
-    def save(self, path: Path) -> None:
-        """Write what was found so far to a file from which ``resume`` goes on."""
+    def save(self, path: Path, origin: str = "") -> None:
+        """Write what was found so far to a file from which ``resume`` goes on, if it is given the same ``origin``."""
         import pickle  # few searches are saved
 
         try:
             data = pickle.dumps(
                 {
                     "format": SAVE_FORMAT,
-                    "model": self._identity(),
+                    "model": self._identity(origin),
                     "threads": self.settings.threads,
                     "bits": self._bits,
                     "domains": [slot.domain.values for slot in self.model.slots],
@@ -123,14 +124,17 @@ class NativeSearch:
         except (pickle.PicklingError, AttributeError, TypeError) as problem:
             reason = f"{self.model.name} cannot be saved: {problem}; define the classes of its values at module level"
             raise SpecError(reason) from None
+        beside = path.with_name(f"{path.name}.{os.getpid()}")
         try:
-            with path.open("wb") as file:
+            with beside.open("wb") as file:
                 file.write(SAVE_MARK)
                 file.write(data)
+            beside.replace(path)
         except OSError as problem:
+            beside.unlink(missing_ok=True)
             raise SpecError(f"the search cannot be saved to {path}: {problem.strerror}") from problem
 
-    def resume(self, path: Path) -> None:
+    def resume(self, path: Path, origin: str = "") -> None:
         """Take up a search that was saved; a pickle can run code, so take up only files that you wrote."""
         import pickle
 
@@ -141,8 +145,11 @@ class NativeSearch:
             saved = pickle.loads(memoryview(data)[len(SAVE_MARK) :])  # noqa: S301 - the caller's own file, said above
         except (pickle.UnpicklingError, EOFError) as problem:
             raise SpecError(f"{path} is damaged ({problem}); start anew, without it") from problem
-        if saved["format"] != SAVE_FORMAT or saved["model"] != self._identity():
-            raise SpecError(f"{path} was saved from another specification, or with other constants or settings")
+        if saved["format"] != SAVE_FORMAT or saved["model"] != self._identity(origin):
+            raise SpecError(
+                f"{path} was saved from another specification, with other constants or settings, or before its code "
+                "changed; start anew, without it"
+            )
         for slot, values in zip(self.model.slots, saved["domains"], strict=True):
             if [slot.domain.intern(value) for value in values] != list(range(len(values))):
                 raise SpecError(f"{path}: the values of {slot.name} come in another order now; start anew")
@@ -152,8 +159,9 @@ class NativeSearch:
         self.counts.levels = saved["levels"]
         self._resumed = True
 
-    def _identity(self) -> tuple[Any, ...]:
+    def _identity(self, origin: str) -> tuple[Any, ...]:
         return (
+            origin,
             self.model.name,
             [slot.name for slot in self.model.slots],
             [action.label for action in self.model.actions],

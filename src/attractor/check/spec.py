@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 T = TypeVar("T")
+COPYING = frozenset({"add", "remove", "with_", "without", "but"})
+"""Methods of values that return a changed copy, which is easily forgotten to be assigned."""
 
 
 class AfterView:
@@ -339,6 +341,8 @@ class Compiler:
         for name, declared in part.of(words.Action):
             arguments = self.product(part, declared.over)
             indices = self.model.add_actions(name, self.bind(part, declared.function), arguments)
+            if not COPYING.isdisjoint(declared.function.__code__.co_names):
+                self.model.copying.add(name)
             self._locate(part, [self.model.actions[index] for index in indices], declared.function)
             part.layout["action", name] = dict(
                 zip([tuple(v for _, v in each) for each in arguments], indices, strict=True)

@@ -113,8 +113,10 @@ class Trace:
         try:
             run = tuple(TraceStep(s["action"], s["arguments"], tuple(s["chosen"]), s["changed"]) for s in data["steps"])
             return cls(data["spec"], data["property"], data["initial"], run, data["loop"])
-        except (KeyError, TypeError) as problem:
-            raise SpecError(f"this is not a trace: {problem!r}; write one with `attractor check --json`") from None
+        except KeyError as problem:
+            raise SpecError(f"this is not a trace: it has no {problem}; `attractor check` writes traces") from None
+        except TypeError as problem:
+            raise SpecError(f"this is not a trace: {problem}; `attractor check` writes traces") from None
 
     def text(self) -> str:
         """The run for a terminal: each step with only what it changed."""

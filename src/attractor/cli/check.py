@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from pathlib import Path
@@ -14,16 +13,18 @@ from attractor.check.graphs import FORMATS, GraphTooLarge, draw
 from attractor.check.story.artefact import Written, save
 from attractor.check.tracefiles import save_traces
 from attractor.cli import report
-from attractor.cli.arguments import positive
+from attractor.cli.arguments import positive, seconds
 from attractor.cli.progress import Meter
 from attractor.cli.specs import close, is_world, load
-from attractor.cli.terminal import Guarded, Paint, ProgressLine, UsageError, complain, say
+from attractor.cli.terminal import Guarded, Paint, ProgressLine, UsageError, complain, json_line, say
 
 if TYPE_CHECKING:
     from attractor.check.checking import Checkable
     from attractor.check.model import Model
 
 SIMULATED_STEPS = 100
+MAX_THREADS = 256
+"""As in the kernel."""
 EXHAUSTIVE = ("symmetry", "reduction", "stop_at_first", "memory", "max_states", "max_seconds", "save", "resume")
 EXIT = {"holds": 0, "violated": 1, "inconclusive": 3}
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -62,7 +63,7 @@ def register(subparsers: Any) -> None:
     parser.add_argument("--symmetry", action="store_true", help="use declared interchangeability for safety")
     how = parser.add_argument_group("how to search")
     how.add_argument("--engine", choices=("auto", "native", "python"), default="auto", help="default: native if built")
-    how.add_argument("--threads", type=positive, default=1, metavar="N", help="threads of the native engine")
+    how.add_argument("--threads", type=_threads, default=1, metavar="N", help="threads of the native engine")
     how.add_argument(
         "--order", choices=("breadth", "depth"), default="breadth", help="breadth (default) finds shortest traces"
     )
@@ -82,7 +83,7 @@ def register(subparsers: Any) -> None:
     bounds.add_argument("--depth", type=positive, metavar="N", help="levels of the search, the initial one included")
     bounds.add_argument("--memory", type=_size, metavar="SIZE", help="bytes for states, for example 4G")
     bounds.add_argument("--max-states", type=positive, metavar="N", help="distinct states")
-    bounds.add_argument("--max-seconds", type=float, metavar="S", help="time")
+    bounds.add_argument("--max-seconds", type=seconds, metavar="S", help="time")
     bounds.add_argument("--save", type=Path, metavar="FILE", help="keep a search that a bound has stopped")
     bounds.add_argument("--resume", type=Path, metavar="FILE", help="go on with a search that was kept")
     output = parser.add_argument_group("output")
@@ -191,10 +192,12 @@ def _print(verdict: Verdict, spec: Checkable, args: argparse.Namespace) -> None:
             data["coverage"] = [vars(each) for each in verdict.coverage]
         if args.trace_dir:
             _saved(verdict, spec, args.trace_dir, args)
-        say([json.dumps(data, ensure_ascii=False)])
+        say([json_line(data)])
         return
     traces = _saved(verdict, spec, args.trace_dir or Path("traces"), args)
     say(report.lines(verdict, Paint(sys.stdout), traces, coverage=args.coverage))
+    if args.save and verdict.bound and args.save.is_file():
+        say(["", f"{Paint(sys.stdout)('hint:', 'bold')} go on with `--resume {args.save}`"])
 
 
 def _explain(spec: Checkable, args: argparse.Namespace) -> None:
@@ -213,6 +216,9 @@ def _saved(verdict: Verdict, spec: Checkable, folder: Path, args: argparse.Names
         return {**save_traces(verdict, folder)}
     except OSError as problem:
         complain(f"traces cannot be written to {folder}: {problem.strerror}", "choose another --trace-dir")
+        return {}
+    except UnicodeEncodeError:  # the names of files are ASCII here, those of properties are not
+        complain(f"traces cannot be written to {folder}: names here are ASCII only", "set LC_ALL to a UTF-8 locale")
         return {}
 
 
@@ -233,13 +239,21 @@ def _require_sense(args: argparse.Namespace) -> None:
         )
     if args.resume and not args.resume.is_file():
         raise UsageError(f"there is no file {args.resume}", "it is written by --save when a bound stops a search")
+    if args.save and not args.save.absolute().parent.is_dir():
+        raise UsageError(f"the search cannot be saved to {args.save}", "name a file in a directory that there is")
 
 
 def _draw(spec: Checkable, path: Path) -> None:
     try:
-        path.write_text(draw(spec, path.suffix.lstrip(".")))
+        path.write_text(draw(spec, path.suffix.lstrip(".")), encoding="utf-8")
     except OSError as problem:
         raise UsageError(f"the graph cannot be written to {path}: {problem.strerror}") from None
+
+
+def _threads(text: str) -> int:
+    if (found := positive(text)) > MAX_THREADS:
+        raise argparse.ArgumentTypeError(f"{text} threads are more than the engine takes, which is {MAX_THREADS}")
+    return found
 
 
 def _size(text: str) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor.cli import serve
+from attractor.cli.terminal import UsageError
 from attractor.testing.pythonfiles import make_importable
 
 if TYPE_CHECKING:
@@ -275,7 +276,13 @@ def _run_status(args: argparse.Namespace) -> int:
             if args.watch:
                 await edgestatus.follow(client, args.cloudlet, _announce)
             else:
-                _announce(await edgestatus.show(client, args.cloudlet))
+                shown = await edgestatus.show(client, args.cloudlet)
+                if args.cloudlet and "\n" not in shown:
+                    raise UsageError(
+                        f"there is nothing of a cloudlet {args.cloudlet}",
+                        "see `kubectl get cloudlets --all-namespaces`",
+                    )
+                _announce(shown)
 
     try:
         asyncio.run(run())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
 import attractor
+from attractor.cli.terminal import USAGE, UsageError, complain, drop_output, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +24,10 @@ SERVICES = (["run"], ["serve"])
 
 INTERRUPTED = 128 + signal.SIGINT
 """The exit code that a shell gives to a program that was interrupted."""
+
+
+UNREAD = 128 + signal.SIGPIPE
+"""The same for one whose reader went away."""
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -50,16 +56,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     if argv is None and words[:1] in SERVICES:
         _leave_interrupts_to_the_system()
+    if argv is None and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without a letter must not end the command
     try:
         parser = build_parser(words[:1] if words and words[0] in ROOMS else ROOMS)
         args = parser.parse_args(argv)
         if args.command is None:
             parser.print_help(sys.stderr)
             return 2
-        return int(args.run(args))
+        code = int(args.run(args))
+        say([])
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:
+        drop_output()
+        return UNREAD
+    except UsageError as error:
+        complain(str(error), error.hint)
+        return USAGE
+    return code
 
 
 def _leave_interrupts_to_the_system() -> None:

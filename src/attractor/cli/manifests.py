@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from attractor.cli.arguments import namespace, positive
 from attractor.cli.modules import ModuleError
 from attractor.cli.operatormodule import HELP, load, need_controllers
+from attractor.cli.terminal import say
+from attractor.objects.names import dns1123_label
 
 if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
@@ -34,14 +37,22 @@ def register(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("module", metavar="MODULE[:NAME]", help=HELP)
-    parser.add_argument("--image", required=True, metavar="IMAGE", help="the container image that has the module")
-    parser.add_argument("--name", default="", metavar="NAME", help="what to call it (default: the module's name)")
-    parser.add_argument("--namespace", default="default", metavar="NAME", help="where it runs (default: default)")
     parser.add_argument(
-        "--watch-namespace", default="", metavar="NAME", help="reconcile one namespace only, with rights only there"
+        "--image", default="", metavar="IMAGE", help="the container image that has the module (default: NAME:latest)"
+    )
+    parser.add_argument("--name", default="", metavar="NAME", help="what to call it (default: the module's name)")
+    parser.add_argument(
+        "--namespace", type=namespace, default="default", metavar="NAME", help="where it runs (default: default)"
     )
     parser.add_argument(
-        "--replicas", type=int, default=2, metavar="N", help="how many, of which one leads (default: 2)"
+        "--watch-namespace",
+        type=namespace,
+        default="",
+        metavar="NAME",
+        help="reconcile one namespace only, with rights only there",
+    )
+    parser.add_argument(
+        "--replicas", type=positive, default=2, metavar="N", help="how many, of which one leads (default: 2)"
     )
     parser.set_defaults(run=print_manifests)
 
@@ -51,7 +62,10 @@ def print_crds(args: argparse.Namespace) -> int:
     from attractor.runtime.manifests import crds
 
     try:
-        _print(crds(load(args.module).kinds))
+        kinds = load(args.module).kinds
+        _print(crds(kinds))
+        if not kinds:
+            print(f"note: {args.module} has no kinds of its own, so there is nothing to print", file=sys.stderr)
     except ModuleError as error:
         print(f"error: {error}\n\nhint: {error.hint}", file=sys.stderr)
         return 2
@@ -65,20 +79,30 @@ def print_manifests(args: argparse.Namespace) -> int:
     try:
         loaded = load(args.module)
         need_controllers(loaded)
+        name = _named(args.name or loaded.name)
     except ModuleError as error:
         print(f"error: {error}\n\nhint: {error.hint}", file=sys.stderr)
         return 2
     operator = Operator(
-        name=args.name or loaded.name,
+        name=name,
         namespace=args.namespace,
-        image=args.image,
+        image=args.image or f"{name}:latest",
         module=args.module,
         watch_namespace=args.watch_namespace,
         replicas=args.replicas,
     )
     _print(manifests(operator, loaded.controllers))
+    if not args.image:
+        print(f"note: the image is {operator.image}; name another with --image", file=sys.stderr)
     return 0
 
 
+def _named(name: str) -> str:
+    if why := dns1123_label(name):
+        raise ModuleError(f"{name!r} cannot be the name of an operator: {why[0]}", "choose another with --name")
+    return name
+
+
 def _print(documents: list[JsonObject]) -> None:
-    print(yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True), end="")
+    if documents:
+        say([yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True).rstrip("\n")])

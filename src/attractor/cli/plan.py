@@ -75,7 +75,7 @@ def _read(planner: ModuleType, path: Path) -> Resource:
     from attractor.objects.resource import DecodeError
 
     try:
-        obj: Resource = planner.kind.from_yaml(path.read_text())
+        obj: Resource = planner.kind.from_yaml(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, DecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}", f"it should hold one {planner.kind.gvk}") from error
     obj.metadata.namespace = obj.metadata.namespace or "default"

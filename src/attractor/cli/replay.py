@@ -15,7 +15,7 @@ from attractor.check import SpecError, Trace
 from attractor.cli.counterexamples import found_in, is_counterexample, story_lines, world_of
 from attractor.cli.runs import lines
 from attractor.cli.specs import close
-from attractor.cli.terminal import Guarded, Paint, UsageError, say
+from attractor.cli.terminal import Guarded, Paint, UsageError, json_line, say
 
 if TYPE_CHECKING:
     from attractor.check.story.artefact import Counterexample
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         if args.step is not None and not 0 <= args.step <= len(trace):
             raise UsageError(f"there is no step {args.step}", f"the run has steps 0 to {len(trace)}")
         if args.json:
-            say([json.dumps(_as_states(trace, args.step), ensure_ascii=False)])
+            say([json_line(_as_states(trace, args.step))])
             return 0
         paint = Paint(sys.stdout)
         run = lines(trace, paint, full=args.full or args.step is not None, only=args.step)
@@ -99,7 +99,7 @@ def _draw(found: Counterexample, args: argparse.Namespace) -> None:
     beside = Path("trace.html") if args.trace == "-" else Path(args.trace).with_suffix(".html")
     target: Path = args.html or beside
     try:
-        target.write_text(page(found.story))
+        target.write_text(page(found.story), encoding="utf-8")
     except OSError as problem:
         reason = f"the diagram cannot be written to {target}: {problem.strerror}"
         raise UsageError(reason, "choose another file with --html") from None

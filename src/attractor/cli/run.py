@@ -39,6 +39,7 @@ examples:
       write down what the controllers see and do; `attractor check MODULE:WORLD --against run.jsonl` looks at it
 """
 INSTALL_TIMEOUT_S = 30.0
+STORE, LISTEN = "memory", "127.0.0.1:0"
 
 
 def register(commands: Any) -> None:
@@ -62,13 +63,13 @@ def register(commands: Any) -> None:
     )
     where.add_argument(
         "--store",
-        default="memory",
+        default=STORE,
         metavar="STORE",
         help="where the embedded cluster keeps its state (default: memory)",
     )
     where.add_argument(
         "--listen",
-        default="127.0.0.1:0",
+        default=LISTEN,
         metavar="HOST:PORT",
         help="where the embedded cluster listens (default: a free port)",
     )
@@ -132,6 +133,7 @@ def run(args: argparse.Namespace) -> int:
         return run_reloading(args.module)
     log_to_stderr(getattr(logging, args.log_level.upper()))
     try:
+        _require_sense(args)
         loaded = load(args.module)
         need_controllers(loaded)
         return asyncio.run(_run(args, loaded))
@@ -140,13 +142,28 @@ def run(args: argparse.Namespace) -> int:
     except (BuilderError, ConfigError) as error:
         return _refuse(str(error), "see `attractor run --help`")
     except BaseExceptionGroup as errors:
-        if (refused := _first(errors, BuilderError)) is not None:
+        if (refused := _first(errors, BuilderError) or _first(errors, ConfigError)) is not None:
             return _refuse(str(refused), "see `attractor run --help`")
         lost, others = errors.split(LeadershipLost)
         if others is not None or lost is None:
             raise
         print("error: leadership was lost, so nothing may be written any more", file=sys.stderr)
         return 1
+
+
+def _require_sense(args: argparse.Namespace) -> None:
+    """Raise ``ServeError`` for what would be given in vain."""
+    if args.context and args.kubeconfig is None:
+        raise serve.ServeError("--context names a context of a kubeconfig", "give --kubeconfig PATH as well")
+    is_elsewhere = args.kubeconfig is not None or args.in_cluster
+    for option, given, default in (("--store", args.store, STORE), ("--listen", args.listen, LISTEN)):
+        if is_elsewhere and given != default:
+            where = "--in-cluster" if args.in_cluster else "--kubeconfig"
+            raise serve.ServeError(f"{option} is for an embedded cluster", f"drop {option}, or {where}")
+    if args.leader_elect_name and not args.leader_elect:
+        raise serve.ServeError(
+            "--leader-elect-name names a Lease, but nobody is elected", "give --leader-elect as well"
+        )
 
 
 def _first(errors: BaseExceptionGroup[BaseException], kind: type[Exception]) -> BaseException | None:

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attractor.cli.terminal import UsageError, say
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
@@ -372,9 +374,9 @@ async def serve(settings: Settings, admission: Sequence[Plugin] = ()) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with serving(settings, admission):
         gc.freeze()  # what a server begins with stays; to look through all of it again is a pause of 50 ms
-        print("ready", flush=True)
+        _tell("ready")
         await stop.wait()
-        print("stopping", flush=True)
+        _tell("stopping")
 
 
 @contextlib.asynccontextmanager
@@ -480,18 +482,24 @@ def _kubeconfig_at(path: Path, address: Address, token: str, ca: bytes | None) -
         file.remove()
 
 
+def _tell(line: str) -> None:
+    """Say something to whoever started the server; it serves and stops in good order although nobody reads it."""
+    with contextlib.suppress(UsageError):
+        say([line])
+
+
 def _announce(settings: Settings, address: Address) -> None:
     """One line for each fact that a person needs."""
-    print(f"address:     {address.url}")
-    print(f"store:       {settings.store.split('?', 1)[0]}")
-    print(f"kubeconfig:  {settings.kubeconfig}")
-    print(f"controllers: {', '.join(settings.controllers) or 'none'}")
+    _tell(f"address:     {address.url}")
+    _tell(f"store:       {settings.store.split('?', 1)[0]}")
+    _tell(f"kubeconfig:  {settings.kubeconfig}")
+    _tell(f"controllers: {', '.join(settings.controllers) or 'none'}")
     if settings.audit_log is not None:
-        print(f"audit log:   {settings.audit_log}")
+        _tell(f"audit log:   {settings.audit_log}")
     if settings.anonymous_read:
-        print("anonymous:   may read everything")
+        _tell("anonymous:   may read everything")
     if not address.is_tls:
-        print("note:        kubectl sends no token over plain HTTP; use --tls for kubectl")
+        _tell("note:        kubectl sends no token over plain HTTP; use --tls for kubectl")
 
 
 async def _load_definitions(cluster: EmbeddedCluster, directory: Path) -> None:
@@ -501,4 +509,4 @@ async def _load_definitions(cluster: EmbeddedCluster, directory: Path) -> None:
         names = await load_definitions(cluster.server, directory)
     except DefinitionFileError as error:
         raise ServeError(str(error), "fix the file, or leave it out of --crds") from error
-    print(f"crds:        {', '.join(names) or 'none'}")
+    _tell(f"crds:        {', '.join(names) or 'none'}")

@@ -6,11 +6,12 @@ place on a terminal and stays silent elsewhere.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
 import traceback
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from attractor.cli.ownlines import own_line, what
 
@@ -80,13 +81,30 @@ class ProgressLine:
 
 
 def say(lines: Iterable[str]) -> None:
-    """Print data to stdout; whoever reads it may stop reading at any time (``| head``)."""
+    """Print data to stdout; whoever reads it may stop reading at any time (``| head``).
+
+    Raises ``UsageError`` where it cannot be written for another reason, such as a disk that is full.
+    """
     try:
         for line in lines:
             print(line)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
+    except OSError as problem:
+        drop_output()
+        raise UsageError(f"the output cannot be written: {problem.strerror}") from None
+
+
+def drop_output() -> None:
+    """Write nothing more to stdout, also not what waits there for the process to end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def json_line(data: Any) -> str:
+    """Data as one line of JSON that stdout can take: with letters of all scripts, unless its encoding lacks them."""
+    is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    return json.dumps(data, ensure_ascii=not is_unicode)
 
 
 class Guarded:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attractor.check import Composition, Spec, SpecError
 from attractor.check.tla import export
@@ -12,8 +13,11 @@ from attractor.cli.check import add_target
 from attractor.cli.specs import load
 from attractor.cli.terminal import Guarded, Paint, UsageError, say
 
-if TYPE_CHECKING:
-    import argparse
+_EXAMPLE = """\
+example:
+  attractor tla export attractor.check.specs.irsa --const workers=2 -o tla
+      write tla/Irsa.tla and its configurations, which TLC checks with the same counts
+"""
 
 
 def register(subparsers: Any) -> None:
@@ -24,6 +28,8 @@ def register(subparsers: Any) -> None:
         "export",
         help="write a TLA+ module and its configurations",
         description="Translate a specification to a TLA+ module, with a configuration for safety and one for liveness.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_target(exporting)
     exporting.add_argument("-o", "--output", type=Path, default=Path(), metavar="DIR", help="where to (default: here)")
@@ -45,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             args.output.mkdir(parents=True, exist_ok=True)
             for name, text in exported.files.items():
-                (args.output / name).write_text(text)
+                (args.output / name).write_text(text, encoding="utf-8")
         except OSError as problem:
             raise UsageError(f"{args.output} cannot be written: {problem.strerror}") from None
         say(str(args.output / name) for name in exported.files)

@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
             say([text.rstrip("\n")])
             return 0
         try:
-            target.write_text(text)
+            target.write_text(text, encoding="utf-8")
         except OSError as problem:
             raise UsageError(f"{target} cannot be written: {problem.strerror}", "choose another --output") from None
         print(f"written: {target}", file=sys.stderr)

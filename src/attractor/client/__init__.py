@@ -8,7 +8,7 @@ names a kind), ``reading`` and ``writing`` (each call and what it raises), ``ret
 
 from attractor.client.client import Client
 from attractor.client.config import ClientConfig, in_cluster_config
-from attractor.client.errors import AnswerLost, ConfigError, GarbledAnswer, ServerUnreachable
+from attractor.client.errors import AnswerLost, ConfigError, CredentialsUnavailable, GarbledAnswer, ServerUnreachable
 from attractor.client.events import Bookmark, Event, WatchEvent
 from attractor.client.kinds import Encoded, EncodedObject, MetadataOnly, ObjectList, PartialObjectMetadata, Scale
 from attractor.client.kubeconfig import find_config, load_kubeconfig
@@ -27,6 +27,7 @@ __all__ = [
     "ClientRequest",
     "ClientResponse",
     "ConfigError",
+    "CredentialsUnavailable",
     "Encoded",
     "EncodedObject",
     "Event",

@@ -1,6 +1,8 @@
 """What can go wrong on the way to the server and back, as part of the API's own tree of errors.
 
     ApiError
+    ├── Unauthorized
+    │   └── CredentialsUnavailable   a plugin or a file gives none now, so nothing was sent; later it may
     ├── ServiceUnavailable
     │   └── ServerUnreachable   nobody answers there; nothing was sent, so nothing was written
     ├── Timeout
@@ -8,11 +10,12 @@
     └── GarbledAnswer           an answer came and makes no sense; a write may or may not have happened
 
 ``ConfigError`` stands apart: a kubeconfig or its credentials cannot be used, and no request was tried.
+``CredentialsUnavailable`` is both, so that what outlives a server's absence outlives that of its credentials too.
 """
 
 from __future__ import annotations
 
-from attractor.objects.errors import ApiError, InsufficientStorage, ServiceUnavailable, Timeout
+from attractor.objects.errors import ApiError, InsufficientStorage, ServiceUnavailable, Timeout, Unauthorized
 
 
 class ServerUnreachable(ServiceUnavailable):
@@ -31,6 +34,10 @@ class GarbledAnswer(ApiError):
 
 class ConfigError(Exception):
     """A kubeconfig, a certificate or a credential cannot be used; the text says which, and what to do."""
+
+
+class CredentialsUnavailable(Unauthorized, ConfigError):
+    """There is no credential that can be used now; nothing was sent. The text says why."""
 
 
 def outcome_is_known(error: ApiError) -> bool:

@@ -35,9 +35,13 @@ def parse_token_file(text: str) -> dict[str, User]:
     ('dev', 'ops', 'system:authenticated')
     """
     users: dict[str, User] = {}
-    for number, row in enumerate(csv.reader(text.splitlines(), skipinitialspace=True), start=1):
-        if not row or row[0].startswith("#"):
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.startswith("#"):
             continue
+        try:
+            row = next(csv.reader([line], skipinitialspace=True, strict=True))
+        except csv.Error as error:  # a quote that nobody closes would make one user of all the lines that follow
+            raise TokenFileError(f"line {number} has a quote that is not closed, or text behind one: {error}") from None
         if len(row) < 3:
             raise TokenFileError(f"line {number} has {len(row)} columns; write token,user,uid and optional groups")
         token, name, uid = (column.strip() for column in row[:3])

@@ -22,5 +22,9 @@ def server_context(cert: Path, key: Path, client_ca: Path | None = None) -> ssl.
     context.load_cert_chain(cert, key)
     if client_ca is not None:
         context.verify_mode = ssl.CERT_OPTIONAL
-        context.load_verify_locations(client_ca)
+        try:
+            context.load_verify_locations(client_ca)
+        except ssl.SSLError as error:
+            error.filename = str(client_ca)
+            raise
     return context

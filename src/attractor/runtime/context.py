@@ -169,9 +169,15 @@ class Context:
         """Drop the state of this object, and what others deferred for it."""
         return effects.Forget(self.key, slot or as_.__qualname__)
 
-    def defer(self, as_: type[S], operation: Callable[[S], S | None], *, slot: str = "") -> effects.Defer:
-        """From background work: change this object's state when it is next recalled. False when it has none."""
-        return effects.Defer(self.key, operation, slot or as_.__qualname__)
+    def defer(
+        self, as_: type[S], operation: Callable[[S], S | None], *, identity: Hashable = None, slot: str = ""
+    ) -> effects.Defer:
+        """From background work: change this object's state when it is next recalled. False when it has none.
+
+        Work may outlive its object and meet the state of a successor of the same name: give the ``identity`` that the
+        state was remembered with, and no other gets the change.
+        """
+        return effects.Defer(self.key, operation, slot or as_.__qualname__, identity)
 
     def emit(self, obj: Resource, reason: str, message: str, *, type: EventKind = "Normal") -> effects.Emit:  # noqa: A002
         """Tell people about an object with a Kubernetes Event; never fails."""
@@ -183,6 +189,8 @@ class Context:
 
     def start(self, work: Callable[..., Awaitable[None]], *args: Any) -> effects.Start:
         """Begin ``work(ctx, *args)`` in the background, with a context of the same object."""
+        if not callable(work):
+            raise TypeError(f"ctx.start takes a function and its arguments, not {work!r}; write ctx.start(work, a, b)")
         return effects.Start(work, self.key, args)
 
     def gather(self, *asked: effects.Effect[Any]) -> effects.Gather:

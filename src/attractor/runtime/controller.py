@@ -15,9 +15,10 @@ RBAC from it. Mistakes are found here, when the module is imported, and the erro
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import re
-from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import (
     TYPE_CHECKING,
@@ -215,6 +216,7 @@ def controller(
         owner = function if isinstance(function, Reconciles) else None
         kind = for_ if for_ is not None else getattr(owner, "kind", None)
         chosen = name or _default_name(function)
+        _check_options(chosen, {"owns": owns, "watches": watches, "sources": sources, **options})
         if kind is None:
             raise BuilderError(
                 f"controller {chosen!r} does not say what it reconciles; declare it with `for_=`, as in for_=ConfigPair"
@@ -237,6 +239,29 @@ def _default_name(function: ReconcileFunction | Reconciles) -> str:
     return str(named).replace("_", "-").lower()
 
 
+_LISTS = {
+    "owns": "owns=[ConfigMap]",
+    "watches": "watches=[Watches(Secret, to_keys)]",
+    "sources": "sources=[Channel()]",
+    "indexes": "indexes=[Index(ConfigPair, name, values)]",
+    "externals": "externals=[Dns]",
+    "permissions": "permissions=[Permission(Secret)]",
+}
+"""The options that take several things, each with how it is written."""
+
+
+def _check_options(name: str, given: Mapping[str, Any]) -> None:
+    """Raise ``BuilderError`` for options that there are not, and for one thing where a list is meant."""
+    known = {*ControllerOptions.__annotations__, "owns", "watches", "sources"}
+    for option, value in given.items():
+        if option not in known:
+            near = difflib.get_close_matches(option, known, n=1)
+            hint = f"did you mean `{near[0]}=`?" if near else f"there are: {', '.join(sorted(known))}"
+            raise BuilderError(f"controller {name!r} has no option {option!r}; {hint}")
+        if option in _LISTS and not isinstance(value, list | tuple):
+            raise BuilderError(f"controller {name!r}: `{option}` takes a list, as in {_LISTS[option]}")
+
+
 def _check(declared: Controller) -> None:
     name = declared.name
     if not _NAME.fullmatch(name):
@@ -251,18 +276,47 @@ def _check(declared: Controller) -> None:
         *declared.indexes,
     )
     for item in parts:
+        _check_part(name, item)
         kind: Any = item.kind
         if not (isinstance(kind, type) and issubclass(kind, Resource) and hasattr(kind, "gvk")):
             raise BuilderError(
                 f"controller {name!r}: {type(item).__name__}({kind!r}) needs the class of a kind, a subclass of "
                 'Resource with a version, as in class ConfigPair(Resource, group="example.org", version="v1")'
             )
-    if declared.workers < 1:
-        raise BuilderError(f"controller {name!r} has {declared.workers} workers, so it would never run; use 1 or more")
-    if declared.timeout_s is not None and declared.timeout_s <= 0:
-        raise BuilderError(f"controller {name!r} has a timeout of {declared.timeout_s} s; use a positive one or None")
+    _check_numbers(declared)
+    for source in declared.sources:
+        if not isinstance(source, AsyncIterable):
+            raise BuilderError(
+                f"controller {name!r}: source {source!r} cannot be read with `async for`; "
+                "give a Channel, or an object with `async def __aiter__`"
+            )
     _check_reconcile(declared)
     _check_watches(declared)
+
+
+def _check_part(name: str, part: Any) -> None:
+    """Raise ``BuilderError`` for a bare kind where a declaration about it is meant, and for no predicate at all."""
+    if not isinstance(part, For | Owns | Watches | Index):
+        raise BuilderError(
+            f"controller {name!r}: {part!r} says nothing of how it is watched or indexed; write "
+            f"{_LISTS['watches']} or {_LISTS['indexes']}"
+        )
+    if not isinstance(part, Index) and not callable(part.when):
+        raise BuilderError(
+            f"controller {name!r}: `when` takes a Predicate, such as generation_changed, not {part.when!r}"
+        )
+
+
+def _check_numbers(declared: Controller) -> None:
+    name = declared.name
+    for option, what in (("workers", "workers"), ("background_limit", "places for background work")):
+        number = getattr(declared, option)
+        if not isinstance(number, int) or number < 1:
+            raise BuilderError(f"controller {name!r} has {number!r} {what}, so it would never run; use 1 or more")
+    if declared.timeout_s is not None and not isinstance(declared.timeout_s, int | float):
+        raise BuilderError(f"controller {name!r} has a timeout of {declared.timeout_s!r}; give a number of seconds")
+    if declared.timeout_s is not None and declared.timeout_s <= 0:
+        raise BuilderError(f"controller {name!r} has a timeout of {declared.timeout_s} s; use a positive one or None")
 
 
 def _check_reconcile(declared: Controller) -> None:

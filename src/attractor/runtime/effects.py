@@ -145,6 +145,8 @@ class Defer(Effect[bool], frozen=True):
     key: Key
     operation: Callable[[Any], Any]
     slot: str = ""
+    identity: Hashable = None
+    """The outside entity that it is about, if it is for no other state; see ``Remember``."""
 
 
 class Emit(Effect[None], frozen=True):

@@ -121,7 +121,7 @@ def manifests(operator: Operator, controllers: Sequence[Controller]) -> list[Jso
         _deployment(operator, labels),
         {
             **_object("policy/v1", "PodDisruptionBudget", operator.name, operator.namespace, labels),
-            "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}},
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels}},
         },
     ]
 

@@ -60,7 +60,7 @@ class Performer:
         recorder: EventRecorder,
         externals: Mapping[type, object],
         now: Callable[[], datetime],
-        start: Callable[[Callable[[], Awaitable[None]]], None],
+        start: Callable[..., None],
         schedule: Callable[[Key], None],
         may_write: Callable[[], bool],
     ) -> None:
@@ -175,7 +175,7 @@ class Performer:
         self.memory.slot(effect.slot).delete(effect.key)
 
     async def _defer(self, effect: effects.Defer) -> bool:
-        return self.memory.slot(effect.slot).defer(effect.key, effect.operation)
+        return self.memory.slot(effect.slot).defer(effect.key, effect.operation, effect.identity)
 
     async def _emit(self, effect: effects.Emit) -> None:
         self._recorder.record(self._name, effect.object, effect.type, effect.reason, effect.message)
@@ -194,7 +194,7 @@ class Performer:
         async def work() -> None:
             await drive(cast("Any", effect.work(Context(self._name, effect.key), *effect.args)), self.perform)
 
-        self._start(work)
+        self._start(work, key=str(effect.key))
 
     async def _ask_for_reconcile(self, effect: effects.Schedule) -> None:
         self._schedule(effect.key)

@@ -11,6 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from attractor.objects.errors import Conflict
+from attractor.objects.gvk import Key
 from attractor.runtime.context import Context
 from attractor.runtime.driver import drive
 from attractor.runtime.fieldlogger import FieldLogger
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from attractor.cache import Informer
     from attractor.cache.handlers import InformerEvent
-    from attractor.objects.gvk import Key
     from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller
     from attractor.runtime.metrics import Metrics
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 RESYNC_S = 36_000.0
 """How often everything is reconciled again, changed or not: every ten hours, as in controller-runtime."""
+SOURCE_AGAIN_S, MAX_SOURCE_AGAIN_S = 0.2, 30.0
+"""How long a source that failed is left alone, at first and at most."""
 _RESULTS = {"done": "success", "later": "requeue_after", "backoff": "requeue"}
 """How metrics call what follows."""
 
@@ -136,8 +138,30 @@ class RunningController:
         self.queue.shut_down()
 
     async def _receive(self, source: AsyncIterable[Key]) -> None:
-        async for key in source:
+        """Reconcile what a source names. One that fails is asked again after a while: it must neither go silent nor end
+        the others. One that ends is told of.
+        """
+        failures, named = 0, type(source).__name__
+        while True:
+            try:
+                async for key in source:
+                    failures = 0
+                    self._add_named(key, named)
+            except Exception as error:  # author's code, and whatever it listens to
+                failures += 1
+                delay_s = min(SOURCE_AGAIN_S * 2.0 ** min(failures - 1, 16), MAX_SOURCE_AGAIN_S)
+                self._log.error("a source failed", error, source=named, again_in_s=delay_s)
+                await asyncio.sleep(delay_s)
+            else:
+                self._log.info("a source has ended", source=named)
+                return
+
+    def _add_named(self, key: Any, source: str) -> None:
+        if isinstance(key, Key):
             self.queue.add(key)
+        else:
+            problem = TypeError(f"a source must give Keys; write Key(namespace, name) instead of {key!r}")
+            self._log.error("a source gave no key, so nothing is reconciled for it", problem, source=source)
 
     async def _resync(self, period_s: float) -> None:
         """Every so often, reconcile all objects as after a start, behind those that change now.

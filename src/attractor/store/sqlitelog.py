@@ -9,6 +9,8 @@ Everything here blocks and belongs to one thread at a time.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import struct
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -78,8 +80,9 @@ class SqliteLog:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open or create the file; raises ``StoreUnusable`` for what cannot be, and says why."""
+        """Open or create the file, for its owner's eyes only; raises ``StoreUnusable`` for what cannot be."""
         _check_header(path)
+        _create_private(path)
         db = None
         try:
             db = apsw.Connection(str(path))
@@ -218,6 +221,12 @@ def _replay(mvcc: Mvcc, record: bytes) -> None:
         if revision != mvcc.head.revision + 1:
             raise msgspec.DecodeError(f"the log jumps from {mvcc.head.revision} to {revision}")
         mvcc.append(mvcc.head.applied(revision, entries))
+
+
+def _create_private(path: Path) -> None:
+    """Make a file that nobody else may read, for it will hold Secrets; SQLite gives its journals the same mode."""
+    with contextlib.suppress(OSError):  # it is there already, or cannot be made, which SQLite tells better
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _check_header(path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import warnings
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +15,12 @@ if TYPE_CHECKING:
 
     from attractor.testing.cluster import ClusterUnderTest
     from attractor.testing.virtualtime import VirtualTime
+
+
+MODE = (
+    "this test is async, and pytest-asyncio runs those that are marked only; write "
+    'asyncio_mode = "auto" under [tool.pytest.ini_options] in pyproject.toml'
+)
 
 
 @pytest_asyncio.fixture
@@ -38,6 +46,17 @@ def chosen_clock(request: pytest.FixtureRequest) -> VirtualTime | None:
 async def cluster(chosen_clock: VirtualTime | None) -> AsyncIterator[ClusterUnderTest]:
     """A cluster in this process, empty and gone after the test; under ``virtual_time`` its stamps are virtual too."""
     from attractor.testing.cluster import ClusterUnderTest
+    from attractor.testing.faults import UnstruckFault
 
     async with ClusterUnderTest(chosen_clock) as made:
         yield made
+    for fault in made.faults.unstruck:
+        warnings.warn(f"a fault never struck, for no such request came: {fault}", UnstruckFault, stacklevel=1)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Say how an async test with one of the fixtures is run, where pytest would say that something is missing."""
+    is_async = inspect.iscoroutinefunction(getattr(item, "function", None))
+    is_ours = not {"cluster", "virtual_time"}.isdisjoint(getattr(item, "fixturenames", ()))
+    if is_async and is_ours and not any(item.get_closest_marker(name) for name in ("asyncio", "anyio")):
+        pytest.fail(MODE, pytrace=False)

@@ -5,7 +5,8 @@
     cluster.faults.cut_watches("configmaps")                 # every open watch breaks now
 
 Each fault strikes the next ``times`` requests that match it, and then is over. ``FaultyTransport`` carries them out
-and logs every request; the client above cannot tell it from a bad day.
+and logs every request; the client above cannot tell it from a bad day. A fault that strikes nothing tests nothing: the
+fixture ``cluster`` warns of it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import orjson
 from attractor.client import AnswerLost, ClientResponse, ServerUnreachable
 from attractor.objects.errors import Conflict, Gone, Timeout
 from attractor.objects.gvk import GroupResource
-from attractor.testing.requestlog import LoggedRequest, describe
+from attractor.testing.requestlog import LoggedRequest, describe, require_verb
 
 if TYPE_CHECKING:
     from attractor.client import ByteStream, ClientRequest, Transport
@@ -52,6 +53,14 @@ class Fault:
         if matches:
             self.struck.append(entry)
         return matches
+
+    def __str__(self) -> str:
+        target = " ".join(part for part in (self.verb, self.resource, self.name) if part)
+        return f"{self.effect} of {target or 'anything'}"
+
+
+class UnstruckFault(UserWarning):
+    """A fault was asked for, and no request came that it was for; the test has not shown what it seems to."""
 
 
 class Faults:
@@ -97,6 +106,11 @@ class Faults:
         self._streams = [entry for entry in self._streams if not entry[1].is_over]
         return len(cut)
 
+    @property
+    def unstruck(self) -> list[Fault]:
+        """The faults that have struck nothing."""
+        return [fault for fault in self._faults if not fault.struck]
+
     def clear(self) -> None:
         """No more faults."""
         self._faults.clear()
@@ -112,6 +126,7 @@ class Faults:
         return made
 
     def _add(self, fault: Fault) -> Fault:
+        require_verb(fault.verb)
         self._faults.append(fault)
         return fault
 

@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from attractor.client import ClientRequest
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+
+
+def require_verb(verb: str) -> None:
+    """Raise ``ValueError`` for a verb that no request has: what is asked of it would be true of nothing."""
+    if verb and verb not in VERBS:
+        raise ValueError(f"there is no verb {verb!r}; there are: {', '.join(VERBS)}")
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,8 @@ class RequestLog:
         return len(self.select(verb, resource, name=name, code=code))
 
     def select(self, verb: str = "", resource: str = "", *, name: str = "", code: int = 0) -> list[LoggedRequest]:
-        """Those that match everything that is given."""
+        """Those that match everything that is given; raises ``ValueError`` for a verb that there is not."""
+        require_verb(verb)
         return [
             entry
             for entry in self._entries

@@ -17,6 +17,7 @@ from attractor.check.story.telling import story_of
 from attractor.check.world import Faults, World, eventually_stable
 from tests.check.story.tale import tale
 from tests.check.world.pairs import both_are_right, naive, pair
+from tests.quality.zoo import result_of_a_predecessor
 
 
 def test_a_story_survives_json() -> None:
@@ -134,3 +135,11 @@ def test_a_trace_of_a_world_becomes_a_story() -> None:
         ("answer", "201"),
     ]
     assert Story.from_json(story.to_json()) == story
+
+
+def test_a_step_that_is_all_memory_says_what_was_recalled() -> None:
+    world = result_of_a_predecessor.world()
+    story = story_of(world, check(world, stop_at_first=True).assert_violated("results are of the app"))
+    titles = [step.title for step in story.steps]
+    assert titles.count("recall Build -> ok") == 2
+    assert "go on" not in titles

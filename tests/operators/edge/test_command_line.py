@@ -1,5 +1,6 @@
 """``attractor edge``: what it prints, and how it refuses."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from attractor.cli.main import main
 from attractor.embedded.kubeconfig import kubeconfig
+from attractor.operators.edge.launching import AgentLock, AlreadyRunning
 
 
 def test_tables_are_printed_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,3 +51,9 @@ def test_a_server_that_does_not_answer_is_reported(tmp_path: Path, capsys: pytes
 def test_a_missing_kubeconfig_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["edge", "coordinator", "--kubeconfig", str(tmp_path / "none")]) == 2
     assert "hint: give the kubeconfig of an API server that answers" in capsys.readouterr().err
+
+
+def test_an_agent_that_runs_already_is_named_by_its_process(tmp_path: Path) -> None:
+    AgentLock(tmp_path, "1").acquire()
+    with pytest.raises(AlreadyRunning, match=rf"agent-1 already runs in {tmp_path}, as process {os.getpid()}; stop it"):
+        AgentLock(tmp_path, "1").acquire()

@@ -1,5 +1,6 @@
 """What the operator does when AWS does not do what it is asked."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Callable
@@ -203,3 +204,19 @@ async def test_no_credentials_at_all_is_a_clear_error(monkeypatch: pytest.Monkey
     async with AwsIam(endpoint_url="http://127.0.0.1:9") as iam:
         with pytest.raises(Forbidden, match="no AWS credentials were found"):
             await iam.get_role(NAMES.name)
+
+
+async def test_a_page_of_a_proxy_is_no_answer_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 3\r\nConnection: close\r\n\r\n<p>")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server, AwsIam(endpoint_url="http://127.0.0.1:{1}".format(*server.sockets[0].getsockname())) as iam:
+        with pytest.raises(Unavailable, match="what answered is not AWS"):
+            await iam.get_role("a")

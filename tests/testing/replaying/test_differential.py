@@ -44,7 +44,12 @@ class Started:
     count: int
 
 
+def told(started: Started) -> None:
+    started.count += 10
+
+
 async def make(ctx: Context, number: int) -> None:
+    await ctx.defer(Started, told)
     owner = await ctx.find(Pair, ctx.key)
     if owner is not None:
         await ctx.create(child(owner, number))
@@ -55,7 +60,7 @@ async def starter(ctx: Context, key: Key) -> None:
     """Makes its children in the background, and remembers which it has begun."""
     owner = await ctx.find(Pair, key)
     started = await ctx.recall(Started)
-    count = 0 if started is None else started.count
+    count = 0 if started is None else started.count % 10
     if owner is not None and count < 2:
         await ctx.remember(Started(count + 1))
         await ctx.start(make, count + 1)

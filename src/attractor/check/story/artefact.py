@@ -14,7 +14,7 @@ from attractor.check.errors import SpecError
 from attractor.check.story.diagram import page
 from attractor.check.story.story import BadStory, Story
 from attractor.check.trace import Trace
-from attractor.check.tracefiles import file_name
+from attractor.check.tracefiles import file_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,15 +83,16 @@ def save(
     from attractor.check.story.telling import story_of  # it needs the world's parts, which take long to load
 
     written = {}
+    stems = file_names(verdict)
     for each in verdict.violations():
         if each.trace is None:
             continue
         folder.mkdir(parents=True, exist_ok=True)
         story = story_of(world, each.trace, name=target)
         made = Counterexample(target, tuple(constants), each.trace, story)
-        stem = file_name(verdict.spec, each.name)
+        stem = stems[each.name]
         files = Written(made, folder / f"{stem}.json", folder / f"{stem}.html")
-        files.json.write_text(json.dumps(made.to_json(), ensure_ascii=False, indent=1) + "\n")
-        files.html.write_text(page(story))
+        files.json.write_text(json.dumps(made.to_json(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        files.html.write_text(page(story), encoding="utf-8")
         written[each.name] = files
     return written

@@ -32,7 +32,7 @@ class NotKnown(Exception):
 
 @lru_cache(maxsize=32)
 def _tree(path: str) -> ast.Module:
-    return ast.parse(Path(path).read_text())
+    return ast.parse(Path(path).read_text(encoding="utf-8"))
 
 
 class Source:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from attractor.runtime.effects import Effect
 
 SERVER = "apiserver"
+_OWN_MEMORY = (effects.Recall, effects.Remember, effects.Forget)
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,7 @@ def summary(action: str, arguments: dict[str, Any], notes: Sequence[Note]) -> st
         return f"{arguments['external']}: {arguments['event'].replace('_', ' ')}"
     if action not in {"start", "go on", "deliver", "collect garbage"}:
         parts.insert(0, action)
-    return "; ".join(parts) or action
+    return "; ".join(parts or filter(None, map(_recalled, notes))) or action
 
 
 def _raised(error: BaseException) -> str:
@@ -246,10 +247,18 @@ def _raised(error: BaseException) -> str:
     return f"raises {type(error).__name__}" + (f": {text}" if text else "")
 
 
+def _recalled(note: Note) -> str:
+    """What a reconcile did with its memory: told where a step is nothing else, for then somebody else can notice it."""
+    if isinstance(note, Performed) and isinstance(note.effect, _OWN_MEMORY):
+        is_empty = isinstance(note.effect, effects.Recall) and note.answer.value is None
+        return f"{type(note.effect).__name__.lower()} {note.effect.slot} -> {'nothing' if is_empty else 'ok'}"
+    return ""
+
+
 def _said(note: Note) -> str:
     match note:
         case Performed(effect=effect, answer=answer):
-            if isinstance(effect, effects.Recall | effects.Remember | effects.Forget):
+            if isinstance(effect, _OWN_MEMORY):
                 return ""
             return f"{described(effect)} -> {_answered(effect, answer.value, answer.error)}"
         case Started(key=key):

@@ -107,7 +107,7 @@ class Worker:
             recorder=_Recorder(stage),  # type: ignore[arg-type]  # it is only told
             externals=externals,
             now=host.now,
-            start=lambda _: None,
+            start=lambda *_, **__: None,
             schedule=self.queue.schedule,
             may_write=host.may_write,
         )
@@ -220,26 +220,27 @@ class Worker:
         self.queue.finish(key, went.follows, priority)
         self.running(key).set(None)
 
-    def run_local(self, key: Key, run: Run) -> bool:
+    def run_local(self, key: Key, run: Run, *, is_background: bool = False) -> bool:
         """Answer what nobody else can notice, for as long as nothing else is asked.
 
+        A reconcile's memory is its own while no background work is there; that of background work never is.
         Says whether the answers were the same as always, without a look at the state, and left nothing behind in it.
         """
         is_alone = True
-        while not run.is_done and self._is_unnoticed(run.effect):
+        while not run.is_done and self._is_unnoticed(run.effect, is_background=is_background):
             is_alone = is_alone and (run.effect == NOTHING or isinstance(run.effect, STATELESS))
             run.go_on(self.answer(key, run.effect))
         self.suspensions.check_guarded(run, f"controller {self.declared.name!r}")
         return is_alone
 
-    def _is_unnoticed(self, effect: Effect[Any]) -> bool:
+    def _is_unnoticed(self, effect: Effect[Any], *, is_background: bool) -> bool:
         if effect == NOTHING:
             return True
         if not isinstance(effect, LOCAL) or not self.host.joins_local_steps:
             return False
         if isinstance(effect, effects.Now):
             return self.host.clock_stands
-        return not isinstance(effect, MEMORY) or self.background.is_idle
+        return not isinstance(effect, MEMORY) or (not is_background and self.background.is_idle)
 
     def answer(self, key: Key, effect: Effect[Any]) -> Answer:
         """Perform an effect; a failure is an answer too."""

@@ -69,7 +69,7 @@ class Background:
         return lambda: work.function(context(self._worker.declared.name, work.key), *work.args.value)
 
     def _settle(self, cell: Cell, work: Work, run: Run) -> None:
-        self._worker.run_local(work.key, run)
+        self._worker.run_local(work.key, run, is_background=True)
         if run.is_done:
             self._worker.audit.finished(run, work.key, self._maker(work), work.function)
             cell.set(None)

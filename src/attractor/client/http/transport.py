@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from attractor.client.config import ClientConfig, tls_context
 from attractor.client.credentials import Rewritten, StaticCredentials
-from attractor.client.errors import AnswerLost, ConfigError, ServerUnreachable
+from attractor.client.errors import AnswerLost, ConfigError, CredentialsUnavailable, ServerUnreachable
 from attractor.client.http.deadlines import Deadlines
 from attractor.client.http.dialing import Endpoint, dial
 from attractor.client.http.pool import Pool
@@ -57,6 +57,8 @@ class HttpTransport:
         self._pool: Pool | None = None
         self._pool_certificate: ClientCertificate | None = None
         self._is_closed = False
+        if self._lasting is not None:
+            self._pool_for(self._lasting.credential)  # certificates that cannot be used are refused now, not later
 
     def _headers(self, host: str) -> str:
         """What every request says; a name or a value with a line break would be another header, and is refused."""
@@ -92,12 +94,12 @@ class HttpTransport:
         sent = False
         try:
             async with asyncio.timeout(timeout_s):
-                credential = await self.config.credentials.current()
+                credential = await self._credential()
                 pool = self._pool_for(credential)
                 sent = True
                 response = await self._exchange(pool, request, credential)
                 if response.code == 401 and self.config.credentials.rejected(credential):
-                    credential = await self.config.credentials.current()
+                    credential = await self._credential()
                     response = await self._exchange(self._pool_for(credential), request, credential)
                 return response
         except TimeoutError as error:
@@ -129,11 +131,11 @@ class HttpTransport:
         timeout_s = self._timeout_s if request.timeout_s is None else request.timeout_s
         try:
             async with asyncio.timeout(timeout_s):
-                credential = await self.config.credentials.current()
+                credential = await self._credential()
                 stream = await self._open(request, credential)
                 if stream.code == 401 and self.config.credentials.rejected(credential):
                     stream.close()
-                    stream = await self._open(request, await self.config.credentials.current())
+                    stream = await self._open(request, await self._credential())
                 return stream
         except TimeoutError as error:
             raise AnswerLost(f"{request.method} {request.path}: no answer within {timeout_s:g} s") from error
@@ -161,14 +163,23 @@ class HttpTransport:
         connection = await self._pool_for(credential).acquire_for_stream()
         return await connection.open(self._encode(request, credential))
 
+    async def _credential(self) -> Credential:
+        try:
+            return await self.config.credentials.current()
+        except ConfigError as error:
+            raise CredentialsUnavailable(str(error)) from error
+
     def _pool_for(self, credential: Credential) -> Pool:
         """The connections that show this credential's certificate; those of an older one finish and are closed."""
         if self._is_closed:
             raise ServerUnreachable("the client is closed")
         if self._pool is None or credential.certificate != self._pool_certificate:
+            try:
+                tls = tls_context(self.config, credential.certificate) if self._is_tls else None
+            except ConfigError as error:
+                raise CredentialsUnavailable(str(error)) from error
             if self._pool is not None:
                 self._pool.retire()
-            tls = tls_context(self.config, credential.certificate) if self._is_tls else None
             name = self.config.tls_server_name or self._host
             endpoint = Endpoint(self._host, self._port, tls, name, self._proxy)
             self._pool = Pool(lambda: dial(endpoint), self._pool_size)

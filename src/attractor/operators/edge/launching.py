@@ -55,7 +55,11 @@ class AgentLock:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(opened)
-            raise AlreadyRunning(f"agent {self.path.stem} already runs, as process {self.path.read_text()}") from None
+            pid = self.path.read_text().partition(" ")[0]
+            raise AlreadyRunning(
+                f"{self.path.stem} already runs in {self.path.parent}, as process {pid}; stop it first, "
+                "or give this one another directory"
+            ) from None
         os.ftruncate(opened, 0)
         os.write(opened, f"{os.getpid()} {processes.started_at(os.getpid())}".encode())
         self._file = opened

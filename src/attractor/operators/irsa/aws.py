@@ -121,6 +121,7 @@ class AwsIam:
     async def _asking(self) -> AsyncIterator[Any]:
         """The SDK's client; its errors become ours, and their text, which may quote a request, is not chained."""
         from botocore import exceptions
+        from botocore.parsers import ResponseParserError
 
         if self._client is None:
             raise RuntimeError("AwsIam is not open; use `async with AwsIam() as iam:`")
@@ -136,6 +137,10 @@ class AwsIam:
             raise Forbidden("CredentialRetrieval", "the AWS credentials could not be fetched") from None
         except (exceptions.ConnectionError, exceptions.HTTPClientError) as error:
             raise Unavailable(type(error).__name__, "AWS was not reached, or did not answer in time") from None
+        except ResponseParserError:
+            raise Unavailable(
+                "GarbledAnswer", "what answered is not AWS, or something between here and there"
+            ) from None
         except exceptions.BotoCoreError as error:
             raise Rejected(type(error).__name__, _KEY_ID.sub("(key id)", str(error))) from None
 

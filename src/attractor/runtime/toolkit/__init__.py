@@ -4,5 +4,6 @@ Each part states its contract in its module: ``statemap`` (memory with two keys)
 too often), ``background`` (work of limited concurrency), ``retry``, ``channel`` (unbounded), ``subscriptions`` (never
 block a publisher), ``finalizers``, ``owners``, ``children`` (immutable, named by hash), ``conditions``.
 
-Cores are values with pure steps; where a clock is needed, it is handed in.
+Cores are values with pure steps; where a clock is needed, it is handed in. Everything belongs to the thread of the
+event loop, except that ``Channel.send``, ``Channel.close`` and ``Topic.publish`` may be called from any.
 """

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attractor.runtime.fieldlogger import FieldLogger
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
 LIMIT = 6
 
@@ -27,7 +27,7 @@ class BackgroundWork:
             raise ValueError(f"background work {name!r} has a limit of {limit}, so none would ever run; use 1 or more")
         self._limit = limit
         self._log = FieldLogger("attractor.runtime.background", {"queue": name})
-        self._waiting: deque[Callable[[], Awaitable[None]]] = deque()
+        self._waiting: deque[tuple[Callable[[], Awaitable[None]], Mapping[str, Any]]] = deque()
         self._running = 0
         self._changed = asyncio.Event()
 
@@ -40,9 +40,9 @@ class BackgroundWork:
         """How many wait to begin."""
         return len(self._waiting)
 
-    def start(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Queue work; it begins when a slot is free."""
-        self._waiting.append(work)
+    def start(self, work: Callable[[], Awaitable[None]], **fields: Any) -> None:
+        """Queue work; it begins when a slot is free. ``fields`` say in the log what it is about, should it fail."""
+        self._waiting.append((work, fields))
         self._changed.set()
 
     async def run(self) -> None:
@@ -53,13 +53,13 @@ class BackgroundWork:
                 self._changed.clear()
                 while self._waiting and self._running < self._limit:
                     self._running += 1
-                    group.create_task(self._one(self._waiting.popleft()))
+                    group.create_task(self._one(*self._waiting.popleft()))
 
-    async def _one(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _one(self, work: Callable[[], Awaitable[None]], fields: Mapping[str, Any]) -> None:
         try:
             await work()
         except Exception as error:
-            self._log.error("background work failed", error)
+            self._log.error("background work failed", error, **fields)
         finally:
             self._running -= 1
             self._changed.set()

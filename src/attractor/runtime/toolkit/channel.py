@@ -3,6 +3,9 @@
 Contract: ``send`` never blocks and keeps order; after ``close`` the receiver gets what was sent before, then the end;
 sending on a closed channel raises ``ChannelClosed``. Use it where the sender must not wait and the number of items is
 bounded by something else.
+
+``send`` and ``close`` may be called from any thread (one that waits for processes, or watches files); receivers belong
+to an event loop. No lock is needed: a receiver that is about to wait says so first, and then looks once more.
 """
 
 from __future__ import annotations
@@ -40,9 +43,8 @@ class Channel(Generic[T]):
     def close(self) -> None:
         """Let receivers have what was sent, then the end; safe to call twice."""
         self.is_closed = True
-        for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(None)
+        while self._wake_one():
+            pass
 
     def clear(self) -> None:
         """Drop what waits."""
@@ -56,7 +58,8 @@ class Channel(Generic[T]):
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
             try:
-                await waiter
+                if not self._items and not self.is_closed:  # another thread may have sent just before it could see us
+                    await waiter
             except BaseException:
                 # A receiver that is cancelled just as it was woken passes the wake-up on, or an item would be stuck.
                 if waiter.done() and not waiter.cancelled() and self._items:
@@ -76,9 +79,32 @@ class Channel(Generic[T]):
         except ChannelClosed:
             raise StopAsyncIteration from None
 
-    def _wake_one(self) -> None:
+    def _wake_one(self) -> bool:
+        """Wake the receiver that has waited longest; False when nobody waits."""
         while self._waiters:
-            waiter = self._waiters.popleft()
+            try:
+                waiter = self._waiters.popleft()
+            except IndexError:  # another thread was faster
+                return False
             if not waiter.done():
-                waiter.set_result(None)
-                return
+                loop = waiter.get_loop()
+                if loop is _loop_of_this_thread():
+                    waiter.set_result(None)
+                else:
+                    loop.call_soon_threadsafe(self._wake_from_afar, waiter)
+                return True
+        return False
+
+    def _wake_from_afar(self, waiter: asyncio.Future[None]) -> None:
+        """What another thread asked for; a receiver that has given up meanwhile passes it on."""
+        if not waiter.done():
+            waiter.set_result(None)
+        elif self._items:
+            self._wake_one()
+
+
+def _loop_of_this_thread() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

@@ -8,7 +8,9 @@ time, a container id). The contract:
   reconcile of that object calls them.
 - **Deferred operations.** Anyone else queues an operation; the reconcile runs them first, in the order of queueing.
 - **No dangling identity.** An identity leads to a state exactly while that state has it.
-- **No ghosts.** Deleting a state drops its operations, so none reaches a successor of the same name.
+- **No ghosts.** Deleting a state drops its operations, so none reaches a successor of the same name. Work that was
+  begun for an object may end when a successor has a state already: it names the identity that its operation is about,
+  and then only a state with that identity gets it.
 
 Worked example: ``store(a, s, "pid1")``; a watcher of processes sees pid1 exit, finds ``a`` by identity and calls
 ``defer(a, mark_exited)``; the reconcile of ``a`` calls ``run_deferred(a)`` and borrows a state that says "exited".
@@ -36,11 +38,18 @@ class _Entry(NamedTuple, Generic[S]):
     identity: Hashable
 
 
+class About(NamedTuple, Generic[S]):
+    """An operation that is meant for one outside entity, and for no other state of the same object."""
+
+    identity: Hashable
+    operation: Callable[[S], S | None]
+
+
 class MapState(NamedTuple, Generic[S]):
     """All that a map knows, as a value that can be kept and compared."""
 
     entries: tuple[tuple[Key, Hashable, S], ...]
-    deferred: tuple[tuple[Key, tuple[Callable[[S], S | None], ...]], ...]
+    deferred: tuple[tuple[Key, tuple[About[S], ...]], ...]
 
 
 class ObjectStateMap(Generic[S]):
@@ -51,7 +60,8 @@ class ObjectStateMap(Generic[S]):
         self._entries: dict[Key, _Entry[S]] = {}
         self._owners: dict[Hashable, Key] = {}
         """Whose state has an identity; None is no identity."""
-        self._deferred: dict[Key, list[Callable[[S], S | None]]] = {}
+        self._deferred: dict[Key, list[About[S]]] = {}
+        """What waits for each object; an operation about None is for whatever its state is about."""
 
     def check_invariants(self) -> None:
         """What holds between any two calls."""
@@ -147,14 +157,16 @@ class ObjectStateMap(Generic[S]):
             self.store(key, kept, identity)
         self._deferred = {key: list(queued) for key, queued in state.deferred}
 
-    def defer(self, key: Key, operation: Callable[[S], S | None]) -> bool:
+    def defer(self, key: Key, operation: Callable[[S], S | None], identity: Hashable = None) -> bool:
         """Queue an operation for the next reconcile of an object; False when it has no state.
 
-        The operation gets the state and changes it, or returns another one to be kept instead.
+        The operation gets the state and changes it, or returns another one to be kept instead. With an ``identity`` it
+        is for a state that has this one: False when another is there now, and dropped when another is there then.
         """
-        if key not in self._entries:
+        entry = self._entries.get(key)
+        if entry is None or identity not in {None, entry.identity}:
             return False
-        self._deferred.setdefault(key, []).append(operation)
+        self._deferred.setdefault(key, []).append(About(identity, operation))
         return True
 
     def run_deferred(self, key: Key) -> int:
@@ -164,11 +176,14 @@ class ObjectStateMap(Generic[S]):
         raised, as an ``ExceptionGroup``. What an operation queues runs next time.
         """
         errors: list[Exception] = []
-        queued = self._deferred.pop(key, [])
-        for operation in queued:
+        ran = 0
+        for identity, operation in self._deferred.pop(key, []):
             entry = self._entries.get(key)
             if entry is None:
                 break
+            if identity not in {None, entry.identity}:
+                continue
+            ran += 1
             state = self._clone(entry.state)
             try:
                 returned = operation(state)
@@ -178,4 +193,4 @@ class ObjectStateMap(Generic[S]):
             self._entries[key] = entry._replace(state=state if returned is None else returned)
         if errors:
             raise ExceptionGroup(f"deferred operations failed for {key}", errors)
-        return len(queued)
+        return ran

@@ -2,7 +2,8 @@
 
 Contract: ``publish`` never blocks, whatever subscribers do; each subscriber gets everything published while it was
 subscribed, in order; cancelling drops what it had not received yet and ends its iteration, also from another task;
-``on_first`` runs before the first subscriber gets anything, ``on_last`` after the last one is gone.
+``on_first`` runs before the first subscriber gets anything, ``on_last`` after the last one is gone. ``publish`` may be
+called from any thread; everything else belongs to the event loop.
 """
 
 from __future__ import annotations
