@@ -36,7 +36,7 @@ def test_a_compiled_module_means_what_it_says(source: Path) -> None:
 def test_errors_of_two_kinds_have_two_names(source: Path) -> None:
     """One variable has one type when it is compiled, that of the first ``except`` which names it."""
     for function in ast.walk(ast.parse(source.read_text())):
-        if isinstance(function, ast.FunctionDef):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             caught = {
                 (handler.name, ast.unparse(handler.type))
                 for handler in ast.walk(function)
