@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, as
 import msgspec
 
 from attractor.cache.index import Indexer
-from attractor.client.kinds import EncodedObject
-from attractor.objects.compiling import mypyc_attr
-from attractor.objects.gvk import Key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 
     from attractor.cache.index import IndexFunction
     from attractor.client.events import EventType
+    from attractor.client.kinds import EncodedObject
+    from attractor.objects.gvk import Key
 
 UNSURE: Final = "unsure"
 """What a read answers when only the server knows."""
@@ -133,7 +132,6 @@ def version_reached(have: str, want: str) -> bool:
     return have == want
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class ViewCore:
     """The view. ``decode`` is for index functions; ``reached`` compares versions.
 

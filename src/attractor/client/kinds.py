@@ -71,6 +71,9 @@ class EncodedObject(msgspec.Struct, frozen=True, gc=False, eq=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, EncodedObject) and self._identity == other._identity
 
+    def __ne__(self, other: object) -> bool:  # a struct has one of its own, which would ask who it is
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self._identity)
 
