@@ -15,7 +15,8 @@ from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Result, Watches, controller
 from attractor.runtime.events import BURST, COMBINED, SIMILAR, EventCorrelator, Occurrence
 from attractor.runtime.healthserver import HealthServer
-from attractor.runtime.metrics import Histogram, Metrics
+from attractor.runtime.instruments import Histogram
+from attractor.runtime.metrics import Metrics
 from attractor.runtime.predicates import (
     Change,
     always,

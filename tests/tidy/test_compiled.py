@@ -12,7 +12,7 @@ import pytest
 
 from tests.compiled import LIBRARY, ROOT, SOURCES, stale
 
-CHANGES_MEANING = ("cached_property", "msgspec", "@dataclass")
+CHANGES_MEANING = ("cached_property", "msgspec.Struct", "msgspec.convert(", "Decoder(", "@dataclass")
 """A cached property of a compiled class is called like a method. Structs lose ``frozen``, ``gc`` and the parameters of
 their fields' types; what their fields, and those of a dataclass, are of is looked up when the class is made."""
 REQUESTS = 1_000
@@ -49,7 +49,7 @@ def test_a_method_has_one_name(source: Path) -> None:
 def test_errors_of_two_kinds_have_two_names(source: Path) -> None:
     """One variable has one type when it is compiled, that of the first ``except`` which names it."""
     for function in ast.walk(ast.parse(source.read_text())):
-        if isinstance(function, ast.FunctionDef):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             caught = {
                 (handler.name, ast.unparse(handler.type))
                 for handler in ast.walk(function)

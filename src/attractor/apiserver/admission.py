@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from mypy_extensions import mypyc_attr
-
+from attractor.objects.compiling import mypyc_attr
 from attractor.objects.errors import Forbidden, NotFound
 from attractor.objects.gvk import GroupResource, GroupVersionKind
 

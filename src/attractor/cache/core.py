@@ -164,8 +164,19 @@ class ViewCore:
         self._order = 0
         self.version = ""
         """How far the watch has told."""
-        self.is_synced = False
+        self._is_synced = False
+
+    @property
+    def is_synced(self) -> bool:
         """Whether the whole collection was seen at least once."""
+        return self.has_synced()
+
+    def has_synced(self) -> bool:
+        """The same; the checker's view keeps it elsewhere, and so it does ``_note_synced``."""
+        return self._is_synced
+
+    def _note_synced(self) -> None:
+        self._is_synced = True
 
     def check_invariants(self) -> None:
         """What holds between any two calls."""
@@ -215,9 +226,9 @@ class ViewCore:
             if old is not None and old.resource_version == obj.resource_version and old.uid == obj.uid:
                 continue
             self.seen.put(obj)
-            changes.append(Added(obj, is_initial=not self.is_synced) if old is None else Updated(old, obj))
+            changes.append(Added(obj, is_initial=not self.has_synced()) if old is None else Updated(old, obj))
         self.version = version
-        self.is_synced = True
+        self._note_synced()
         self._is_listing = False
         self._in_flight = {key: flight._replace(was_listed=True) for key, flight in self._in_flight.items()}
         # A list that was asked for after a write was acknowledged shows it, whatever the versions say.
@@ -427,6 +438,10 @@ class ViewCore:
             case _:
                 assert_never(floor)
 
+    def is_unsure(self, key: Key) -> bool:
+        """Whether the server must be asked."""
+        return isinstance(self._floors.get(key), Unsure)
+
     def unsure_keys(self, namespace: str = "") -> list[Key]:
         """The objects that the server must be asked about before a list is right."""
         found = (key for key, floor in self._floors.items() if isinstance(floor, Unsure))
@@ -453,7 +468,7 @@ class ViewCore:
     def state(self) -> ViewState:
         """The view as a value."""
         floors = frozenset(self._floors.items())
-        return ViewState(frozenset(self.seen.objects().values()), floors, self.version, self.is_synced)
+        return ViewState(frozenset(self.seen.objects().values()), floors, self.version, self.has_synced())
 
     def restore(self, state: ViewState) -> None:
         """Become a view in that state; nothing is under way."""
@@ -464,4 +479,4 @@ class ViewCore:
         self._floors = dict(state.floors)
         self._order = max((floor.order for floor in self._floors.values()), default=0)
         self._in_flight, self._staged, self._is_listing = {}, None, False
-        self.version, self.is_synced = state.version, state.is_synced
+        self.version, self._is_synced = state.version, state.is_synced

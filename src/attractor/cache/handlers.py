@@ -6,7 +6,6 @@ sees, and a handler that only wants keys pays for nothing.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from attractor.cache.core import Added, Deleted, Updated
@@ -27,6 +26,8 @@ class InformerEvent(Generic[T]):
     def __init__(self, change: Change, decode: Callable[[EncodedObject], T]) -> None:
         self.change = change
         self._decode = decode
+        self._object: T | None = None
+        self._old: T | None = None
 
     @property
     def type(self) -> Literal["add", "update", "delete"]:
@@ -54,15 +55,19 @@ class InformerEvent(Generic[T]):
         """Whose change it is."""
         return self.encoded.key
 
-    @cached_property
+    @property
     def object(self) -> T:
-        """The object as it is now, or as it last was."""
-        return self._decode(self.encoded)
+        """The object as it is now, or as it last was; the same one whenever it is asked for."""
+        if self._object is None:
+            self._object = self._decode(self.encoded)
+        return self._object
 
-    @cached_property
+    @property
     def old(self) -> T | None:
         """The object as it was before an update."""
-        return self._decode(self.change.old) if isinstance(self.change, Updated) else None
+        if self._old is None and isinstance(self.change, Updated):
+            self._old = self._decode(self.change.old)
+        return self._old
 
     def __repr__(self) -> str:
         return f"InformerEvent({self.type} {self.key} {self.encoded.resource_version})"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attractor.objects.compiling import mypyc_attr
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     IndexFunction = Callable[[Any], Iterable[str]]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Indexer:
     """A map of objects with indexes. ``decode`` turns an object's text into what index functions are given."""
 

@@ -48,6 +48,7 @@ from attractor.client.codec import collecting_later
 from attractor.client.errors import AnswerLost
 from attractor.client.events import Bookmark, WatchEvent
 from attractor.client.kinds import Encoded, EncodedObject, MetadataOnly, name_of
+from attractor.objects.compiling import mypyc_attr
 from attractor.objects.errors import ApiError, NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.labels import LabelSelector
@@ -83,6 +84,7 @@ class Health(NamedTuple):
     """What went wrong last, while it is not live."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Informer(Generic[T]):
     """A view of one kind in one scope. ``kind`` is a class, a ``GroupVersionKind``, or ``MetadataOnly``."""
 
@@ -114,6 +116,7 @@ class Informer(Generic[T]):
         self._events: deque[Event[EncodedObject]] = deque()
         self._begun = 0
         self._opened_at = 0.0
+        self._heard_at = 0.0
         self._heard_any = False
         self._waiters: set[asyncio.Future[None]] = set()
 
@@ -213,9 +216,18 @@ class Informer(Generic[T]):
             key = Key(*key)
         if not self.core.is_synced:
             await self.wait_synced()
-        while (found := self.core.get(key)) == UNSURE:
+        while self.core.get(key) == UNSURE:
             await self._resolve(key)
-        return None if found is None else self.decode(found)
+        return self.find_nowait(key)
+
+    def knows(self, key: Key) -> bool:
+        """Whether ``find`` would answer without waiting; ``find_nowait`` then does."""
+        return self.core.is_synced and not self.core.is_unsure(key)
+
+    def find_nowait(self, key: Key) -> T | None:
+        """The object as far as it is known, or None."""
+        found = self.core.get(key)
+        return None if found is None or isinstance(found, str) else self.decode(found)
 
     async def list(
         self, namespace: str = "", *, label_selector: object = None, index: tuple[str, str] | None = None
@@ -360,7 +372,7 @@ class Informer(Generic[T]):
         except TimeoutError:
             return Failed(AnswerLost(f"the server did not answer a watch within {self._idle_s:g} s"))
         self._watch = watch
-        self._opened_at = asyncio.get_running_loop().time()
+        self._opened_at = self._heard_at = asyncio.get_running_loop().time()
         self._heard_any = False
         return Opened()
 
@@ -371,23 +383,35 @@ class Informer(Generic[T]):
             await watch.__aexit__(None, None, None)
 
     async def _hear(self) -> Input:
-        """Take in what has come; the end of the initial state is an input of its own."""
+        """Take in what comes, until more follows from it than that something was heard.
+
+        One timer serves for as long as things are heard: when it goes off, the silence is as long as it looks, or not.
+        """
         assert self._watch is not None
-        if not self._events:
+        loop = asyncio.get_running_loop()
+        while True:
+            limit = asyncio.timeout_at(self._heard_at + self._idle_s)
             try:
-                async with asyncio.timeout(self._idle_s):
-                    self._events.extend(await self._watch.receive())
+                async with limit:
+                    return await self._hear_on(self._watch)
             except TimeoutError:
-                return Silent(self._idle_s)
+                if not limit.expired() or loop.time() >= self._heard_at + self._idle_s:
+                    return Silent(self._idle_s)
+
+    async def _hear_on(self, watch: Watch[EncodedObject]) -> Input:
+        loop = asyncio.get_running_loop()
+        while True:
             if not self._events:
-                lived_s = asyncio.get_running_loop().time() - self._opened_at
-                return Ended(was_useful=self._heard_any or lived_s >= 1)
-        self._heard_any = True
-        while self._events:
-            ended = self._take(self._events.popleft())
-            if ended is not None:
-                return ended
-        return Heard(self.core.version)
+                self._events.extend(await watch.receive())
+                self._heard_at = loop.time()
+            if not self._events:
+                return Ended(was_useful=self._heard_any or self._heard_at - self._opened_at >= 1)
+            self._heard_any = True
+            while self._events:
+                ended = self._take(self._events.popleft())
+                if ended is not None:
+                    return ended
+            self._move(Heard(self.core.version))
 
     def _take(self, event: Event[EncodedObject]) -> Input | None:
         is_syncing = isinstance(self.state, Syncing)

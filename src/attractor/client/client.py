@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.client.reading import Reading
 from attractor.client.writing import Writing
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from attractor.objects.resource import Scheme
 
 
-class Client(Reading, Writing):
+class Client(Writing):
     """Reads and writes objects over a ``Transport``; ``async with`` closes the transport in the end."""
 
     @classmethod

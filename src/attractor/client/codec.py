@@ -9,12 +9,13 @@ from __future__ import annotations
 import gc
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import msgspec
 import orjson
 
 from attractor.client.errors import GarbledAnswer
+from attractor.client.heads import Reference, decode_head, decode_list, decode_metadata, references
 from attractor.client.kinds import EncodedObject, MetadataOnly, ObjectList, PartialObjectMetadata
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.resource import DecodeError, ObjectMeta, Resource
@@ -33,43 +34,22 @@ PARTIAL_ACCEPT = f"application/json;{_PARTIAL.format('PartialObjectMetadata')},a
 PARTIAL_LIST_ACCEPT = f"application/json;{_PARTIAL.format('PartialObjectMetadataList')},application/json"
 
 
-class _ListMeta(msgspec.Struct, rename="camel"):
-    resource_version: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _List(msgspec.Struct):
-    metadata: _ListMeta
-    items: list[msgspec.Raw] | None = None
-
-
-class _HeadMeta(msgspec.Struct, rename="camel"):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-
-
-class _Head(msgspec.Struct):
-    metadata: _HeadMeta
-
-
-class _MetadataOf(msgspec.Struct):
-    metadata: msgspec.Raw
-
-
-_decode_list = msgspec.json.Decoder(_List).decode
-_decode_head = msgspec.json.Decoder(_Head).decode
-_decode_metadata = msgspec.json.Decoder(_MetadataOf).decode
-
-
 def encoded(data: bytes | msgspec.Raw) -> EncodedObject:
     """An object's JSON with its names and version; raises ``GarbledAnswer`` when it is no object."""
     try:
-        meta = _decode_head(data).metadata
+        meta = decode_head(data).metadata
     except (msgspec.DecodeError, RecursionError) as error:
         raise GarbledAnswer(f"the server sent no Kubernetes object: {error}: {_excerpt(bytes(data))}") from error
-    return EncodedObject(Key(meta.namespace, meta.name), meta.uid, meta.resource_version, bytes(data))
+    return EncodedObject(
+        Key(meta.namespace, meta.name), meta.uid, meta.resource_version, bytes(data), _owners(meta.owner_references)
+    )
+
+
+def _owners(text: msgspec.Raw) -> tuple[Reference, ...] | None:
+    try:
+        return references(bytes(text))
+    except msgspec.DecodeError:
+        return None  # whoever wants to know the owners says so
 
 
 MANY = 200
@@ -98,7 +78,8 @@ def collecting_later(count: int) -> Iterator[None]:
 class Codec(Generic[T]):
     """How objects of one kind are read. ``accept`` and ``list_accept`` say what to ask the server for."""
 
-    accept = list_accept = "application/json"
+    accept: ClassVar[str] = "application/json"
+    list_accept: ClassVar[str] = "application/json"
 
     def __init__(self, read: Callable[[bytes | msgspec.Raw], T]) -> None:
         self._read = read
@@ -115,7 +96,7 @@ class Codec(Generic[T]):
     def decode_list(self, data: bytes) -> ObjectList[T]:
         """A list of the caller's own; raises ``GarbledAnswer``."""
         try:
-            listed = _decode_list(data)
+            listed = decode_list(data)
         except (msgspec.DecodeError, RecursionError) as error:
             raise GarbledAnswer(f"the server's answer is no list: {error}: {_excerpt(data)}") from error
         meta, items = listed.metadata, listed.items or ()
@@ -124,16 +105,19 @@ class Codec(Generic[T]):
 
 
 class _PartialCodec(Codec[T]):
-    accept, list_accept = PARTIAL_ACCEPT, PARTIAL_LIST_ACCEPT
+    accept: ClassVar[str] = PARTIAL_ACCEPT
+    list_accept: ClassVar[str] = PARTIAL_LIST_ACCEPT
 
 
 @cache
 def typed_codec(cls: type[R]) -> Codec[R]:
     """Objects of a class; a list's items need not repeat their kind."""
 
+    kind, api_version = cls.gvk.kind, cls.gvk.api_version
+
     def read(data: bytes | msgspec.Raw) -> R:
         made = decode(cls, data)
-        if made.kind != cls.gvk.kind or made.api_version != cls.gvk.api_version:
+        if made.kind != kind or made.api_version != api_version:
             found = f"{made.api_version}, Kind={made.kind}"
             raise DecodeError(f"{cls.__name__} {made.key}", f"expected {cls.gvk}, got {found}", "")
         return made
@@ -157,7 +141,7 @@ def untyped_codec(gvk: GroupVersionKind) -> Codec[dict[str, Any]]:
 
 
 def _read_metadata(data: bytes | msgspec.Raw) -> PartialObjectMetadata:
-    return PartialObjectMetadata(metadata=decode(ObjectMeta, _decode_metadata(data).metadata))
+    return PartialObjectMetadata(metadata=decode(ObjectMeta, decode_metadata(data).metadata))
 
 
 METADATA_CODEC: Codec[PartialObjectMetadata] = _PartialCodec(_read_metadata)

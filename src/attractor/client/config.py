@@ -76,6 +76,7 @@ def tls_context(config: ClientConfig, certificate: ClientCertificate | None) -> 
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION  # nor do Go's clients; so what is written never waits for what is read
     context.set_alpn_protocols(["http/1.1"])
     if not config.verify:
         context.check_hostname = False

@@ -21,6 +21,7 @@ from attractor.objects.resource.struct import Struct
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from attractor.client.heads import Reference
     from attractor.objects.gvk import Key
 
 R = TypeVar("R", bound=Resource)
@@ -57,13 +58,28 @@ class Encoded:
 AnyKind: TypeAlias = type[Resource] | UntypedKind | MetadataOnly | Encoded
 
 
-class EncodedObject(msgspec.Struct, frozen=True, gc=False):
+class EncodedObject(msgspec.Struct, frozen=True, gc=False, eq=False):
     """An object as JSON text. Two are equal when their texts are."""
 
     key: Key
     uid: str
     resource_version: str
     json: bytes
+    owners: tuple[Reference, ...] | None = None
+    """Whose it is, where that was read together with its names; the text says it in any case."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EncodedObject) and self._identity == other._identity
+
+    def __ne__(self, other: object) -> bool:  # a struct has one of its own, which would ask who it is
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[Key, str, str, bytes]:
+        return self.key, self.uid, self.resource_version, self.json
 
 
 class ScaleSpec(Struct, omitempty=True):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from attractor.client.errors import GarbledAnswer, outcome_is_known
+from attractor.client.heads import Written, WrittenMeta, decode_written
 from attractor.client.kinds import EncodedObject
 from attractor.client.requesting import parsed
 from attractor.objects.errors import AlreadyExists, ApiError, Conflict, NotFound
@@ -47,36 +48,6 @@ class WriteObserver(Protocol):
         ...
 
 
-class _WrittenMeta(msgspec.Struct, rename="camel"):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    deletion_timestamp: str | None = None
-    deletion_grace_period_seconds: int | None = None
-    finalizers: list[str] | None = None
-
-    @property
-    def is_held(self) -> bool:
-        """Whether finalizers or a grace period keep an object that is to be deleted."""
-        return bool(self.finalizers or self.deletion_grace_period_seconds)
-
-
-class _Answer(msgspec.Struct):
-    """What of an answer to a write tells what came of it: an object, or a Status."""
-
-    kind: str = ""
-    metadata: _WrittenMeta | None = None
-
-    def encoded(self, data: bytes) -> EncodedObject:
-        """The object that the answer is, undecoded."""
-        meta = self.metadata or _WrittenMeta()
-        return EncodedObject(Key(meta.namespace, meta.name), meta.uid, meta.resource_version, data)
-
-
-_decode_answer = msgspec.json.Decoder(_Answer).decode
-
-
 class Telling:
     """Tells an observer that a write begins and ends, and of failures that put our view of the object in doubt.
 
@@ -95,12 +66,12 @@ class Telling:
 
     def wrote(self, data: bytes) -> None:
         """The answer to a write. Removing the last finalizer of an object that is to be deleted removes the object."""
-        answer = _answer(data)
-        obj, meta = answer.encoded(data), answer.metadata
-        if meta is not None and meta.deletion_timestamp and not meta.is_held:
-            self._observer.deleted(self._info, obj.key, obj.uid)
+        meta = _answer(data).metadata or WrittenMeta()
+        key = Key(meta.namespace, meta.name)
+        if meta.deletion_timestamp and not _is_held(meta):
+            self._observer.deleted(self._info, key, meta.uid)
         else:
-            self._observer.wrote(self._info, obj)
+            self._observer.wrote(self._info, EncodedObject(key, meta.uid, meta.resource_version, data))
 
     def deleted(self, data: bytes, uid: str) -> None:
         """The answer to a delete. An object that finalizers or a grace period still hold was written, not removed."""
@@ -108,10 +79,13 @@ class Telling:
         if answer.kind == "Status" or answer.metadata is None:
             uid = uid or str((parsed(data).get("details") or {}).get("uid") or "")
             self._observer.deleted(self._info, self._key, uid)
-        elif answer.metadata.deletion_timestamp and answer.metadata.is_held:
-            self._observer.wrote(self._info, answer.encoded(data))
+            return
+        meta = answer.metadata
+        if meta.deletion_timestamp and _is_held(meta):
+            key = Key(meta.namespace, meta.name)
+            self._observer.wrote(self._info, EncodedObject(key, meta.uid, meta.resource_version, data))
         else:
-            self._observer.deleted(self._info, self._key, answer.metadata.uid)
+            self._observer.deleted(self._info, self._key, meta.uid)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -124,8 +98,13 @@ class Telling:
         self._observer.settled(self._info, self._key)
 
 
-def _answer(data: bytes) -> _Answer:
+def _is_held(meta: WrittenMeta) -> bool:
+    """Whether finalizers or a grace period keep an object that is to be deleted."""
+    return bool(meta.finalizers or meta.deletion_grace_period_seconds)
+
+
+def _answer(data: bytes) -> Written:
     try:
-        return _decode_answer(data)
+        return decode_written(data)
     except (msgspec.DecodeError, RecursionError) as error:
         raise GarbledAnswer(f"the server's answer to a write makes no sense: {error}") from error

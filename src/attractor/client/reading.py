@@ -9,11 +9,13 @@ from attractor.client.paths import resource_path
 from attractor.client.requesting import Requester, parsed
 from attractor.client.transport import ClientRequest
 from attractor.client.watching import Watch
+from attractor.objects.compiling import mypyc_attr
 from attractor.objects.errors import Gone
 from attractor.objects.gvk import Key
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from typing import Self
 
     from attractor.client.kinds import AnyKind, UntypedKind
     from attractor.client.mapping import Mapped
@@ -32,6 +34,7 @@ class Selection:
         self.query = tuple((name, str(value)) for name, value in named.items() if value is not None and str(value))
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Reading(Requester):
     """Reads objects straight from the server. Every object handed out is the caller's own."""
 
@@ -132,7 +135,7 @@ class Reading(Requester):
         try:
             while True:
                 size = page_size if limit is None else min(page_size or limit, limit - len(found or ()))
-                page = await self._page(mapped, namespace, selection, size, found.continue_token if found else "")
+                page = await self.page(mapped, namespace, selection, size, found.continue_token if found else "")
                 if found is None:
                     found = page
                 else:
@@ -144,9 +147,9 @@ class Reading(Requester):
         except Gone:
             if found is None:
                 raise
-            return await self._page(mapped, namespace, selection, limit or 0, "")
+            return await self.page(mapped, namespace, selection, limit or 0, "")
 
-    async def pages(
+    def pages(
         self,
         kind: AnyKind,
         namespace: str = "",
@@ -156,18 +159,12 @@ class Reading(Requester):
         page_size: int = PAGE_SIZE,
     ) -> AsyncIterator[ObjectList[Any]]:
         """The same in pages, for those who need not hold everything at once; ``Gone`` when a page comes too late."""
-        mapped = await self.mapping.find(kind)
-        selection, token = Selection(label_selector, field_selector), ""
-        while True:
-            page = await self._page(mapped, namespace, selection, page_size, token)
-            yield page
-            token = page.continue_token
-            if not token:
-                return
+        return Pages(self, kind, namespace, Selection(label_selector, field_selector), page_size)
 
-    async def _page(
+    async def page(
         self, mapped: Mapped, namespace: str, selection: Selection, size: int, token: str
     ) -> ObjectList[Any]:
+        """One page of a list: the first one, or the one at a token; raises ``ApiError``."""
         info = mapped.info
         paging: tuple[tuple[str, str], ...] = (("limit", str(size)),) if size else ()
         if token:
@@ -267,6 +264,27 @@ class Reading(Requester):
             timeoutSeconds=timeout_s,
         )
         return Watch(self, kind, namespace, selection.query)
+
+
+class Pages:
+    """The pages of a list, each asked for when the one before was looked at."""
+
+    def __init__(self, reading: Reading, kind: AnyKind, namespace: str, selection: Selection, page_size: int) -> None:
+        self._reading, self._kind, self._namespace = reading, kind, namespace
+        self._selection, self._page_size = selection, page_size
+        self._token: str | None = ""
+        """Where the next page begins; None after the last one."""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ObjectList[Any]:
+        if self._token is None:
+            raise StopAsyncIteration
+        mapped = await self._reading.mapping.find(self._kind)
+        page = await self._reading.page(mapped, self._namespace, self._selection, self._page_size, self._token)
+        self._token = page.continue_token or None
+        return page
 
 
 def object_path(mapped: Mapped, key: Key, subresource: str = "") -> str:

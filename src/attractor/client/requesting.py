@@ -10,6 +10,7 @@ import orjson
 from attractor.client.errors import GarbledAnswer
 from attractor.client.mapping import KindMapping
 from attractor.client.retry import RetryPolicy
+from attractor.objects.compiling import mypyc_attr
 from attractor.objects.errors import ApiError
 from attractor.objects.resource import Scheme
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 MAX_REFUSAL_BYTES = 1 << 20
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Requester:
     """Sends requests over a transport; the base of what reads and what writes."""
 

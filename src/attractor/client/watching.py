@@ -10,6 +10,7 @@ import orjson
 from attractor.client.codec import encoded
 from attractor.client.errors import GarbledAnswer
 from attractor.client.events import Bookmark, Event, WatchEvent
+from attractor.client.heads import decode_line, decode_mark
 from attractor.client.paths import resource_path
 from attractor.client.transport import ClientRequest
 from attractor.objects.errors import ApiError
@@ -31,20 +32,6 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 MAX_LINE_BYTES = 64 << 20
 
 
-class _Line(msgspec.Struct):
-    type: str
-    object: msgspec.Raw
-
-
-class _MarkMeta(msgspec.Struct, rename="camel"):
-    resource_version: str = ""
-    annotations: dict[str, str] | None = None
-
-
-class _Mark(msgspec.Struct):
-    metadata: _MarkMeta
-
-
 _PLAIN: dict[bytes, EventType] = {
     b'{"type":"ADDED","object":': "ADDED",
     b'{"type":"MODIFIED","object":': "MODIFIED",
@@ -52,9 +39,6 @@ _PLAIN: dict[bytes, EventType] = {
 }
 """How lines begin as servers write them; any other order or spacing is as good, only slower to read."""
 _LONGEST = max(map(len, _PLAIN)) + 1
-
-_decode_line = msgspec.json.Decoder(_Line).decode
-_decode_mark = msgspec.json.Decoder(_Mark).decode
 
 
 class LineSplitter:
@@ -101,10 +85,10 @@ def read_event(line: bytes, codec: Codec[T]) -> Event[T]:
 
 def _read_any(line: bytes, codec: Codec[T]) -> Event[T]:
     try:
-        told = _decode_line(line)
+        told = decode_line(line)
         match told.type:
             case "BOOKMARK":
-                meta = _decode_mark(told.object).metadata
+                meta = decode_mark(told.object).metadata
                 return Bookmark(meta.resource_version, (meta.annotations or {}).get(INITIAL_EVENTS_END) == "true")
             case "ERROR":
                 raise _error(orjson.loads(memoryview(told.object)))

@@ -13,9 +13,10 @@ import orjson
 from attractor.client.kinds import R, Scale
 from attractor.client.observing import Telling
 from attractor.client.paths import resource_path
-from attractor.client.reading import Selection, object_path
-from attractor.client.requesting import Requester, parsed
+from attractor.client.reading import Reading, Selection, object_path
+from attractor.client.requesting import parsed
 from attractor.client.transport import ClientRequest
+from attractor.objects.compiling import mypyc_attr
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.patch.merge_patch import merge_patch_between
 from attractor.objects.resource import Resource
@@ -43,8 +44,9 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
 
-class Writing(Requester):
-    """Writes objects. A write is never repeated once it may have happened; see ``retry``."""
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Writing(Reading):
+    """Reads and writes objects. A write is never repeated once it may have happened; see ``retry``."""
 
     def __init__(
         self,

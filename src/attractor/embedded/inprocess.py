@@ -38,15 +38,21 @@ class InProcessTransport:
 
     async def send(self, request: ClientRequest) -> ClientResponse:
         """The router's answer."""
-        try:
-            async with asyncio.timeout(request.timeout_s):
-                reply = await self._router.answer(_http_request(request), self._user)
-        except TimeoutError as error:
-            raise AnswerLost(f"{request.method} {request.path}: no answer within {request.timeout_s} s") from error
+        if request.timeout_s is None:
+            reply = await self._router.answer(_http_request(request), self._user)
+        else:
+            reply = await self._answer_within(request, request.timeout_s)
         if reply.stream is not None:
             reply.stream.finish()
             raise TypeError(f"{request.target} answers with a stream; open it instead")
         return ClientResponse(reply.code, reply.body, _headers(reply))
+
+    async def _answer_within(self, request: ClientRequest, timeout_s: float) -> Reply:
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._router.answer(_http_request(request), self._user)
+        except TimeoutError as error:
+            raise AnswerLost(f"{request.method} {request.path}: no answer within {timeout_s} s") from error
 
     async def open(self, request: ClientRequest) -> InProcessStream:
         """The router's answer as a stream; an answer in one piece is a stream of one piece."""

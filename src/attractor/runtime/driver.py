@@ -17,6 +17,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class Answered:
+    """An answer that need not be waited for."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        yield from ()
+        return self.value
+
+
 def drive(coroutine: Coroutine[Any, Any, T], perform: Callable[[Effect[Any]], Awaitable[Any]]) -> Awaitable[T]:
     """Run a coroutine to its end; ``perform`` answers its effects. Cancellation reaches whatever it waits for."""
     return cast("Awaitable[T]", _drive(coroutine, perform))
@@ -37,7 +50,8 @@ def _drive(
             answer = error = None
             try:
                 if isinstance(yielded, Effect):
-                    answer = yield from perform(yielded).__await__()
+                    performed = perform(yielded)
+                    answer = performed.value if type(performed) is Answered else (yield from performed.__await__())
                 else:
                     answer = yield yielded
             except GeneratorExit:

@@ -6,6 +6,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
+from attractor.objects.compiling import mypyc_attr
 from attractor.workqueue import WorkQueue
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ INITIAL_PRIORITY = -100
 """Objects that were there from the start wait behind those that change now, as in controller-runtime."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class MeteredQueue(WorkQueue["Key"]):
     """Counts and times keys under the controller's name."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from attractor.cache.handlers import InformerEvent
     from attractor.objects.resource import ObjectMeta
 
 
@@ -39,6 +40,26 @@ class Change:
     def object(self) -> Any:
         """The object as it is now, or as it last was."""
         return self.old if self.new is None else self.new
+
+
+class LazyChange(Change):
+    """A change whose objects are decoded only when a predicate looks at them."""
+
+    __slots__ = ("_event",)
+
+    def __init__(self, event: InformerEvent[Any]) -> None:
+        super().__init__(None, None)
+        self._event = event
+
+    @property
+    def old(self) -> Any:
+        """The object before; None when it is new."""
+        return self._event.object if self._event.type == "delete" else self._event.old
+
+    @property
+    def new(self) -> Any:
+        """The object now; None when it is gone."""
+        return None if self._event.type == "delete" else self._event.object
 
 
 class Predicate:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from attractor.cache.core import Updated
+from attractor.client.heads import references_of
 from attractor.objects.gvk import GroupVersion, Key
-from attractor.runtime.predicates import Change, always
+from attractor.runtime.predicates import LazyChange, always
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,44 +22,6 @@ if TYPE_CHECKING:
     from attractor.runtime.predicates import Predicate
 
 
-class _Reference(msgspec.Struct, rename={"api_version": "apiVersion"}):
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    controller: bool | None = None
-
-
-class _Meta(msgspec.Struct, rename={"owner_references": "ownerReferences"}):
-    owner_references: list[_Reference] | None = None
-
-
-class _Owned(msgspec.Struct):
-    metadata: _Meta
-
-
-_decode_owned = msgspec.json.Decoder(_Owned).decode
-
-
-class LazyChange(Change):
-    """A change whose objects are decoded only when a predicate looks at them."""
-
-    __slots__ = ("_event",)
-
-    def __init__(self, event: InformerEvent[Any]) -> None:
-        super().__init__(None, None)
-        self._event = event
-
-    @property
-    def old(self) -> Any:
-        """The object before; None when it is new."""
-        return self._event.object if self._event.type == "delete" else self._event.old
-
-    @property
-    def new(self) -> Any:
-        """The object now; None when it is gone."""
-        return None if self._event.type == "delete" else self._event.object
-
-
 def passes(when: Predicate, event: InformerEvent[Any]) -> bool:
     """Whether a change is worth a reconcile."""
     return when is always or when(LazyChange(event))
@@ -65,17 +29,22 @@ def passes(when: Predicate, event: InformerEvent[Any]) -> bool:
 
 def owner_keys(owned: Owns, owner: type[Resource], event: InformerEvent[Any]) -> set[Key]:
     """The owners of a changed child, before and after the change."""
-    states = [event.encoded] if event.type != "update" else [event.change.old, event.encoded]  # type: ignore[union-attr]
-    return {key for state in states for key in _owners(state, owner, owned.every_owner)}
+    now, change = event.encoded, event.change
+    found = _owners(now, owner, owned.every_owner)
+    if isinstance(change, Updated) and (now.owners is None or change.old.owners != now.owners):
+        found |= _owners(change.old, owner, owned.every_owner)
+    return found
 
 
-def _owners(child: EncodedObject, owner: type[Resource], every_owner: bool) -> Iterable[Key]:
+def _owners(child: EncodedObject, owner: type[Resource], every_owner: bool) -> set[Key]:
     namespace = child.key.namespace if owner.resource_info.namespaced else ""
-    for reference in _decode_owned(child.json).metadata.owner_references or ():
-        if reference.kind != owner.gvk.kind or GroupVersion.parse(reference.api_version).group != owner.gvk.group:
+    gvk, found = owner.gvk, set()
+    for reference in references_of(child.json) if child.owners is None else child.owners:
+        if reference.kind != gvk.kind or GroupVersion.parse(reference.api_version).group != gvk.group:
             continue
         if every_owner or reference.controller:
-            yield Key(namespace, reference.name)
+            found.add(Key(namespace, reference.name))
+    return found
 
 
 def watched_keys(
@@ -129,8 +98,8 @@ def keys_for(
         if watched.kind is kind and _lets_pass(watched.when, event, failed):
             try:
                 found |= watched_keys(watched, event, keys_by_index)
-            except Exception as error:  # author's code on arbitrary objects
-                failed("a map function failed, so nothing is reconciled for this change", error)
+            except Exception as raised:  # author's code on arbitrary objects
+                failed("a map function failed, so nothing is reconciled for this change", raised)
     return found
 
 

@@ -6,6 +6,7 @@ import asyncio
 import heapq
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from attractor.objects.compiling import mypyc_attr
 from attractor.workqueue.core import QueueCore
 from attractor.workqueue.limits import Backoff, MaxOf, TokenBucket
 
@@ -21,6 +22,7 @@ class QueueShutDown(Exception):
     """The queue hands out no more keys; a worker that sees it ends."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class WorkQueue(Generic[K]):
     """A ``QueueCore`` whose ``get`` waits.
 

@@ -357,16 +357,14 @@ class SlotView(ViewCore):
         self._own = SlotFloors(slots)
         super().__init__(decode, seen=SlotIndexer(decode, slots), floors=self._own)
 
-    @property
-    def is_synced(self) -> bool:
+    def has_synced(self) -> bool:
         """Whether the whole collection was seen at least once."""
         if self.was_synced is not None:
             return self.was_synced
         return not self._unsynced.get() or self._slots.watch.get() is not None
 
-    @is_synced.setter
-    def is_synced(self, synced: bool) -> None:
-        if synced and not self.is_synced:
+    def _note_synced(self) -> None:
+        if not self.has_synced():
             self._unsynced.update(_OneLess())
 
     @contextmanager

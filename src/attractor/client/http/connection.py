@@ -1,13 +1,15 @@
 """One connection to a server: requests out, one answer at a time back.
 
 The answer is collected whole, or handed on in pieces as it comes (``BodyStream``). A connection knows whether it may
-be used again, and tells apart a request that was never sent from one whose answer was lost.
+be used again, and tells apart a request that was never sent from one whose answer was lost. Over TLS it is the
+connection that turns bytes of the wire into bytes of HTTP and back (``tls``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import select
+import ssl
 import zlib
 from collections import deque
 from functools import lru_cache
@@ -16,11 +18,13 @@ from typing import TYPE_CHECKING
 import httptools
 
 from attractor.client.errors import AnswerLost, GarbledAnswer
+from attractor.client.http.answers import whole
 from attractor.client.transport import ClientResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from attractor.client.http.tls import TlsSession
     from attractor.objects.errors import ApiError
 
 MAX_HEADERS = 500
@@ -63,8 +67,11 @@ class _Parser:
 class Connection(asyncio.BufferedProtocol):
     """One connection. ``send`` one request after the other; ``open`` turns it into a stream for good."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: TlsSession | None = None) -> None:
         self._transport: asyncio.Transport | None = None
+        self._tls = tls
+        self._established: asyncio.Future[None] | None = None
+        """Waits until the server is known to be who it should be."""
         self._received = memoryview(bytearray(RECEIVE_BYTES))
         self._parser = httptools.HttpResponseParser(_Parser(self))
         self._whole: asyncio.Future[ClientResponse] | None = None
@@ -134,11 +141,19 @@ class Connection(asyncio.BufferedProtocol):
                 self.close()
             self._opened = None
 
+    async def establish(self) -> None:
+        """Over TLS, make sure who the server is before anything is sent; raises ``OSError``, as ``ssl.SSLError`` is."""
+        if self._tls is None:
+            return
+        self._established = asyncio.get_running_loop().create_future()
+        self._greet(self._tls)
+        await self._established
+
     def _write(self, data: bytes) -> None:
         assert self._transport is not None
         self._got_bytes = False
         self._body = []
-        self._transport.write(data)
+        self._transport.write(data if self._tls is None else self._tls.write(data))
 
     def close(self) -> None:
         """Give the connection up."""
@@ -173,17 +188,64 @@ class Connection(asyncio.BufferedProtocol):
         return self._received
 
     def buffer_updated(self, nbytes: int) -> None:
+        """Bytes have come over the wire."""
+        if self._tls is None:
+            self._take(bytes(self._received[:nbytes]))
+            return
+        try:
+            self._decrypt(self._tls, self._received[:nbytes])
+        except ssl.SSLError as error:
+            self._break(error)
+
+    def _decrypt(self, tls: TlsSession, received: memoryview) -> None:
+        tls.receive(received)
+        if not tls.is_established:
+            self._greet(tls)
+        data = tls.read()
+        while more := tls.read():
+            data += more
+        if data:
+            self._take(data)
+        self._tell(tls.outgoing())
+        if tls.is_ended and self._transport is not None:
+            self._transport.close()
+
+    def _greet(self, tls: TlsSession) -> None:
+        tls.greet()
+        self._tell(tls.outgoing())
+        if tls.is_established and self._established is not None and not self._established.done():
+            self._established.set_result(None)
+
+    def _tell(self, data: bytes) -> None:
+        if data and self._transport is not None:
+            self._transport.write(data)
+
+    def _break(self, error: ssl.SSLError) -> None:
+        """What came is no TLS, or not from whom it should be."""
+        if self._established is not None and not self._established.done():
+            self._established.set_exception(error)
+        self._fail(AnswerLost(f"the connection to the server broke before the answer was complete: {error}"))
+        self.close()
+
+    def _take(self, data: bytes) -> None:
         """Bytes of an answer; bytes that nobody asked for end the connection."""
-        self._got_bytes = True
-        data = self._received[:nbytes]
+        is_first, self._got_bytes = not self._got_bytes, True
         if self._whole is None and self._opened is None and self._stream is None:
             self.close()
+            return
+        answer = whole(data) if is_first and self._whole is not None else None
+        if answer is not None:
+            self._answer(answer)
             return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self._fail(GarbledAnswer(f"the server's answer is not HTTP: {error}: {bytes(data[:60])!r}"))
+            self._fail(GarbledAnswer(f"the server's answer is not HTTP: {error}: {data[:60]!r}"))
             self.close()
+
+    def _answer(self, answer: ClientResponse) -> None:
+        if self._whole is not None and not self._whole.done():
+            self._whole.set_result(answer)
 
     def eof_received(self) -> bool:
         """The server sends no more; ``connection_lost`` follows."""
@@ -196,6 +258,8 @@ class Connection(asyncio.BufferedProtocol):
         if exc is None and ends_with_close and (self._whole is not None or self._stream is not None):
             self.message_completed()
             return
+        if self._established is not None and not self._established.done():
+            self._established.set_exception(exc or ConnectionResetError("the server closed the connection"))
         why = f": {exc}" if exc is not None else ""
         self._fail(AnswerLost(f"the connection to the server broke before the answer was complete{why}"))
 
@@ -235,7 +299,7 @@ class Connection(asyncio.BufferedProtocol):
             except zlib.error as error:
                 self._fail(GarbledAnswer(f"the server's answer says gzip and is not: {error}"))
                 return
-            self._whole.set_result(ClientResponse(code, body, self._headers))
+            self._answer(ClientResponse(code, body, self._headers))
 
     def _is_chunked(self) -> bool:
         return "chunked" in self._headers.get("transfer-encoding", "")

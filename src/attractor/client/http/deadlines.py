@@ -7,17 +7,22 @@ goes off when the earliest deadline that it knew of has come, ends what is overd
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from attractor.client.http.connection import Connection
+
+class Waiting(Protocol):
+    """Who waits for an answer."""
+
+    def expire(self) -> None:
+        """Wait no longer."""
+        ...
 
 
 class Deadlines:
     """Ends requests whose answers do not come in time."""
 
     def __init__(self) -> None:
-        self._due_s: dict[Connection, float] = {}
+        self._due_s: dict[Waiting, float] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def check_invariants(self) -> None:
@@ -25,14 +30,14 @@ class Deadlines:
         when = float("inf") if self._timer is None else self._timer.when()
         assert all(when <= due for due in self._due_s.values()), "a deadline comes before the timer"
 
-    def add(self, connection: Connection, timeout_s: float) -> None:
+    def add(self, connection: Waiting, timeout_s: float) -> None:
         """The answer to what is now sent on a connection must come within this time; else ``expire`` is called."""
         loop = asyncio.get_running_loop()
         due_s = self._due_s[connection] = loop.time() + timeout_s
         if self._timer is None or self._timer.when() > due_s:
             self._set(due_s)
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: Waiting) -> None:
         """The answer has come, or nobody waits for it."""
         self._due_s.pop(connection, None)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.client.errors import ServerUnreachable
 from attractor.client.http.connection import Connection
+from attractor.client.http.tls import TlsSession
 
 if TYPE_CHECKING:
     from attractor.client.http.proxies import Proxy
@@ -59,15 +60,22 @@ async def _dial(endpoint: Endpoint) -> Connection:
         return await _tunnelled(endpoint)
     if endpoint.proxy is not None:
         proxy = endpoint.proxy
-        tls = ssl.create_default_context() if proxy.is_tls else None
-        transport, connection = await loop.create_connection(Connection, proxy.host, proxy.port, ssl=tls)
+        to_proxy = ssl.create_default_context() if proxy.is_tls else None
+        transport, connection = await loop.create_connection(Connection, proxy.host, proxy.port, ssl=to_proxy)
     else:
-        tls, name = endpoint.tls, endpoint.server_name if endpoint.tls is not None else None
-        transport, connection = await loop.create_connection(
-            Connection, endpoint.host, endpoint.port, ssl=tls, server_hostname=name
-        )
+        tls = TlsSession(endpoint.tls, endpoint.server_name) if endpoint.tls is not None else None
+        transport, connection = await loop.create_connection(lambda: Connection(tls), endpoint.host, endpoint.port)
+        await _established(connection)
     _keep_alive(transport)
     return connection
+
+
+async def _established(connection: Connection) -> None:
+    try:
+        await connection.establish()
+    except BaseException:
+        connection.close()
+        raise
 
 
 class _Tunnel(asyncio.Protocol):
@@ -107,15 +115,14 @@ async def _tunnelled(endpoint: Endpoint) -> Connection:
         if len(parts) < 2 or not parts[0].startswith(b"HTTP/1.") or parts[1] != b"200":
             said = head.split(b"\r\n", 1)[0].decode("latin-1") or "nothing"
             raise ServerUnreachable(f"no connection to {endpoint}: the proxy answered {said!r}")
-        connection = Connection()
+        connection = Connection(TlsSession(tls, endpoint.server_name))
         _keep_alive(transport)
-        inner = await loop.start_tls(transport, connection, tls, server_hostname=endpoint.server_name)
-        if inner is None:
-            raise ServerUnreachable(f"no connection to {endpoint}: the proxy closed the tunnel")
+        transport.set_protocol(connection)
+        connection.connection_made(transport)
+        await connection.establish()
     except BaseException:
         transport.abort()
         raise
-    connection.connection_made(inner)
     return connection
 
 
