@@ -124,9 +124,12 @@ async def test_what_an_agent_finds_that_nobody_has_is_removed(edge: Edge) -> Non
     await edge.cloudlet()
     async with edge.coordinator(), edge.agent() as driver:
         await edge.wait_ready()
+        await edge.create_cluster("two")
+        await edge.wait(ClusterInst, "two", "Ready")  # so the agent itself knows by now that it serves the cloudlet
         await driver.apply(CLUSTER, 7, (("nodes", "1"),))
         driver.channels["ClusterInst"].send(Key("berlin", "one"))
-        await eventually(lambda: edge.platform.there == {})
+        await eventually(lambda: CLUSTER not in edge.platform.there)
+        assert len(edge.platform.there) == 1, "what somebody has stays"
 
 
 async def test_an_administrator_lets_a_deletion_go_past_an_agent_that_is_away(edge: Edge) -> None:
