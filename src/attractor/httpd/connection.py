@@ -19,7 +19,7 @@ import secrets
 import socket
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from attractor.httpd.auditids import AuditIds
 from attractor.httpd.eager import first_step, rest_of
@@ -36,6 +36,9 @@ from attractor.httpd.reply import (
     status_reply,
 )
 from attractor.objects.errors import ApiError, BadRequest, InternalError, RequestEntityTooLarge, Timeout
+from attractor.wire.link import RECEIVE_BYTES, Link, Party
+from attractor.wire.poller import poller
+from attractor.wire.tls import TlsSession
 
 if TYPE_CHECKING:
     import ssl
@@ -52,8 +55,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("attractor.httpd")
 
-RECEIVE_BYTES = 256 * 1024
-"""Received at once at most."""
+PLAIN_HTTP = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+"""What Go's servers say, and kubectl's users know."""
 KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 60, 15, 4
 
 
@@ -94,20 +97,25 @@ class Shared:
         self.last_gone = asyncio.Event()
         """Set whenever the last connection has gone."""
         self.audit_ids = AuditIds()
+        self.poller = poller(asyncio.get_running_loop())
         self.received = memoryview(bytearray(RECEIVE_BYTES))
         """Where bytes come in. One for all, because what came is taken out before anybody else receives."""
 
 
-class Connection:
-    """The server's end of one connection; ``Listener`` has asyncio call it."""
+class Connection(Party):
+    """The server's end of one connection."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(
+        self, shared: Shared, sock: socket.socket, address: str, context: ssl.SSLContext | None = None
+    ) -> None:
         self._shared = shared
         self._limits = shared.limits
-        self._loop = asyncio.get_running_loop()
+        self._loop = shared.poller.loop
         self._parser = RequestParser(shared.limits)
-        self._transport: asyncio.Transport | None = None
-        self._peer = Peer("")
+        tls = TlsSession(context, is_server=True) if context is not None else None
+        self._link = Link(shared.poller, sock, self, shared.received, tls, shared.limits.write_buffer_bytes)
+        self._peer = Peer(address)
+        self._is_established = False
         self._passed: HttpRequest | None = None
         """The last request that the gate let pass while its body was on its way."""
         self._current: HttpRequest | None = None
@@ -121,56 +129,46 @@ class Connection:
         self._is_advancing = False
         self._reads_paused = False
         self._phase = (0, False)
-        self._since = 0.0
-        """When the present phase (idle, in a head, in a body, answering, stalled, lingering) began."""
+        self._since = self._loop.time()
+        """When the present phase (greeting, idle, in a head, in a body, answering, lingering, closing) began."""
         self._stalled_since = 0.0
         self._started = 0.0
 
-    # asyncio calls these (``asyncio.BufferedProtocol``).
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def start(self) -> None:
         """A client is there."""
-        transport = cast("asyncio.Transport", transport)  # other event loops' transports are no subclasses
-        self._transport = transport
-        self._since = self._loop.time()
-        transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes)
-        keep_alive(transport.get_extra_info("socket"))
-        tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
-        address = transport.get_extra_info("peername")
-        self._peer = Peer(
-            f"{address[0]}:{address[1]}" if isinstance(address, tuple) else str(address or ""),
-            tls.getpeercert() or None if tls is not None else None,
-        )
         self._shared.connections.add(self)
+        self._link.start()
+
+    # The link calls these (``Party``).
+
+    def established(self) -> None:
+        """The client may ask."""
+        self._is_established = True
+        self._since = self._loop.time()
+        if self._link.is_secure:
+            self._peer = Peer(self._peer.address, self._link.peer_certificate())
         if len(self._shared.connections) > self._limits.connections:
             self._refuse(503, "the server has no room for another connection; try again later")
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def last_words(self, error: ssl.SSLError) -> bytes:
+        """A client that speaks HTTP is told that TLS is spoken here."""
+        return PLAIN_HTTP if error.reason == "HTTP_REQUEST" else b""
+
+    def lost(self, error: Exception | None) -> None:
         """The client is gone; a write in progress is left to finish."""
         self._shared.connections.discard(self)
         if not self._shared.connections:
             self._shared.last_gone.set()
-        self._transport = None
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.lost()
 
-    def eof_received(self) -> bool:
+    def ended(self) -> bool:
         """The client sends nothing more; what it asked for is still answered, but a stream has lost its reader."""
         self._parser.is_finished = True
-        if self._stream is not None or (self._current is None and not self._parser.requests):
-            return False
-        return self._transport is not None and self._transport.get_extra_info("ssl_object") is None
+        return self._stream is None and (self._current is not None or bool(self._parser.requests))
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the next bytes go: to ask the system for a fresh place each time takes longer than to receive."""
-        return self._shared.received
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """So many bytes came in."""
-        self.data_received(bytes(self._shared.received[:nbytes]))
-
-    def data_received(self, data: bytes) -> None:
+    def received(self, data: bytes) -> None:
         """Bytes came in."""
         if self._is_lingering:
             return
@@ -187,9 +185,9 @@ class Connection:
             parser.requests.append(request)
         if self._current is None:
             self._advance()
-        if parser.requests and self._is_far_ahead() and self._transport is not None:
+        if parser.requests and self._is_far_ahead():
             self._reads_paused = True
-            self._transport.pause_reading()
+            self._link.pause_reading()
         self._note_phase()
 
     def _is_far_ahead(self) -> bool:
@@ -224,9 +222,15 @@ class Connection:
             self._shared.observer.disconnected("slow_reader")
             log.warning("client disconnected: it does not read", extra={"client": self._peer.address})
             self.abort()
+        elif self._link.is_closing:
+            if now - self._since > limits.stall_s:
+                self.abort()
         elif self._task is not None:
             if now - self._started > limits.handling_s:
                 self._give_up()
+        elif not self._is_established:
+            if now - self._since > limits.head_s:
+                self.abort()
         elif self._current is None:
             self._check_reading(now - self._since)
 
@@ -250,8 +254,7 @@ class Connection:
 
     def abort(self) -> None:
         """Cut the client off."""
-        if self._transport is not None:
-            self._transport.abort()
+        self._link.abort()
 
     # Streams call these (``StreamWriter``).
 
@@ -262,17 +265,17 @@ class Connection:
 
     def write(self, data: bytes, framed: bytes) -> None:
         """Send a piece of a streamed answer."""
-        if self._transport is not None and self._current is not None:
-            self._transport.write(framed if self._current.version == "1.1" else data)
+        if self._current is not None:
+            self._link.write(framed if self._current.version == "1.1" else data)
 
     def end(self) -> None:
         """The streamed answer is complete."""
         request, self._stream = self._current, None
         self._since = self._loop.time()
-        if self._transport is None or request is None:
+        if self._link.is_closing or request is None:
             return
         if request.version == "1.1":
-            self._transport.write(LAST_CHUNK)
+            self._link.write(LAST_CHUNK)
         self._done(keep_alive=request.keep_alive and request.version == "1.1" and not self._shared.is_closing)
 
     # From here on: one request after the other.
@@ -292,15 +295,15 @@ class Connection:
             return
         self._is_advancing = True
         try:
-            while self._current is None and not self._is_paused and self._parser.requests and self._transport:
+            while self._current is None and not self._is_paused and self._parser.requests and not self._link.is_closing:
                 self._serve(self._parser.requests.popleft())
         finally:
             self._is_advancing = False
-        if self._current is not None or self._is_paused or self._transport is None:
+        if self._current is not None or self._is_paused or self._link.is_closing:
             return
         if self._reads_paused:
             self._reads_paused = False
-            self._transport.resume_reading()
+            self._link.resume_reading()
         parser = self._parser
         if parser.refusal is not None:
             self._refuse_input(parser.refusal)
@@ -308,7 +311,7 @@ class Connection:
             return
         elif parser.in_body and parser.expects_continue:
             parser.continued()
-            self._transport.write(CONTINUE)
+            self._link.write(CONTINUE)
         elif parser.is_finished:
             self._close()
 
@@ -379,10 +382,10 @@ class Connection:
         self._advance()
 
     def _send(self, request: HttpRequest, reply: Reply) -> None:
-        shared, transport = self._shared, self._transport
+        shared, link = self._shared, self._link
         self._since = since = self._loop.time()
         shared.observer.answered(request.method, reply.code, since - self._started)
-        if transport is None:
+        if link.is_closing:
             if reply.stream is not None:
                 reply.stream.lost()
             self._current = None
@@ -402,11 +405,11 @@ class Connection:
             version=request.version,
         )
         if stream is not None:
-            transport.write(head)
+            link.write(head)
             self._stream = stream
             stream.start(self)
             return
-        transport.write(head if request.method == "HEAD" else head + reply.body)
+        link.write(head if request.method == "HEAD" else head + reply.body)
         self._done(keep_alive=keep_alive)
 
     def _done(self, *, keep_alive: bool) -> None:
@@ -426,8 +429,8 @@ class Connection:
 
     def _linger(self, reply: Reply, audit_id: bytes, method: str = "") -> None:
         """Answer before the input is read to its end, and close once the client had time to read that."""
-        transport = self._transport
-        if transport is None or self._is_lingering:
+        link = self._link
+        if link.is_closing or self._is_lingering:
             return
         self._shared.observer.answered(method, reply.code, 0.0)
         self._is_lingering = True
@@ -439,21 +442,20 @@ class Connection:
             keep_alive=False,
             version="1.1",
         )
-        transport.write(head + reply.body)
+        link.write(head + reply.body)
         if self._reads_paused:
             self._reads_paused = False
-            transport.resume_reading()
-        if transport.can_write_eof():
-            transport.write_eof()
+            link.resume_reading()
+        link.write_eof()
 
     def _close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
+        self._since = self._loop.time()
+        self._link.close()
 
 
-def keep_alive(connection: socket.socket | None) -> None:
+def keep_alive(connection: socket.socket) -> None:
     """Notice within two minutes that a silent client's machine is gone; a quiet watch would never find out."""
-    if connection is None or connection.family not in {socket.AF_INET, socket.AF_INET6}:
+    if connection.family not in {socket.AF_INET, socket.AF_INET6}:
         return
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if hasattr(socket, "TCP_KEEPIDLE"):  # Linux; elsewhere the system's own times hold
