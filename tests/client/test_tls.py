@@ -10,8 +10,8 @@ import pytest
 
 from attractor.client import AnswerLost, ClientConfig, ClientRequest, ServerUnreachable
 from attractor.client.http import HttpTransport
-from attractor.client.http.tls import TlsSession
 from attractor.httpd.certificates import CertificateFiles, ensure_certificates
+from attractor.wire.tls import TlsSession
 
 GET = ClientRequest("GET", "/api/v1/namespaces")
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -105,15 +105,12 @@ class Shared:
 class Connection(Party):
     """The server's end of one connection."""
 
-    def __init__(
-        self, shared: Shared, sock: socket.socket, address: str, context: ssl.SSLContext | None = None
-    ) -> None:
+    def __init__(self, shared: Shared, sock: socket.socket, address: str) -> None:
         self._shared = shared
         self._limits = shared.limits
         self._loop = shared.poller.loop
         self._parser = RequestParser(shared.limits)
-        tls = TlsSession(context, is_server=True) if context is not None else None
-        self._link = Link(shared.poller, sock, self, shared.received, tls, shared.limits.write_buffer_bytes)
+        self._link = Link(shared.poller, sock, shared.received, shared.limits.write_buffer_bytes)
         self._peer = Peer(address)
         self._is_established = False
         self._passed: HttpRequest | None = None
@@ -134,10 +131,10 @@ class Connection(Party):
         self._stalled_since = 0.0
         self._started = 0.0
 
-    def start(self) -> None:
+    def start(self, context: ssl.SSLContext | None) -> None:
         """A client is there."""
         self._shared.connections.add(self)
-        self._link.start()
+        self._link.start(self, TlsSession(context, is_server=True) if context is not None else None)
 
     # The link calls these (``Party``).
 

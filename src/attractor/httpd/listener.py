@@ -7,9 +7,10 @@ import errno
 import logging
 import socket
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attractor.httpd.connection import Connection, Shared, keep_alive
+from attractor.wire.addresses import BACKLOG, listening
 
 if TYPE_CHECKING:
     import ssl
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from attractor.httpd.connection import Gate, Handler, Observer
     from attractor.httpd.limits import Limits
 
-BACKLOG = 1024
 BREATH_S = 1.0
 """How long nobody is accepted when the process has no room for another socket."""
 NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -48,50 +48,44 @@ class Listener:
     async def start(self, host: str, port: int) -> None:
         """Accept clients; port 0 takes a free one. Raises ``OSError`` when the address cannot be had."""
         loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        try:
-            for family, _, _, _, address in dict.fromkeys(found):
-                self._sockets.append(bound(family, address))
-        except OSError:
-            self._stop_accepting()
-            raise
+        self._sockets = await listening(host, port)
         for each in self._sockets:
             loop.add_reader(each, self._accept, each)
         self._sweep = loop.call_later(self._sweep_s, self._check)
 
-    def _accept(self, listening: socket.socket) -> None:
+    def _accept(self, entrance: socket.socket) -> None:
         """Take everybody who waits."""
         for _ in range(BACKLOG):
             try:
-                sock, address = listening.accept()
+                sock, address = entrance.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
                 if error.errno not in NO_ROOM:
                     raise
-                self._rest(listening, error)
+                self._rest(entrance, error)
                 return
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             keep_alive(sock)
-            Connection(self._shared, sock, f"{address[0]}:{address[1]}", self._tls).start()
+            Connection(self._shared, sock, f"{address[0]}:{address[1]}").start(self._tls)
 
-    def _rest(self, listening: socket.socket, error: OSError) -> None:
+    def _rest(self, entrance: socket.socket, error: OSError) -> None:
         """There is no room for another socket: try again when some may have been closed."""
         log.error("no client is accepted for a while", extra={"why": str(error)})
         loop = asyncio.get_running_loop()
-        loop.remove_reader(listening)
-        loop.call_later(BREATH_S, self._accept_again, listening)
+        loop.remove_reader(entrance)
+        loop.call_later(BREATH_S, self._accept_again, entrance)
 
-    def _accept_again(self, listening: socket.socket) -> None:
-        if listening in self._sockets:
-            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
+    def _accept_again(self, entrance: socket.socket) -> None:
+        if entrance in self._sockets:
+            asyncio.get_running_loop().add_reader(entrance, self._accept, entrance)
 
     def _stop_accepting(self) -> None:
         while self._sockets:
-            listening = self._sockets.pop()
-            asyncio.get_running_loop().remove_reader(listening)
-            listening.close()
+            entrance = self._sockets.pop()
+            asyncio.get_running_loop().remove_reader(entrance)
+            entrance.close()
 
     @property
     def port(self) -> int:
@@ -129,20 +123,3 @@ class Listener:
             connection.abort()
         if self._sweep is not None:
             self._sweep.cancel()
-
-
-def bound(family: int, address: tuple[Any, ...]) -> socket.socket:
-    """A socket on which clients can be accepted; raises ``OSError`` that says which address it could not have."""
-    found = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            found.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        found.setblocking(False)
-        found.bind(address)
-        found.listen(BACKLOG)
-    except OSError as error:
-        found.close()
-        text = (error.strerror or str(error)).lower()
-        raise OSError(error.errno, f"error while attempting to bind on address {address!r}: {text}") from error
-    return found

@@ -57,9 +57,7 @@ class Link:
         self,
         poller: Poller,
         sock: socket.socket,
-        party: Party,
         received: memoryview,
-        tls: TlsSession | None = None,
         write_buffer_bytes: int = WRITE_BUFFER_BYTES,
     ) -> None:
         self.number = sock.fileno()
@@ -67,9 +65,9 @@ class Link:
         """Whether nothing more can be written."""
         self._poller = poller
         self._socket = sock
-        self._party = party
+        self._party = Party()
         self._received = received
-        self._tls = tls
+        self._tls: TlsSession | None = None
         self._write_buffer_bytes = write_buffer_bytes
         self._unsent: deque[memoryview] = deque()
         self._unsent_bytes = 0
@@ -86,21 +84,18 @@ class Link:
         """Whether this is TLS."""
         return self._tls is not None
 
-    def start(self) -> None:
-        """Begin to read, and to greet; a client speaks first."""
-        self._reads = True
-        self._poller.wait(self, reads=True, writes=False)
-        if self._tls is None:
-            self._party.established()
-
-    def secure(self, tls: TlsSession) -> None:
-        """Go on with TLS inside what was said so far."""
+    def start(self, party: Party, tls: TlsSession | None = None) -> None:
+        """Read for a party, over TLS if there is a session; again, to go on with another party inside what was said."""
+        self._party = party
         self._tls = tls
+        self._wait(reads=not self.is_closing)
+        if tls is None:
+            party.established()
+        else:
+            self._greet(tls)
 
-    def greet(self) -> None:
-        """Say, over TLS, what is to be said next until both ends know each other."""
-        tls = self._tls
-        assert tls is not None, "only TLS begins with a greeting"
+    def _greet(self, tls: TlsSession) -> None:
+        """Say what is to be said next until both ends know each other; raises ``ssl.SSLError``."""
         tls.greet()
         self._send(tls.outgoing())
         if tls.is_established:
@@ -171,7 +166,7 @@ class Link:
 
     def _is_greeted(self, tls: TlsSession) -> bool:
         """Go on with the greeting; whether that was all of it."""
-        self.greet()
+        self._greet(tls)
         return tls.is_established and not self.is_closing
 
     def _on_end(self) -> None:

@@ -75,3 +75,31 @@ class TlsSession:
     def outgoing(self) -> bytes:
         """What the peer must be told besides data; mostly nothing."""
         return self._outgoing.read() if self._outgoing.pending else b""
+
+
+class TlsInTls(TlsSession):
+    """A session inside another: to a server, through a proxy that is itself reached over TLS."""
+
+    def __init__(self, outer: TlsSession, context: ssl.SSLContext, server_name: str) -> None:
+        super().__init__(context, server_name)
+        self._outer = outer
+
+    def receive(self, data: memoryview) -> None:
+        """Take in what came over the wire; ``read`` then says what it means."""
+        self._outer.receive(data)
+        super().receive(memoryview(self._outer.read()))
+
+    def read(self) -> bytes:
+        """The data that has come; empty when there is none yet, or will be none. Raises ``ssl.SSLError``."""
+        data = super().read()
+        self.is_ended = self.is_ended or self._outer.is_ended
+        return data
+
+    def write(self, data: bytes) -> bytes:
+        """Data as it goes over the wire."""
+        return self._outer.write(super().write(data))
+
+    def outgoing(self) -> bytes:
+        """What the peers must be told besides data; mostly nothing."""
+        said = super().outgoing()
+        return self._outer.outgoing() + (self._outer.write(said) if said else b"")

@@ -1,15 +1,12 @@
 """One connection to a server: requests out, one answer at a time back.
 
 The answer is collected whole, or handed on in pieces as it comes (``BodyStream``). A connection knows whether it may
-be used again, and tells apart a request that was never sent from one whose answer was lost. Over TLS it is the
-connection that turns bytes of the wire into bytes of HTTP and back (``tls``).
+be used again, and tells apart a request that was never sent from one whose answer was lost.
 """
 
 from __future__ import annotations
 
 import asyncio
-import select
-import ssl
 import zlib
 from collections import deque
 from functools import lru_cache
@@ -20,16 +17,15 @@ import httptools
 from attractor.client.errors import AnswerLost, GarbledAnswer
 from attractor.client.http.answers import whole
 from attractor.client.transport import ClientResponse
+from attractor.wire.link import Party
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor.client.http.tls import TlsSession
     from attractor.objects.errors import ApiError
+    from attractor.wire.link import Link
 
 MAX_HEADERS = 500
-RECEIVE_BYTES = 256 * 1024
-"""Received at once at most; pages of it that no answer ever filled take no memory."""
 PAUSE_BYTES = 1 << 20
 """A stream whose reader lags by this much stops reading from the socket, so that the server feels it."""
 
@@ -64,15 +60,14 @@ class _Parser:
         self._connection.message_completed()
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection(Party):
     """One connection. ``send`` one request after the other; ``open`` turns it into a stream for good."""
 
-    def __init__(self, tls: TlsSession | None = None) -> None:
-        self._transport: asyncio.Transport | None = None
-        self._tls = tls
-        self._established: asyncio.Future[None] | None = None
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._loop = asyncio.get_running_loop()
+        self.established_soon: asyncio.Future[None] = self._loop.create_future()
         """Waits until the server is known to be who it should be."""
-        self._received = memoryview(bytearray(RECEIVE_BYTES))
         self._parser = httptools.HttpResponseParser(_Parser(self))
         self._whole: asyncio.Future[ClientResponse] | None = None
         """Waits for the answer in one piece."""
@@ -91,24 +86,19 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_open(self) -> bool:
         """Whether the connection can take a request."""
-        return self.is_reusable and self._transport is not None and not self._transport.is_closing()
+        return self.is_reusable and not self._link.is_closing
 
     def has_input(self) -> bool:
         """Whether the socket has something to read that the event loop has not come to: on an idle connection, its end.
 
         A write on such a connection would be lost and could not be repeated, so that it pays to look.
         """
-        sock = self._transport.get_extra_info("socket") if self._transport is not None else None
-        if sock is None or sock.fileno() < 0:
-            return True
-        poll = select.poll()
-        poll.register(sock.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
-        return bool(poll.poll(0))
+        return self._link.has_input()
 
     @property
     def is_closed(self) -> bool:
         """Whether the connection is gone, or going."""
-        return self._transport is None or self._transport.is_closing()
+        return self._link.is_closing
 
     @property
     def got_bytes(self) -> bool:
@@ -120,7 +110,7 @@ class Connection(asyncio.BufferedProtocol):
 
         Raises ``TimeoutError`` after ``expire``.
         """
-        self._whole = asyncio.get_running_loop().create_future()
+        self._whole = self._loop.create_future()
         self._write(data)
         try:
             return await self._whole
@@ -131,7 +121,7 @@ class Connection(asyncio.BufferedProtocol):
 
     async def open(self, data: bytes) -> BodyStream:
         """Send a request and wait for the head of its answer; the connection then belongs to the stream."""
-        self._opened = asyncio.get_running_loop().create_future()
+        self._opened = self._loop.create_future()
         self.is_reusable = False
         self._write(data)
         try:
@@ -141,25 +131,17 @@ class Connection(asyncio.BufferedProtocol):
                 self.close()
             self._opened = None
 
-    async def establish(self) -> None:
-        """Over TLS, make sure who the server is before anything is sent; raises ``OSError``, as ``ssl.SSLError`` is."""
-        if self._tls is None:
-            return
-        self._established = asyncio.get_running_loop().create_future()
-        self._greet(self._tls)
-        await self._established
-
     def _write(self, data: bytes) -> None:
-        assert self._transport is not None
         self._got_bytes = False
         self._body = []
-        self._transport.write(data if self._tls is None else self._tls.write(data))
+        if self._link.is_closing:
+            self._fail(AnswerLost("the connection to the server broke before the request was sent"))
+        self._link.write(data)
 
     def close(self) -> None:
         """Give the connection up."""
         self.is_reusable = False
-        if self._transport is not None:
-            self._transport.abort()
+        self._link.abort()
 
     def expire(self) -> None:
         """Wait no longer for the answer, which may still come: the connection is of no use for another request."""
@@ -169,65 +151,19 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause(self, *, is_paused: bool) -> None:
         """Stop or resume reading from the socket."""
-        if self._transport is None or self._transport.is_closing():
-            return
         if is_paused:
-            self._transport.pause_reading()
+            self._link.pause_reading()
         else:
-            self._transport.resume_reading()
+            self._link.resume_reading()
 
-    # asyncio calls these.
+    # The link calls these.
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is there."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+    def established(self) -> None:
+        """The server is who it should be."""
+        if not self.established_soon.done():
+            self.established_soon.set_result(None)
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the next bytes go."""
-        return self._received
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Bytes have come over the wire."""
-        if self._tls is None:
-            self._take(bytes(self._received[:nbytes]))
-            return
-        try:
-            self._decrypt(self._tls, self._received[:nbytes])
-        except ssl.SSLError as error:
-            self._break(error)
-
-    def _decrypt(self, tls: TlsSession, received: memoryview) -> None:
-        tls.receive(received)
-        if not tls.is_established:
-            self._greet(tls)
-        data = tls.read()
-        while more := tls.read():
-            data += more
-        if data:
-            self._take(data)
-        self._tell(tls.outgoing())
-        if tls.is_ended and self._transport is not None:
-            self._transport.close()
-
-    def _greet(self, tls: TlsSession) -> None:
-        tls.greet()
-        self._tell(tls.outgoing())
-        if tls.is_established and self._established is not None and not self._established.done():
-            self._established.set_result(None)
-
-    def _tell(self, data: bytes) -> None:
-        if data and self._transport is not None:
-            self._transport.write(data)
-
-    def _break(self, error: ssl.SSLError) -> None:
-        """What came is no TLS, or not from whom it should be."""
-        if self._established is not None and not self._established.done():
-            self._established.set_exception(error)
-        self._fail(AnswerLost(f"the connection to the server broke before the answer was complete: {error}"))
-        self.close()
-
-    def _take(self, data: bytes) -> None:
+    def received(self, data: bytes) -> None:
         """Bytes of an answer; bytes that nobody asked for end the connection."""
         is_first, self._got_bytes = not self._got_bytes, True
         if self._whole is None and self._opened is None and self._stream is None:
@@ -247,20 +183,16 @@ class Connection(asyncio.BufferedProtocol):
         if self._whole is not None and not self._whole.done():
             self._whole.set_result(answer)
 
-    def eof_received(self) -> bool:
-        """The server sends no more; ``connection_lost`` follows."""
-        return False
-
-    def connection_lost(self, exc: Exception | None) -> None:
+    def lost(self, error: Exception | None) -> None:
         """The connection is gone; an answer that ends with it is complete, any other is lost."""
         self.is_reusable = False
         ends_with_close = self._code and "content-length" not in self._headers and not self._is_chunked()
-        if exc is None and ends_with_close and (self._whole is not None or self._stream is not None):
+        if error is None and ends_with_close and (self._whole is not None or self._stream is not None):
             self.message_completed()
             return
-        if self._established is not None and not self._established.done():
-            self._established.set_exception(exc or ConnectionResetError("the server closed the connection"))
-        why = f": {exc}" if exc is not None else ""
+        if not self.established_soon.done():
+            self.established_soon.set_exception(error or ConnectionResetError("the server closed the connection"))
+        why = f": {error}" if error is not None else ""
         self._fail(AnswerLost(f"the connection to the server broke before the answer was complete{why}"))
 
     # The parser calls these.

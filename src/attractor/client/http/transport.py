@@ -11,7 +11,7 @@ from attractor.client.config import ClientConfig, tls_context
 from attractor.client.credentials import Rewritten, StaticCredentials
 from attractor.client.errors import AnswerLost, ConfigError, CredentialsUnavailable, ServerUnreachable
 from attractor.client.http.deadlines import Deadlines
-from attractor.client.http.dialing import Endpoint, dial
+from attractor.client.http.dialing import Dialer, Endpoint
 from attractor.client.http.pool import Pool
 from attractor.client.http.proxies import Proxy, environment_proxy, is_loopback
 
@@ -182,7 +182,7 @@ class HttpTransport:
                 self._pool.retire()
             name = self.config.tls_server_name or self._host
             endpoint = Endpoint(self._host, self._port, tls, name, self._proxy)
-            self._pool = Pool(lambda: dial(endpoint), self._pool_size)
+            self._pool = Pool(Dialer(endpoint).dial, self._pool_size)
             self._pool_certificate = credential.certificate
         return self._pool
 
