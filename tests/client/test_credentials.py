@@ -29,8 +29,9 @@ from attractor.embedded import Address, EmbeddedCluster
 from attractor.httpd.authentication import ADMIN, Authenticator
 from attractor.httpd.certificates import CertificateFiles, ensure_certificates, issue_client_certificate
 from attractor.httpd.tls import server_context
-from attractor.objects.builtin.core_v1 import Namespace
+from attractor.objects.builtin.core_v1 import ConfigMap, Namespace
 from attractor.objects.errors import Unauthorized
+from attractor.objects.resource import ObjectMeta
 from attractor.testing import eventually
 
 
@@ -242,7 +243,7 @@ def test_a_proxys_address_is_understood_or_refused() -> None:
 
 @asynccontextmanager
 async def tunnelling_proxy(
-    answer: bytes = b"HTTP/1.1 200 Connection established\r\n\r\n",
+    answer: bytes = b"HTTP/1.1 200 Connection established\r\n\r\n", tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[tuple[int, list[bytes]]]:
     """A proxy that connects its clients to where they want, or says no."""
     asked: list[bytes] = []
@@ -269,7 +270,7 @@ async def tunnelling_proxy(
             group.create_task(pump(reader, onward))
             group.create_task(pump(there, writer))
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     async with server:
         yield server.sockets[0].getsockname()[1], asked
 
@@ -284,6 +285,22 @@ async def test_https_goes_through_a_proxys_tunnel(secure: Secure) -> None:
         assert asked[0].startswith(f"CONNECT 127.0.0.1:{secure.address.port} HTTP/1.1\r\n".encode())
         assert b"Proxy-Authorization: Basic bWU6cHc=" in asked[0]
         assert b"Bearer" not in b"".join(asked)
+
+
+async def test_a_proxy_may_itself_be_reached_over_tls(
+    secure: Secure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = ensure_certificates(tmp_path, ["127.0.0.1"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.cert, files.key)
+    monkeypatch.setenv("SSL_CERT_FILE", str(files.ca))
+    async with tunnelling_proxy(tls=context) as (port, asked):
+        token = StaticCredentials(Credential("Bearer one"))
+        async with secure.client(token, proxy_url=f"https://127.0.0.1:{port}") as client:
+            big = ConfigMap(metadata=ObjectMeta(namespace="default", name="big"), data={"x": "y" * 300_000})
+            assert await client.create(big)
+            assert (await client.get(ConfigMap, big.key)).data == big.data
+        assert asked[0].startswith(b"CONNECT ")
 
 
 async def test_a_proxy_that_says_no_is_named(secure: Secure) -> None:

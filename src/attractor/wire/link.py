@@ -88,6 +88,9 @@ class Link:
         """Read for a party, over TLS if there is a session; again, to go on with another party inside what was said."""
         self._party = party
         self._tls = tls
+        if self._is_gone:
+            self._poller.loop.call_soon(party.lost, ConnectionResetError("the connection was lost before it began"))
+            return
         self._wait(reads=not self.is_closing)
         if tls is None:
             party.established()
@@ -261,7 +264,7 @@ class Link:
         """Send what was written, and end."""
         if self.is_closing:
             return
-        if self._tls is not None:
+        if self._tls is not None and not self._tls.is_ended:
             self._tls.finish()
             self._send(self._tls.outgoing())
         self.is_closing = True
