@@ -47,6 +47,8 @@ WRITERS = 256
 """Connections that share the writing while watchers are measured: enough for 5,000 a second that each wait 50 ms for a
 disk. Fewer would be the limit on SQLite, where all of them wait for the same sync."""
 WATCHERS = 100
+RUNS = 5
+"""Of watch delivery; an odd number has one in the middle."""
 ENOUGH = 0.9
 """The share of a core beyond which work queues up, and ages are those of a queue."""
 
@@ -137,7 +139,7 @@ async def delivery(target: Target, pid: int, per_s: int, seconds: float, writers
     Of the server's time, what it takes to write is measured on its own, with nobody watching.
     """
     name = f"watched-{per_s}"
-    await load(target, iter([target.request("POST", COLLECTION, config_map(name, keys=3))]), 1)
+    await load(target, iter([target.request("POST", COLLECTION, config_map(name, keys=3))]), 1)  # or it is there
     patch = (target, f"{COLLECTION}/{name}", MERGE, per_s)
 
     used = cpu_s(pid)
@@ -174,6 +176,19 @@ async def delivery(target: Target, pid: int, per_s: int, seconds: float, writers
     }
 
 
+async def typical_delivery(
+    target: Target, pid: int, per_s: int, seconds: float, writers: int
+) -> dict[str, float | str]:
+    """The run whose p99 is in the middle of several, and the least and the most that there was.
+
+    One stall of the machine of 20 ms is more than a hundredth of a short run: such a run says nothing of the server.
+    """
+    key = f"watch_{per_s}_p99_ms"
+    runs = [await delivery(target, pid, per_s, seconds, writers) for _ in range(RUNS)]
+    runs.sort(key=lambda run: run[key])
+    return runs[RUNS // 2] | {f"{key}_least": runs[0][key], f"{key}_most": runs[-1][key]}
+
+
 def limit(cores: dict[str, float], reached: float) -> str:
     """Who needs more of its core than there is."""
     short = [f"{who} needs {share:.2f} of its core" for who, share in cores.items() if share > ENOUGH]
@@ -196,7 +211,7 @@ async def measure(
         report |= await list_all(target, 10_000)
         report["rss_full_mb"] = round(rss_mb(server.pid), 1)
         for per_s in (1000, 5000):
-            report |= await delivery(target, server.pid, per_s, 1.0 if quick else 4.0, writers)
+            report |= await typical_delivery(target, server.pid, per_s, 1.0 if quick else 4.0, writers)
     return report
 
 
