@@ -1,8 +1,9 @@
 """The load of ``runtime.py``: writes Trios, and watches their children until they are as they should be.
 
 It shares a core with the operator that is measured, so it is bare sockets and as little Python as will do, the same for
-every peer. An object is converged when each of its children has the value that was written; what came by the watch is
-compared with what the server has in the end (``check``). Not a benchmark of its own.
+every peer; times are those of the next look at what has come, at most ``NAP_S`` late. An object is converged when each
+of its children has the value that was written; what came by the watch is compared with what the server has in the end
+(``check``). Not a benchmark of its own.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from watchload import CHECK_S, Crowd, Writer, connected, is_good
 CHILDREN = 3
 WRITERS = 16
 PATIENCE_S = 900
+NAP_S = 0.001
+"""How long the load rests between two looks at what has come, so that it seldom takes the core from the operator."""
 
 
 class Meta(msgspec.Struct):
@@ -216,4 +219,5 @@ class Load:
         while not is_enough():
             if time.monotonic() > given_up_at:
                 raise TimeoutError(f"the operator has not come to an end within {PATIENCE_S} s")
+            time.sleep(NAP_S)
             self._crowd.read(CHECK_S)
