@@ -29,25 +29,24 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import msgspec
-import orjson
+from urllib.parse import urlsplit
 
 from attractor import __version__
-from attractor.client import Bookmark, Client, ClientRequest, Encoded
+from attractor.client import Client, ClientRequest
+from attractor.client.config import tls_context
+from attractor.client.credentials import Rewritten
 from attractor.client.http.transport import HttpTransport
 from attractor.client.kubeconfig import load_kubeconfig
-from attractor.client.writing import MERGE_PATCH
 from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
-from attractor.objects.builtin.core_v1 import ConfigMap, Namespace
+from attractor.objects.builtin.core_v1 import Namespace
 from attractor.objects.errors import ApiError
 from attractor.objects.resource import ObjectMeta
+from loadclient import Target
 from peers.triokind import Trio
+from trioload import Load
 
 HERE = Path(__file__).parent
 
-CHILDREN = 3
-WRITERS = 16
 AIMS = {
     "objects_per_s against kopf": 10.0,
     "rss against kopf": 1 / 3,
@@ -88,93 +87,20 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-class Data(msgspec.Struct):
-    data: dict[str, str] | None = None
+def target_of(kubeconfig: Path) -> Target:
+    """The server of a kubeconfig, and whom it knows us as, for bare sockets."""
+    config = load_kubeconfig(kubeconfig)
+    assert isinstance(config.credentials, Rewritten)
+    where, token = urlsplit(config.server), config.credentials.credential.authorization.removeprefix("Bearer ")
+    assert where.hostname
+    assert where.port
+    return Target(where.hostname, where.port, token, tls_context(config, None))
 
 
-data_of = msgspec.json.Decoder(Data).decode
-
-
-class Load:
-    """Writes Trios, and watches their children until they are as they should be."""
-
-    def __init__(self, client: Client, namespace: str, objects: int) -> None:
-        self.client, self.namespace, self.objects = client, namespace, objects
-        self.requests = 0
-        self.trios: list[Trio] = []
-
-    async def phase(self, value: str) -> dict[str, float]:
-        """Write every Trio with this value; the time until all children have it, and how long each took."""
-        kind = Encoded(ConfigMap)
-        version = (await self.client.list(kind, self.namespace)).resource_version
-        self.requests += 2 + self.objects
-        written: dict[str, float] = {}
-        done: dict[str, float] = {}
-        right: dict[str, set[str]] = {}
-        opened = asyncio.Event()
-
-        async def watch() -> None:
-            async with self.client.watch(kind, self.namespace, resource_version=version) as events:
-                opened.set()
-                async for event in events:
-                    if isinstance(event, Bookmark) or data_of(event.object.json).data != {"value": value}:
-                        continue
-                    parent = event.key.name.rpartition("-")[0]
-                    right.setdefault(parent, set()).add(event.key.name)
-                    if len(right[parent]) == CHILDREN:
-                        done.setdefault(parent, time.perf_counter())
-                        if len(done) == self.objects:
-                            return
-
-        async with asyncio.timeout(900), asyncio.TaskGroup() as group:
-            watching = group.create_task(watch())
-            await opened.wait()
-            began = time.perf_counter()
-            pending = iter(range(self.objects))
-
-            async def write() -> None:
-                for number in pending:
-                    written[f"t{number}"] = time.perf_counter()
-                    await self._write(number, value)
-
-            for _ in range(WRITERS):
-                group.create_task(write())
-            await watching
-        waits = sorted(done[name] - written[name] for name in done)
-        took = max(done.values()) - began
-        return {
-            "objects_per_s": round(self.objects / took, 1),
-            "p50_ms": round(1000 * waits[len(waits) // 2], 1),
-            "p99_ms": round(1000 * waits[int(len(waits) * 0.99)], 1),
-        }
-
-    async def alone(self, value: str) -> None:
-        """Write every Trio, watched by nobody who would do anything about it."""
-        pending = iter(range(self.objects))
-
-        async def write() -> None:
-            for number in pending:
-                await self._write(number, value)
-
-        async with asyncio.TaskGroup() as group:
-            for _ in range(WRITERS):
-                group.create_task(write())
-
-    async def _write(self, number: int, value: str) -> None:
-        """Create or change a Trio, with as little work as possible: this is not what is measured."""
-        path = f"/apis/{Trio.gvk.group}/v1/namespaces/{self.namespace}/trios"
-        if value == "one":
-            names = {"apiVersion": Trio.gvk.api_version, "kind": "Trio", "metadata": {"name": f"t{number}"}}
-            request = ClientRequest("POST", path, body=orjson.dumps({**names, "spec": {"value": value}}))
-        else:
-            body = orjson.dumps({"spec": {"value": value}})
-            request = ClientRequest("PATCH", f"{path}/t{number}", body=body, content_type=MERGE_PATCH)
-        await self.client.request(request)
-
-
-async def served_requests(client: Client) -> float:
+async def served_requests(kubeconfig: Path) -> float:
     """How many requests the server has answered."""
-    text = (await client.request(ClientRequest("GET", "/metrics", accept="text/plain"))).body.decode()
+    async with Client(HttpTransport(load_kubeconfig(kubeconfig))) as client:
+        text = (await client.request(ClientRequest("GET", "/metrics", accept="text/plain"))).body.decode()
     return sum(
         float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith("apiserver_request_total")
     )
@@ -205,48 +131,52 @@ def build_go(folder: Path) -> Path:
     return built
 
 
-async def timed_phase(load: Load, value: str, operator: int, server: int) -> dict[str, float]:
+def timed_phase(load: Load, value: str, operator: int, server: int) -> dict[str, float]:
     """A phase, with the processor time per object of operator, server and load, and how busy they were."""
     before = cpu_s(operator), cpu_s(server), cpu_s(os.getpid())
-    found = await load.phase(value)
+    found = load.phase(value)
     for name, pid, began in zip(("operator", "server", "load"), (operator, server, os.getpid()), before, strict=True):
         each_s = (cpu_s(pid) - began) / load.objects
         found[f"{name}_cpu_ms"] = round(1000 * each_s, 3)
         found[f"{name}_busy"] = round(each_s * found["objects_per_s"], 2)
+    load.check(value)
     return found
 
 
-async def load_alone(kubeconfig: Path, objects: int, server: int) -> dict[str, Any]:
-    """What the load makes the server do when no operator runs."""
+async def make_namespace(kubeconfig: Path, name: str) -> None:
     async with Client(HttpTransport(load_kubeconfig(kubeconfig))) as client:
-        await client.create(Namespace(metadata=ObjectMeta(name="bench-load")))
-        load, found = Load(client, "bench-load", objects), {}
+        await client.create(Namespace(metadata=ObjectMeta(name=name)))
+
+
+def load_alone(kubeconfig: Path, objects: int, server: int) -> dict[str, Any]:
+    """What the load makes the server do when no operator runs."""
+    asyncio.run(make_namespace(kubeconfig, "bench-load"))
+    found = {}
+    with Load(target_of(kubeconfig), "bench-load", objects) as load:
         for phase, value in (("create", "one"), ("update", "two")):
             began = cpu_s(server)
-            await load.alone(value)
+            load.alone(value)
             found[phase] = {"server_cpu_ms": round(1000 * (cpu_s(server) - began) / objects, 3)}
-        return found
+    return found
 
 
-async def measure(peer: str, folder: Path, kubeconfig: Path, objects: int, server: int) -> dict[str, Any]:
+def measure(peer: str, folder: Path, kubeconfig: Path, objects: int, server: int) -> dict[str, Any]:
     command, ready = command_of(peer, folder, kubeconfig)
     environ = {"KUBECONFIG": str(kubeconfig), "PYTHONPATH": str(HERE / "peers"), "XDG_STATE_HOME": str(folder)}
     with process(*command, ready=ready, environ=environ) as child:
         os.sched_setaffinity(child.pid, {1 % (os.cpu_count() or 1)})
         if peer == "embedded":
             kubeconfig = folder / "attractor" / "kubeconfig"
-        async with Client(HttpTransport(load_kubeconfig(kubeconfig))) as client:
-            namespace = f"bench-{peer}"
-            await client.create(Namespace(metadata=ObjectMeta(name=namespace)))
-            idle_rss = rss_mb(child.pid)
-            load = Load(client, namespace, objects)
-            before = await served_requests(client)
-            created = await timed_phase(load, "one", child.pid, server)
-            updated = await timed_phase(load, "two", child.pid, server)
-            await asyncio.sleep(2)
-            requests = await served_requests(client) - before - load.requests - 1
+        asyncio.run(make_namespace(kubeconfig, f"bench-{peer}"))
+        idle_rss = rss_mb(child.pid)
+        with Load(target_of(kubeconfig), f"bench-{peer}", objects) as load:
+            before = asyncio.run(served_requests(kubeconfig))
+            created = timed_phase(load, "one", child.pid, server)
+            updated = timed_phase(load, "two", child.pid, server)
+            time.sleep(2)
+            requests = asyncio.run(served_requests(kubeconfig)) - before - load.requests - 1
             busy = cpu_s(child.pid)
-            await asyncio.sleep(3)
+            time.sleep(3)
             return {
                 "create": created,
                 "update": updated,
@@ -313,8 +243,8 @@ def one_run(peer: str, objects: int) -> dict[str, Any]:
             os.sched_setaffinity(server.pid, {0})
             asyncio.run(install(kubeconfig))
             if peer == LOAD:
-                return asyncio.run(load_alone(kubeconfig, objects, server.pid))
-            return asyncio.run(measure(peer, Path(folder), kubeconfig, objects, server.pid))
+                return load_alone(kubeconfig, objects, server.pid)
+            return measure(peer, Path(folder), kubeconfig, objects, server.pid)
 
 
 def main() -> None:

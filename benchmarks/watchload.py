@@ -2,7 +2,8 @@
 
 Both are processes of their own, so that what each of them costs is known, and neither can be mistaken for the server.
 They share a core with each other, so they are bare sockets and as little Python as will do: every watcher counts the
-events it gets, a few of them also read when each was sent. Not a benchmark of its own; ``apiserver.py`` uses it.
+events it gets, a few of them also read when each was sent. Not a benchmark of its own; ``apiserver.py`` uses it, and
+``trioload.py`` its sockets.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _apart(work: Callable[..., Any], pipe: Connection, *arguments: Any) -> None:
 def connected(target: Target) -> socket.socket:
     plain = socket.create_connection((target.host, target.port))
     plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return plain if target.tls is None else target.tls.wrap_socket(plain)
+    return plain if target.tls is None else target.tls.wrap_socket(plain, server_hostname=target.host)
 
 
 class Peer(Protocol):
@@ -102,23 +103,36 @@ class Crowd:
         self._peers[peer.socket.fileno()] = peer
         self._epoll.register(peer.socket, select.EPOLLIN)
 
+    def remove(self, peer: Peer) -> None:
+        """Close a connection."""
+        del self._peers[peer.socket.fileno()]
+        self._epoll.unregister(peer.socket)
+        peer.socket.close()
+
+    def close(self) -> None:
+        """Close all of them."""
+        for peer in tuple(self._peers.values()):
+            self.remove(peer)
+        self._epoll.close()
+
     def read(self, timeout_s: float) -> None:
         """Take what has come; wait for the first of it up to a time."""
-        received = self._received
         for number, _ in self._epoll.poll(timeout_s, ROOM):
             peer = self._peers[number]
-            size = peer.socket.recv_into(received)
-            if not size:
-                raise ConnectionError("the server has closed a connection")
-            peer.take(received, size, time.monotonic())
-            self.reads += 1
-            if isinstance(peer.socket, ssl.SSLSocket):
-                self._drain(peer, peer.socket)
+            self.reads += self._receive(peer)
+            while isinstance(peer.socket, ssl.SSLSocket) and peer.socket.pending():
+                self._receive(peer)  # TLS has read ahead, of which epoll knows nothing
 
-    def _drain(self, peer: Peer, source: ssl.SSLSocket) -> None:
-        """Take what TLS has read ahead, which epoll knows nothing of."""
-        while source.pending():
-            peer.take(self._received, source.recv_into(self._received), time.monotonic())
+    def _receive(self, peer: Peer) -> bool:
+        """Let a connection look at what has come; over TLS that may be less than can be read, or nothing for it."""
+        try:
+            size = peer.socket.recv_into(self._received)
+        except ssl.SSLWantReadError:
+            return False
+        if not size:
+            raise ConnectionError("the server has closed a connection")
+        peer.take(self._received, size, time.monotonic())
+        return True
 
 
 def occurrences(received: bytearray, byte: int, size: int) -> int:
@@ -181,10 +195,10 @@ def _read_until(crowd: Crowd, watchers: list[_Watcher], lines: int) -> None:
         crowd.read(CHECK_S)
 
 
-class _Writer:
+class Writer:
     """One connection: idle, or waiting for the answer to one request."""
 
-    def __init__(self, target: Target, answered: Callable[[_Writer, bool], None]) -> None:
+    def __init__(self, target: Target, answered: Callable[[Writer, bytes], None]) -> None:
         self.socket = connected(target)
         self._answered = answered
         self._data = b""
@@ -197,21 +211,26 @@ class _Writer:
             self._data = data
             return
         self._data = b""
-        self._answered(self, data.startswith(b"HTTP/1.1 200"))
+        self._answered(self, data)
+
+
+def is_good(answer: bytes) -> bool:
+    """Whether the server did what it was asked to."""
+    return answer.startswith(b"HTTP/1.1 2")
 
 
 def write(
     _pipe: Connection, target: Target, path: str, content_type: str, per_s: int, seconds: float, connections: int
 ) -> Wrote:
     """Patch one object at a steady rate, each time with the time; a connection without an answer sends nothing."""
-    crowd, idle, answers = Crowd(), list[_Writer](), {True: 0, False: 0}
+    crowd, idle, answers = Crowd(), list[Writer](), {True: 0, False: 0}
 
-    def answered(writer: _Writer, is_good: bool) -> None:
-        answers[is_good] += 1
+    def answered(writer: Writer, answer: bytes) -> None:
+        answers[is_good(answer)] += 1
         idle.append(writer)
 
     for _ in range(connections):
-        idle.append(_Writer(target, answered))
+        idle.append(Writer(target, answered))
         crowd.add(idle[-1])
     head = target.request("PATCH", path, STAMP % 0, content_type).removesuffix(STAMP % 0)
     cpu_s, started = time.process_time(), time.monotonic()
