@@ -16,7 +16,9 @@ from setuptools.errors import CompileError, LinkError
 NATIVE = Path("src/attractor/check/kernel")
 COMPILED = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["attractor"]["compiled"]
 GENERATED = Path("build/mypyc")
-MADE_FROM = Path(f"src/attractor__mypyc{sysconfig.get_config_var('EXT_SUFFIX')}.json")
+SUFFIX = str(sysconfig.get_config_var("EXT_SUFFIX"))
+LIBRARY = Path(f"src/attractor__mypyc{SUFFIX}")
+MADE_FROM = Path(f"{LIBRARY}.json")
 """Beside the library in a checkout: the digests of the sources that it was made from."""
 
 KERNEL = Extension(
@@ -49,6 +51,16 @@ def compiled_python() -> list[Extension]:
     )
 
 
+def remove_others(compiled: list[str]) -> None:
+    """Leave none of this Python's libraries in a checkout but the kernel and these modules': Python would import it."""
+    kept = {LIBRARY, *(Path(name).with_suffix(SUFFIX) for name in compiled)} if compiled else set()
+    for library in Path("src").rglob(f"*{SUFFIX}"):
+        if library not in kept and not library.name.startswith("_kernel."):
+            library.unlink()
+    if not compiled:
+        MADE_FROM.unlink(missing_ok=True)
+
+
 class BuildAll(build_ext):
     """Compiles on all cores, and of the Python modules all or none: half of them would call what is not there."""
 
@@ -71,11 +83,14 @@ class BuildAll(build_ext):
             super().build_extensions()
 
     def run(self) -> None:
-        """Build, and note what a checkout's library was made from."""
+        """Build; in a checkout, note what the library was made from, and remove what was compiled and is no more."""
         digests = {name: hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in COMPILED}
         super().run()
-        if (self.inplace or self.editable_mode) and self.extensions != [KERNEL]:
-            MADE_FROM.write_text(json.dumps(digests))
+        if self.inplace or self.editable_mode:
+            is_compiled = self.extensions != [KERNEL]
+            remove_others(COMPILED if is_compiled else [])
+            if is_compiled:
+                MADE_FROM.write_text(json.dumps(digests))
 
     def _can_compile(self) -> bool:
         probe = Path(self.build_temp) / "probe.c"

@@ -64,6 +64,55 @@ def test_coverage_leaves_out_what_it_cannot_see() -> None:
     assert left_out == set(settings["tool"]["attractor"]["compiled"])
 
 
+PROJECT = """[project]
+name = "small"
+version = "1"
+[tool.setuptools]
+packages = ["attractor"]
+package-dir = {{"" = "src"}}
+[tool.attractor]
+compiled = {compiled}
+"""
+
+
+class Checkout:
+    """A checkout with two modules, in which the real ``setup.py`` builds."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.package = root / "src" / "attractor"
+        (self.package / "check" / "kernel").mkdir(parents=True)
+        for name in ("", "one", "two"):
+            (self.package / f"{name or '__init__'}.py").write_text(f'NAME = "{name}"\n')
+        shutil.copy(ROOT / "setup.py", root)
+
+    def build(self, *compiled: str, **settings: str) -> None:
+        """Build with these modules on the list."""
+        listed = [f"src/attractor/{name}.py" for name in compiled]
+        (self.root / "pyproject.toml").write_text(PROJECT.format(compiled=listed))
+        command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+        subprocess.run(command, cwd=self.root, env={**os.environ, **settings}, capture_output=True, check=True)
+
+    @property
+    def libraries(self) -> set[str]:
+        """The names of what is compiled, up to the first dot."""
+        return {each.name.partition(".")[0] for each in self.root.joinpath("src").rglob("*.so*")}
+
+
+@pytest.mark.slow
+def test_a_module_that_is_taken_off_the_list_is_interpreted_after_the_next_build(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path)
+    of_another_python = checkout.package / "two.cpython-399-x86_64-linux-gnu.so"
+    of_another_python.touch()
+    checkout.build("one", "two")
+    assert checkout.libraries == {"attractor__mypyc", "one", "two"}
+    checkout.build("one")
+    of_another_python.unlink()  # which is none of this Python's business
+    assert checkout.libraries == {"attractor__mypyc", "one"}
+    checkout.build("one", ATTRACTOR_COMPILE="0")
+    assert checkout.libraries == set()
+
+
 @pytest.fixture(scope="module")
 def interpreted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package without anything compiled."""

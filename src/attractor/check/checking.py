@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from attractor.check.apart import apart
 from attractor.check.audit import advice, audit
 from attractor.check.blocking import forbidden
 from attractor.check.engines import EngineName, Order, Runs, engine_advice, explore, kept, runs_of
@@ -43,6 +44,7 @@ class Growing(Protocol):
         ...
 
 
+@apart
 @forbidden()
 def check(
     spec: Checkable,
@@ -102,6 +104,7 @@ def check(
             model = recompiled(spec, grown)
 
 
+@apart
 @forbidden()
 def simulate(
     spec: Checkable,

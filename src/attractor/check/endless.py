@@ -8,10 +8,10 @@ calling thread, so that a busy machine is no reason. It then raises ``Endless`` 
 loops. The thread ends by itself when nothing has run for a while.
 
 Nothing can be raised in a thread that waits for a lock; a signal wakes it, which only the main thread hears
-(``SIGURG``: nobody minds it, and where somebody handles it, it is left to them).
+(``SIGURG``: nobody minds it, and where somebody handles it, it is left to them). Any other is given up (``apart``).
 
-Not stopped: a loop inside one call of compiled code, such as ``sum(itertools.count())``, a wait in another thread than
-the main one, and code that swallows every ``BaseException``.
+Not stopped: a loop inside one call of compiled code, such as ``sum(itertools.count())``, a wait in the main thread
+where somebody else handles the signal, and code that swallows every ``BaseException``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from attractor.check.errors import is_authors, is_standard
+from attractor.check.errors import authors_frame, is_authors, is_standard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,8 @@ class Stuck(BaseException):
 class _Watch:
     """The calls of one thread, one after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, give_up: Callable[[str], None] | None) -> None:
+        self._give_up = give_up
         self._caller = threading.get_ident()
         self._lock = threading.Lock()
         """Held to begin, to end and to look, so that nobody is stopped who has just ended."""
@@ -131,6 +132,11 @@ class _Watch:
                 if still >= STILL and self._hears:
                     still, self._is_stuck = 0, True
                     signal.pthread_kill(self._caller, signal.SIGURG)
+                elif still >= STILL and self._give_up is not None:
+                    line = _line_of(self._caller)
+                    _raise_there(self._caller, Stuck)
+                    self._give_up(line)
+                    return
 
 
 def _waits_for_a_lock(thread: int) -> bool:
@@ -138,11 +144,21 @@ def _waits_for_a_lock(thread: int) -> bool:
 
     A debugger waits, too, but in its own code.
     """
-    frame = sys._current_frames().get(thread)  # noqa: SLF001 - the only way to another thread's line
+    frame = _frame_of(thread)
     if frame is not None and frame.f_code.co_filename in _WAITING:
         while frame is not None and is_standard(frame.f_code.co_filename):
             frame = frame.f_back
     return frame is not None and is_authors(frame.f_code.co_filename)
+
+
+def _line_of(thread: int) -> str:
+    """File and line of the author's code that a thread is in."""
+    at = authors_frame(_frame_of(thread))
+    return "" if at is None else f"{at.f_code.co_filename}:{at.f_lineno}"
+
+
+def _frame_of(thread: int) -> FrameType | None:
+    return sys._current_frames().get(thread)  # noqa: SLF001 - the only way to another thread's line
 
 
 def _used_s(thread: int) -> float:
@@ -151,10 +167,10 @@ def _used_s(thread: int) -> float:
     return time.process_time() if clock is None else time.clock_gettime(clock(thread))
 
 
-def _raise_there(thread: int) -> None:
+def _raise_there(thread: int, error: type[BaseException] = Endless) -> None:
     import ctypes  # a check that needs it is rare, and waits anyway
 
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Endless))
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
 def _take_back(thread: int) -> None:
@@ -179,5 +195,15 @@ def with_watch(move: Callable[[], T]) -> T:
     """Run something; raises ``Endless`` or ``Stuck`` when it does not come to an end. What runs inside has its own."""
     watch: _Watch | None = getattr(_watches, "one", None)
     if watch is None:
-        watch = _watches.one = _Watch()
+        watch = _watches.one = _Watch(getattr(_watches, "give_up", None))
     return watch.run(move)
+
+
+def give_up_with(told: Callable[[str], None]) -> None:
+    """From now on, tell of a wait for a lock in this thread, with its line, where nothing can end it."""
+    _watches.give_up = told
+
+
+def can_be_given_up() -> bool:
+    """Whether somebody is told of such a wait in this thread."""
+    return hasattr(_watches, "give_up")

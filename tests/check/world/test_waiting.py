@@ -333,6 +333,42 @@ def test_a_wait_for_a_thread_is_ended_and_refused_with_the_line(
     checked(own_lock).assert_holds()
 
 
+@pytest.mark.parametrize("reconcile", [locks_twice, waits_for_an_event, waits_for_a_line, waits_for_a_result])
+def test_a_wait_for_a_thread_is_refused_with_the_line_where_the_check_runs_in_another_thread(
+    reconcile: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endless, "LIMIT_S", 0.4)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        said = pool.submit(refused, reconcile).result()
+        assert said.startswith("the code under check waits here for another thread, and under check there is none")
+        pool.submit(checked, own_lock).result().assert_holds()
+
+
+async def waits_for_its_turn(ctx: Context, key: Key) -> None:
+    with OF_THREADS:  # here
+        await ctx.find(Pair, key)
+
+
+def test_a_check_that_was_given_up_ends_when_its_wait_does_and_leaves_the_lock_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(endless, "LIMIT_S", 0.4)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        with OF_THREADS:
+            before = set(threading.enumerate())
+            pool.submit(refused, waits_for_its_turn).result()
+            left = [each for each in set(threading.enumerate()) - before if each.name == "attractor-check"]
+        assert len(left) == 1
+        left[0].join(10)
+        assert not left[0].is_alive()
+    assert not OF_THREADS.locked()
+
+
+def test_a_mistake_is_told_to_the_thread_that_asked_for_the_check() -> None:
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        assert pool.submit(refused, starts).result().startswith("starts a thread; the code under check runs alone")
+
+
 async def starts(ctx: Context, key: Key) -> None:
     threading.Thread(target=print).start()  # here
 
