@@ -208,6 +208,7 @@ def kind_for(op: Operation, txn: Transaction) -> Kind:
         return kind
     if op.subresource and op.subresource not in kind.subresources:
         raise routing.no_such_resource()
+    _check_place(kind, target)
     _check_scope(kind, target, op.verb)
     if op.subresource in REACHING:
         raise why_not(kind, target, txn)
@@ -219,6 +220,9 @@ def _builtin_verb(kind: Kind, method: str, is_there: bool, is_named: bool, subre
     """The verb that a method means, where a built-in kind has it; it depends on no name, so it is told once."""
     namespace, name = "namespace" if is_there else "", "name" if is_named else ""
     target = routing.Target(kind.gvk.group, kind.gvk.version, kind.resource, namespace, name, subresource)
+    _check_place(kind, target)
+    if subresource == "proxy" and method in {"HEAD", "OPTIONS"}:  # every method there is is proxied
+        method = "GET"
     verb = routing.verb_of(method, target, is_watch=is_watch)
     _check_scope(kind, target, verb)
     return verb
@@ -234,19 +238,20 @@ def _check_custom(kind: Kind, target: Target, verb: Verb) -> None:
         raise MethodNotAllowed.of(kind.group_resource, verb)
 
 
-def _check_scope(kind: Kind, target: Target, verb: Verb) -> None:
-    """Refuse a verb that the kind does not have at this place."""
+def _check_place(kind: Kind, target: Target) -> None:
+    """Refuse a path that the kind does not have, whatever the method."""
     if target.namespace and not kind.namespaced:
         raise routing.no_such_resource()
-    if kind.namespaced and not target.namespace:
-        if target.name:
-            raise routing.no_such_resource()
-        if kind.verbs == _ONLY_CREATE:
-            raise routing.no_such_resource()
-        if verb not in {"list", "watch"}:
-            raise routing.method_not_allowed()
+    if kind.namespaced and not target.namespace and (target.name or kind.verbs == _ONLY_CREATE):
+        raise routing.no_such_resource()
     if target.name and not target.subresource and kind.verbs == _ONLY_CREATE:
         raise routing.no_such_resource()
+
+
+def _check_scope(kind: Kind, target: Target, verb: Verb) -> None:
+    """Refuse a verb that the kind does not have at this place."""
+    if kind.namespaced and not target.namespace and verb not in {"list", "watch"}:
+        raise routing.method_not_allowed()
     if not target.subresource and verb not in kind.verbs:
         raise routing.method_not_allowed()
     if target.subresource in _STATE_SUBRESOURCES and verb not in {"get", "update", "patch"}:

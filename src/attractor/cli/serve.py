@@ -215,6 +215,8 @@ class Settings:
     audit_policy: Policy
     audit_max_bytes: int
     audit_backups: int
+    flags: Mapping[str, str]
+    """Every flag and its value, as ``/flagz`` shows them."""
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Settings:
@@ -255,7 +257,14 @@ class Settings:
             audit_policy=_audit_policy(args.audit_policy, args.audit_log),
             audit_max_bytes=args.audit_log_maxsize * 1024 * 1024,
             audit_backups=args.audit_log_maxbackup,
+            flags=_flags(args),
         )
+
+
+def _flags(args: argparse.Namespace) -> dict[str, str]:
+    """The command line as text; what is no flag, such as the command itself, is left out."""
+    given = {name.replace("_", "-"): value for name, value in vars(args).items() if not callable(value)}
+    return {name: "" if value is None else str(value) for name, value in given.items() if name != "command"}
 
 
 def parse_address(text: str, option: str = "--listen") -> tuple[str, int]:
@@ -400,6 +409,7 @@ async def serving(settings: Settings, admission: Sequence[Plugin] = ()) -> Async
         allow_privileged=settings.allow_privileged,
         audit=_audit_sink(settings),
         audit_policy=settings.audit_policy,
+        flags=settings.flags,
     )
     async with contextlib.AsyncExitStack() as stack:
         try:

@@ -42,6 +42,7 @@ from attractor.httpd.listener import Listener
 from attractor.httpd.metrics import Metrics, resident_bytes
 from attractor.httpd.router import Router
 from attractor.httpd.watchstreams import WatchHub
+from attractor.httpd.zpages import ServerFacts
 from attractor.store.contract import StoreError
 from attractor.store.opening import open_store
 
@@ -104,6 +105,7 @@ class EmbeddedCluster:
         allow_privileged: bool = True,
         audit: AuditSink | None = None,
         audit_policy: Policy = METADATA_ONLY,
+        flags: Mapping[str, str] | None = None,
     ) -> None:
         self._given = store
         self._admission = tuple(admission)
@@ -123,6 +125,7 @@ class EmbeddedCluster:
         self._root_ca = root_ca
         self._audit = audit
         self._audit_policy = audit_policy
+        self._flags = flags or {}
         self.metrics = Metrics()
         self._stack = AsyncExitStack()
         self._listeners: list[Listener] = []
@@ -212,6 +215,7 @@ class EmbeddedCluster:
                 limits=self._limits,
                 pod_logs=self._pod_logs,
                 auditor=self._auditor(),
+                facts=ServerFacts(self._flags),
             )
         except BaseException:
             await self._stack.aclose()

@@ -19,6 +19,7 @@ from attractor.apiserver.aggregation import PREFIX as ROLES
 from attractor.apiserver.aggregation import plan_aggregation
 from attractor.apiserver.asked import User
 from attractor.apiserver.authorization import AUTHENTICATED, MASTERS
+from attractor.apiserver.autoregistration import SERVICES, plan_api_services
 from attractor.apiserver.custom import registry as custom_registry
 from attractor.apiserver.disruption import BUDGETS, plan_budgets
 from attractor.apiserver.expiry import plan_events, plan_leases
@@ -183,6 +184,9 @@ ALL_CONTROLLERS = (
     Controller("quotas", _asking(gives_back), lambda snapshot, facts: plan_quotas(snapshot, facts.now), QUOTA_PERIOD_S),
     Controller(
         "flow-schemas", Under((SCHEMAS, LEVELS)), lambda snapshot, facts: plan_flow_schemas(snapshot, facts.now)
+    ),
+    Controller(
+        "api-services", Under((SERVICES, custom_registry.PREFIX)), lambda snapshot, _: plan_api_services(snapshot)
     ),
     Controller("events", _never, lambda snapshot, facts: plan_events(snapshot, facts.now), EXPIRY_PERIOD_S),
     Controller("leases", _never, lambda snapshot, facts: plan_leases(snapshot, facts.now), EXPIRY_PERIOD_S),

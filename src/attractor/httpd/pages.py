@@ -21,6 +21,7 @@ from attractor.httpd.formats.openapi_v3 import openapi_v3
 from attractor.httpd.health import HEALTH_PATHS
 from attractor.httpd.issuerpages import issuer_page
 from attractor.httpd.reply import Reply
+from attractor.httpd.zpages import ZPAGES
 from attractor.objects.builtin import KUBERNETES_VERSION
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 _FIXED_PATHS = (
     "/.well-known/openid-configuration", "/api", "/apis", "/apis/", "/metrics", "/openapi/v2", "/openapi/v3",
-    "/openapi/v3/", "/openid/v1/jwks", "/version", *HEALTH_PATHS,
+    "/openapi/v3/", "/openid/v1/jwks", "/version", *HEALTH_PATHS, *ZPAGES,
 )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from attractor.httpd.podlogs import log_reply
 from attractor.httpd.presentation import REFUSALS, present, refused_format, retry_after, shape_of, watch_format
 from attractor.httpd.reply import Later, Reply, page_not_found, status_reply
 from attractor.httpd.waitingwatch import WaitingWatch
+from attractor.httpd.zpages import ServerFacts
 from attractor.objects.errors import ApiError, NotAcceptable
 from attractor.store.contract import StoreError
 
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 
 _NO_QUERY: Query = {}
 ALLOWED = Decision(allowed=True)
+NOT_FOUND = 404
 MAX_DISCOVERY_SLASHES = 4
 """``/apis/GROUP/VERSION/`` has as many; a longer path is never discovery's."""
 
@@ -107,6 +109,7 @@ class Router:
         limits: Limits,
         pod_logs: PodLogs | None = None,
         auditor: Auditor | None = None,
+        facts: ServerFacts | None = None,
     ) -> None:
         self._server = server
         self._hub = hub
@@ -116,6 +119,7 @@ class Router:
         self._limits = limits
         self._pod_logs = pod_logs
         self._auditor = auditor
+        self._facts = facts or ServerFacts({})
         self.is_ready = True
         """Whether ``/readyz`` says ok; false while the server is stopping."""
 
@@ -208,11 +212,14 @@ class Router:
         path = request.path
         if path == "/metrics":
             return Reply(200, self._metrics.render(), METRICS_TYPE)
+        zpage = self._facts.reply(path, request.header(b"accept"))
+        if zpage is not None:
+            return zpage
         ask = Ask(request, query, self._server.store.snapshot_nowait())
         for page in PAGES:
             reply = page(ask)
             if reply is not None:
-                if request.method not in {"GET", "HEAD"} and not answers_any_method(path):
+                if request.method != "GET" and reply.code != NOT_FOUND and not answers_any_method(path):
                     raise method_not_allowed()
                 return reply
         return None
@@ -223,6 +230,7 @@ class Router:
             await self._server.store.snapshot()
         except StoreError as error:
             failing |= dict.fromkeys((STORE, STORE_READY), str(error))
+        self._facts.checked(path, failing)
         return health_reply(path, query, failing)
 
     def _api(self, request: HttpRequest, query: Query, user: User, trail: Trail | None) -> Answer:

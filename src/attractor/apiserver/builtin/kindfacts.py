@@ -161,6 +161,10 @@ SELECTABLE_FIELDS: Mapping[str, SelectableFields] = {
         SelectableFields.of(refusal_text='field label "{}" not supported for Job'),
         status__successful=_count("status.succeeded"),
     ),
+    "resource.k8s.io/ResourceSlice": SelectableFields.of(
+        "spec.nodeName", "spec.driver",
+        refusal_text="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
+    ),
     "certificates.k8s.io/CertificateSigningRequest": SelectableFields.of("spec.signerName"),
 }  # fmt: skip
 """Kinds that can be selected by more than name and namespace."""

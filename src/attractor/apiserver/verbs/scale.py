@@ -36,6 +36,7 @@ def scale(call: Call) -> Response:
     """Read or change an object's scale."""
     kind, op = call.kind, call.op
     assert kind.scale is not None, "routed to scale of a kind without one"
+    sent = _sent(call) if op.verb == "update" else None
     entry = call.existing()
     live = kind.decode(entry.value)
     current = scale_of(kind, live, str(entry.revision))
@@ -47,7 +48,7 @@ def scale(call: Call) -> Response:
     owners = live["metadata"].get("managedFields") or []
     owned = {**current, "metadata": {**current["metadata"]}}
     set_managed_fields(owned["metadata"], owners_of_scale(kind, owners))
-    wanted, applied_owners = _wanted(call, owned)
+    wanted, applied_owners = (sent, None) if sent is not None else _wanted(call, owned)
     replicas, metadata = _wanted_scale(kind, wanted, op.name)
     check_uid(kind, metadata, op.name, live["metadata"]["uid"])
     check_version(kind, metadata, op.name, entry.revision)
@@ -67,8 +68,6 @@ def scale(call: Call) -> Response:
 def _wanted(call: Call, current: JsonObject) -> tuple[JsonObject, list[JsonObject] | None]:
     """The Scale that the caller wants, and who owns its fields then, where that is known at once: after an apply."""
     op = call.op
-    if op.verb == "update":
-        return _sent(call), None
     if op.verb != "patch":
         raise method_not_allowed()
     if op.patch_type == APPLY_PATCH:

@@ -106,13 +106,14 @@ def _spec_changed(kind: Kind, obj: JsonObject, live: JsonObject, subresource: st
         if (obj["metadata"].get(field) or {}) != (live["metadata"].get(field) or {}):
             return True
     skipped = _NOT_SPEC if kind.strategy.has_status_subresource or not kind.is_custom else _NOT_SPEC - {"status"}
-    return any(obj.get(name) != live.get(name) for name in {*obj, *live} if name not in skipped)
+    differ = kind.fields.differ
+    return any(differ(obj.get(name), live.get(name)) for name in {*obj, *live} if name not in skipped)
 
 
 def _store(call: Call, entry: Entry, live: JsonObject, obj: JsonObject, warnings: tuple[str, ...]) -> Response:
     """Write the object; remove it if this was the last finalizer of a deleted one; do nothing if nothing changed."""
     kind, txn, dry_run = call.kind, call.txn, call.op.write.dry_run
-    if _is_unchanged(obj, live):
+    if _is_unchanged(kind, obj, live):
         return Response(200, ObjectBody(kind.served(entry.value), entry.revision), warnings)
     value = kind.encode(obj)
     if is_finished(kind, obj):
@@ -131,9 +132,9 @@ def remove(call: Call, entry: Entry, obj: JsonObject) -> None:
     call.txn.delete(entry.key)
 
 
-def _is_unchanged(obj: JsonObject, live: JsonObject) -> bool:
+def _is_unchanged(kind: Kind, obj: JsonObject, live: JsonObject) -> bool:
     """Whether nothing is new but when someone wrote what was there already, which is not worth a write."""
-    if {**obj, "metadata": None} != {**live, "metadata": None}:
+    if kind.fields.differ({**obj, "metadata": None}, {**live, "metadata": None}):
         return False
     metadata, before = obj["metadata"], live["metadata"]
     if not same_but_for_times(before.get("managedFields") or [], metadata.get("managedFields") or []):

@@ -75,8 +75,8 @@ class Negotiated(NamedTuple):
 
 
 def parse_accept(header: str) -> list[Clause]:
-    """The alternatives, best first."""
-    clauses = [clause for text in header.split(",")[:MAX_CLAUSES] if (clause := _clause(text)) and clause.weight > 0]
+    """The alternatives, best first; one of no weight at all is the last, as Kubernetes has it."""
+    clauses = [clause for text in header.split(",")[:MAX_CLAUSES] if (clause := _clause(text))]
     return sorted(clauses, key=lambda one: (-one.weight, one.type == "*", one.subtype == "*"))
 
 

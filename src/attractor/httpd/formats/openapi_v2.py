@@ -54,7 +54,7 @@ _SHAPE = frozenset({"description", "type", "format", "properties", "items", "add
 
 def openapi_v2(catalog: Catalog, path: str, accept: str = "", *, if_none_match: str = "") -> Document | None:
     """The document at ``/openapi/v2``; None for other paths, 406 for clients that take neither JSON nor protobuf."""
-    if path.removesuffix("/") != _PATH:
+    if path != _PATH:
         return None
     try:
         agreed = negotiate(accept, (JSON, PROTOBUF, OLD_PROTOBUF)).media_type

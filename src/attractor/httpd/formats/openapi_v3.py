@@ -69,21 +69,20 @@ def openapi_v3(
 
     ``asked_hash`` is the query parameter ``hash``.
     """
-    trimmed = path.removesuffix("/")
-    if trimmed != _ROOT and not trimmed.startswith(f"{_ROOT}/"):
+    if path != _ROOT and not path.startswith(f"{_ROOT}/"):
         return None
     try:
         negotiate(accept, (JSON,))
     except NotAcceptable as error:
         return Document(error.code, JSON, orjson.dumps(error.status()))
-    if trimmed == _ROOT:
+    if path == _ROOT:
         return _cacheable(index(catalog)).when_changed(if_none_match)
-    served = _group_version(trimmed.removeprefix(f"{_ROOT}/").split("/"))
+    served = _group_version(path.removeprefix(f"{_ROOT}/").split("/"))
     if served is None or catalog.resources(*served) is None:
         return Document(404, "text/plain; charset=utf-8", b"")
     current = document_hash(catalog, served)
     if asked_hash and asked_hash != current:
-        return Document(301, JSON, b"", (("Location", f"{trimmed}?hash={current}"), _VARY))
+        return Document(301, JSON, b"", (("Location", f"{path}?hash={current}"), _VARY))
     headers = (("ETag", f'"{current}"'), _VARY, *((_FOREVER,) if asked_hash else ()))
     known = Document(200, JSON, b"", headers).when_changed(if_none_match)
     return known if known.code == 304 else Document(200, JSON, document(catalog, served), headers)

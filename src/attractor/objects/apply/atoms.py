@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from attractor.objects.schema.node import Schema
+from attractor.objects.schema.untyped import has_untyped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,6 +67,11 @@ class Atom:
         if not self.is_map:
             return not self.is_list
         return not self.is_atomic_map and not self.fields and self.element is not None and self.element.is_flat
+
+    @cached_property
+    def holds_untyped(self) -> bool:
+        """Whether a number may stand, here or below, where a truth value stood; only schemas rule that out."""
+        return True
 
     def face(self, value: Any) -> int:
         """Which of the faces a present value shows; null shows the first that there is."""
@@ -148,6 +154,11 @@ class _Map(Atom):
         self._is_root = is_root
         self.is_atomic_map = schema.map_type == "atomic"
         self.is_deduced = schema.preserves_unknown and not schema.doc.get("properties")
+
+    @cached_property
+    def holds_untyped(self) -> bool:
+        """Whether some part of the map may have any type."""
+        return has_untyped(self._schema)
 
     @cached_property
     def fields(self) -> Mapping[str, Atom]:

@@ -1,7 +1,7 @@
 """What changed between two objects, as sets of fields.
 
-Equal subtrees are skipped by ``==``, so the cost follows the change. (Python takes ``1`` and ``True`` as equal; a
-change of nothing but that, which only untyped data allows, is not seen.)
+Equal subtrees are skipped by ``==``, so the cost follows the change. Python takes ``1`` and ``True`` as equal: kinds
+whose schemas allow one in the place of the other are compared by ``differs`` instead.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import compress, repeat
 from operator import ne as _differ
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attractor.objects.apply.atoms import DEDUCED, LIST, MAP, Atom
 from attractor.objects.apply.fieldset import LEAF, FieldSet, recursive_difference
 from attractor.objects.apply.typing import item_element
+from attractor.objects.samejson import differs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
     from attractor.objects.jsontypes import JsonObject
@@ -38,6 +39,9 @@ UNTRACKED_METADATA = frozenset(
 
 REMEMBERED_NAMES = 32
 """Sets of names up to this size are worked out once."""
+
+Differ: TypeAlias = "Callable[[Any, Any], bool]"
+"""How two values are told apart: ``!=``, or exactly."""
 
 _CONTAINERS = (dict, list)
 _SCALARS = frozenset((str, int, bool, float, type(None)))
@@ -72,7 +76,8 @@ def compare_objects(atom: Atom, old: JsonObject, new: JsonObject) -> Comparison:
     """Compare two whole objects, leaving out what is never tracked; raises ``Untypable`` for items without keys."""
     result = Comparison({}, {}, {})
     fields = atom.fields
-    for name in _differing(old, new, new if old.keys() == new.keys() else {**old, **new}):
+    differ = differs if atom.holds_untyped else _differ
+    for name in _differing(old, new, new if old.keys() == new.keys() else {**old, **new}, differ):
         if name in {"apiVersion", "kind"}:
             continue
         before, after = old.get(name, _MISSING), new.get(name, _MISSING)
@@ -84,7 +89,7 @@ def compare_objects(atom: Atom, old: JsonObject, new: JsonObject) -> Comparison:
         elif after is _MISSING:
             result.removed[f"f:{name}"] = _whole(child, before)
         else:
-            _compare_values(f"f:{name}", child, before, after, result)
+            _compare_values(f"f:{name}", child, before, after, result, differ)
     return result
 
 
@@ -95,7 +100,7 @@ def _compare_metadata(atom: Atom, old: Any, new: Any, into: Comparison) -> None:
     after = _tracked(new) if isinstance(new, dict) else _NOTHING
     if before != after:
         below = Comparison({}, {}, {})
-        _compare_maps(atom, before, after, below)
+        _compare_maps(atom, before, after, below, _differ)
         for part, found in (
             (into.added, below.added),
             (into.modified, below.modified),
@@ -109,15 +114,15 @@ def _tracked(metadata: JsonObject) -> JsonObject:
     return {name: value for name, value in metadata.items() if name not in UNTRACKED_METADATA}
 
 
-def _compare_maps(atom: Atom, old: JsonObject, new: JsonObject, into: Comparison) -> None:
+def _compare_maps(atom: Atom, old: JsonObject, new: JsonObject, into: Comparison, differ: Differ) -> None:
     fields, element = atom.fields, atom.element
-    for name in _differing(old, new, old):
+    for name in _differing(old, new, old, differ):
         before, after = old[name], new.get(name, _MISSING)
         child = fields.get(name) or element or DEDUCED
         if after is _MISSING:
             into.removed[f"f:{name}"] = _whole(child, before)
         else:
-            _compare_values(f"f:{name}", child, before, after, into)
+            _compare_values(f"f:{name}", child, before, after, into, differ)
     if new.keys() <= old.keys():
         return
     for name, after in new.items():
@@ -125,13 +130,13 @@ def _compare_maps(atom: Atom, old: JsonObject, new: JsonObject, into: Comparison
             into.added[f"f:{name}"] = _whole(fields.get(name) or element or DEDUCED, after)
 
 
-def _differing(old: JsonObject, new: JsonObject, names: Iterable[str]) -> Iterator[str]:
+def _differing(old: JsonObject, new: JsonObject, names: Iterable[str], differ: Differ) -> Iterator[str]:
     """Those of the names that do not stand for equal values; most do, and to skip them no bytecode is run."""
     names = tuple(names)
-    return compress(names, map(_differ, map(old.get, names, repeat(_MISSING)), map(new.get, names, repeat(_MISSING))))
+    return compress(names, map(differ, map(old.get, names, repeat(_MISSING)), map(new.get, names, repeat(_MISSING))))
 
 
-def _compare_values(element: str, atom: Atom, old: Any, new: Any, into: Comparison) -> None:
+def _compare_values(element: str, atom: Atom, old: Any, new: Any, into: Comparison, differ: Differ) -> None:
     """Compare two present values that are not equal."""
     if not isinstance(old, _CONTAINERS) and not isinstance(new, _CONTAINERS):
         into.modified[element] = LEAF
@@ -139,7 +144,7 @@ def _compare_values(element: str, atom: Atom, old: Any, new: Any, into: Comparis
     below = Comparison({}, {}, {})
     is_modified = False
     if type(old) is dict and type(new) is dict and atom.is_map and not atom.is_atomic_map:
-        _compare_maps(atom, old, new, below)
+        _compare_maps(atom, old, new, below, differ)
         faces: AbstractSet[int] = _NO_FACES
     else:
         faces = {atom.face(old), atom.face(new)}
@@ -150,14 +155,14 @@ def _compare_values(element: str, atom: Atom, old: Any, new: Any, into: Comparis
             if atom.is_atomic_map or not (before or after):
                 is_modified = True
             else:
-                _compare_maps(atom, before, after, below)
+                _compare_maps(atom, before, after, below, differ)
         elif face == LIST:
             old_items = old if isinstance(old, list) else []
             new_items = new if isinstance(new, list) else []
             if not atom.is_associative or not (old_items or new_items):
                 is_modified = True
             else:
-                _compare_lists(atom, old_items, new_items, below)
+                _compare_lists(atom, old_items, new_items, below, differ)
         else:
             is_modified = True
     if below.added:
@@ -170,16 +175,16 @@ def _compare_values(element: str, atom: Atom, old: Any, new: Any, into: Comparis
         into.modified[element] = below.modified
 
 
-def _compare_lists(atom: Atom, old: list[Any], new: list[Any], into: Comparison) -> None:
+def _compare_lists(atom: Atom, old: list[Any], new: list[Any], into: Comparison, differ: Differ) -> None:
     before, after = _by_element(atom, old), _by_element(atom, new)
     items = atom.items
     for element in dict.fromkeys((*before, *after)):
         was, now = before.get(element, []), after.get(element, [])
         if len(was) == 1 and len(now) == 1:
-            if was[0] != now[0]:
-                _compare_values(element, items, was[0], now[0], into)
+            if differ(was[0], now[0]):
+                _compare_values(element, items, was[0], now[0], into, differ)
         elif len(was) > 1 and len(now) > 1:
-            if was != now:
+            if differ(was, now):
                 into.modified[element] = LEAF
         else:
             if now:

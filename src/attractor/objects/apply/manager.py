@@ -40,6 +40,7 @@ from attractor.objects.apply.prune import Unconvertible, Versions, prune
 from attractor.objects.apply.shape import shape_of
 from attractor.objects.apply.typing import Untypable, fields_of, reconciled, validate
 from attractor.objects.errors import ApiError, BadRequest, Conflict
+from attractor.objects.samejson import same_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +85,10 @@ class FieldManager:
         """What creations of plain objects took; whoever makes objects makes many of one shape."""
         self._api_version: str = empty["apiVersion"]
         self._versions = Versions(self._atom, self._api_version, convert)
+
+    def differ(self, one: Any, other: Any) -> bool:
+        """Whether two values in objects of the kind differ; exact where the kind has fields of any type."""
+        return one != other or (self._atom.holds_untyped and not same_json(one, other))
 
     def on_update(
         self,
@@ -162,7 +167,7 @@ class FieldManager:
         try:
             if not managed and live is not None:
                 first = updater(_BEFORE_FIRST_APPLY, self._api_version, subresource)
-                managed = self._updated(self._empty, current, managed, first, now, None)
+                managed = self._updated(self._empty, current, managed, first, now, reset)
             name = applier(manager, subresource)
             merged, managed = self._applied(current, applied, managed, name, force, now, reset)
         except Untypable as reason:
@@ -274,7 +279,7 @@ class FieldManager:
             conflicts = self._not_from_client_side_apply(name, live, conflicts)
             if conflicts:
                 raise _conflict(conflicts)
-        is_changed = merged != live
+        is_changed = self.differ(merged, live)
         owned = rest.pop(name)
         kept = difference(owned.fields, _UNTRACKED)
         if kept:

@@ -118,7 +118,7 @@ def definition(name: str) -> Schema:
     doc = archive.entry("schema", name)
     if doc is None:
         raise KeyError(f"Kubernetes {KUBERNETES_VERSION} has no definition {name}")
-    return Schema(doc, definition)
+    return Schema(doc, definition, name)
 
 
 def document(name: str) -> JsonObject:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from attractor.objects.errors import BadRequest, Invalid, RequestEntityTooLarge
+from attractor.objects.samejson import same_json
 
 if TYPE_CHECKING:
     from attractor.objects.jsontypes import Json
@@ -134,36 +135,12 @@ def _apply(holder: dict[str, Any], owned: set[int], operation: dict[str, Any]) -
         case "test":
             found = _get(holder, path)
             expected = operation.get("value")
-            if not same_json(None if found is _MISSING else found, expected):
+            found = None if found is _MISSING else found
+            if not same_json(found, expected) or isinstance(found, float) != isinstance(expected, float):
                 raise PatchFailed(f"the value at {_text(path)} is not the expected one")
         case unknown:
             raise PatchFailed(f"{unknown!r} is not an operation; known are add, remove, replace, move, copy and test")
     return 0
-
-
-def same_json(left: Any, right: Any) -> bool:
-    """Whether two JSON values are equal; unlike Python's ``==``, true is not 1."""
-    if left is right:
-        return True
-    if left != right:
-        return False
-    if not isinstance(left, dict | list):
-        return isinstance(left, bool) == isinstance(right, bool)
-    return _is_same_text(left, right) or _is_same_inside(left, right)
-
-
-def _is_same_text(left: Any, right: Any) -> bool:
-    """Whether two values are written alike, in one order: the common case, and far faster than walking both."""
-    try:
-        return orjson.dumps(left) == orjson.dumps(right)
-    except orjson.JSONEncodeError:
-        return False
-
-
-def _is_same_inside(left: Any, right: Any) -> bool:
-    if isinstance(left, dict):
-        return isinstance(right, dict) and all(same_json(value, right[name]) for name, value in left.items())
-    return isinstance(right, list) and all(map(same_json, left, right))
 
 
 def _pointer(operation: dict[str, Any], member: str) -> list[str]:

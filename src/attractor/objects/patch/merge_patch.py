@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.objects.patch.json_patch import same_json
+from attractor.objects.samejson import same_json
 
 if TYPE_CHECKING:
     from attractor.objects.jsontypes import Json, JsonObject

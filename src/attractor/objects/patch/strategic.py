@@ -16,7 +16,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from attractor.objects.builtin import gotypes
 from attractor.objects.errors import ApiError, BadRequest, Invalid
+from attractor.objects.field import go_quoted
 from attractor.objects.patch.element_order import in_order_of
 from attractor.objects.patch.gotext import go_kind, go_text, go_type
 
@@ -28,6 +30,8 @@ _PATCH: Final = "$patch"
 _RETAIN_KEYS: Final = "$retainKeys"
 _DELETE_FROM: Final = "$deleteFromPrimitiveList"
 _SET_ORDER: Final = "$setElementOrder"
+_ORDERABLE: Final = frozenset({"slice", "bytes", "pointer"})
+"""What Go takes for a list when it looks for one: also whatever a pointer points to."""
 _NOTHING: Final = object()
 """What becomes of a value that is all directive where there is nothing to direct."""
 
@@ -160,10 +164,10 @@ def _merge_ordered_lists(result: JsonObject, patch: JsonObject, schema: Schema |
         for part in (result, patch):
             if name in part and not isinstance(part[name], list):
                 raise BadStrategicPatch(f"expected a []interface {{}}, but received a {go_type(part[name])}")
+        field = _ordered_field(schema, name) if schema is not None else None
         original, change = result.get(name), patch.pop(name, None)
         if original is None and change is None:
             continue
-        field = schema.child(name) if schema is not None else None
         key = field.patch_merge_key if field is not None else None
         _check_order(change or [], order, key)
         if original is None:
@@ -173,6 +177,22 @@ def _merge_ordered_lists(result: JsonObject, patch: JsonObject, schema: Schema |
         else:
             merged = _merge_value(original, change, field)
         result[name] = in_order_of(merged, [_identity(item, key) for item in order], original or [], _identities(key))
+
+
+def _ordered_field(schema: Schema, name: str) -> Schema | None:
+    """The list that an order is about; refuses what the Go type has not, or has as something else than a list."""
+    if schema.additional is not None:
+        raise BadStrategicPatch("merging an object in json but data type is not struct, instead is: map")
+    if not schema.definition:
+        return schema.child(name)
+    fields = gotypes.go_type(schema.definition).fields
+    known = name if name in fields else next((one for one in fields if one.casefold() == name.casefold()), None)
+    if known is None:
+        struct = schema.definition.rpartition(".")[2]
+        raise BadStrategicPatch(f"unable to find api field in struct {struct} for the json field {go_quoted(name)}")
+    if fields[known].cls not in _ORDERABLE:
+        raise BadStrategicPatch("expected slice or array type, but got: struct")
+    return schema.child(known)
 
 
 def _check_order(change: list[Any], order: list[Any], key: str | None) -> None:

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 
 class Schema:
-    """A schema node over its OpenAPI document; ``resolve`` finds the target of a ``$ref``."""
+    """A schema node over its OpenAPI document; ``resolve`` finds the target of a ``$ref``.
 
-    def __init__(self, doc: JsonObject, resolve: Callable[[str], Schema] | None = None) -> None:
+    ``definition`` is the name under which a built-in type's schema is published; other nodes have none.
+    """
+
+    def __init__(self, doc: JsonObject, resolve: Callable[[str], Schema] | None = None, definition: str = "") -> None:
         self.doc = doc
         self.resolve = resolve
+        self.definition = definition
 
     def _sub(self, doc: JsonObject) -> Schema:
         """The node of a sub-document; attributes beside a ``$ref`` (or single ``allOf``) win over the target's."""
@@ -39,7 +43,7 @@ class Schema:
         rest = {name: value for name, value in rest.items() if name != "$ref"}
         if not rest:
             return target
-        return Schema({**target.doc, **rest}, target.resolve)
+        return Schema({**target.doc, **rest}, target.resolve, target.definition)
 
     @cached_property
     def type(self) -> str:

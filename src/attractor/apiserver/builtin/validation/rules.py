@@ -9,6 +9,7 @@ from attractor.objects import names
 from attractor.objects.field import FieldError
 from attractor.objects.intorstring import is_percent, percent_value
 from attractor.objects.quantity import Quantity, QuantityError
+from attractor.objects.samejson import same_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -76,7 +77,7 @@ def unchanged(new: JsonObject | None, old: JsonObject | None, path: str, *fields
     errors = []
     for field in fields:
         value, before = (new or {}).get(field), (old or {}).get(field)
-        if value != before:
+        if not same_json(value, before):
             errors.append(FieldError.invalid(_join(path, field), value, IMMUTABLE))
     return errors
 
