@@ -7,21 +7,18 @@ change of nothing but that, which only untyped data allows, is not seen.)
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import compress, repeat
-from operator import ne as _differ
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor.objects.apply.atoms import DEDUCED, LIST, MAP, Atom
 from attractor.objects.apply.fieldset import LEAF, FieldSet, recursive_difference
 from attractor.objects.apply.typing import item_element
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
     from attractor.objects.jsontypes import JsonObject
 
-UNTRACKED_METADATA = frozenset(
+UNTRACKED_METADATA: Final = frozenset(
     {
         "name",
         "namespace",
@@ -36,14 +33,15 @@ UNTRACKED_METADATA = frozenset(
 )
 """What nobody owns; nor is the type, or metadata as such, anybody's."""
 
-REMEMBERED_NAMES = 32
+REMEMBERED_NAMES: Final = 32
 """Sets of names up to this size are worked out once."""
 
-_CONTAINERS = (dict, list)
-_SCALARS = frozenset((str, int, bool, float, type(None)))
-_MISSING: Any = object()
-_NOTHING: JsonObject = {}
-_NO_FACES: frozenset[int] = frozenset()
+_UNTRACKED: Final = frozenset({"apiVersion", "kind", "metadata"})
+"""What of an object itself is not compared like the rest."""
+_MISSING: Final[Any] = object()
+_NOTHING: Final[JsonObject] = {}
+_NO_FACES: Final[frozenset[int]] = frozenset()
+_NO_NAMES: Final[frozenset[str]] = frozenset()
 
 
 class Comparison:
@@ -71,69 +69,55 @@ class Comparison:
 def compare_objects(atom: Atom, old: JsonObject, new: JsonObject) -> Comparison:
     """Compare two whole objects, leaving out what is never tracked; raises ``Untypable`` for items without keys."""
     result = Comparison({}, {}, {})
-    fields = atom.fields
-    for name in _differing(old, new, new if old.keys() == new.keys() else {**old, **new}):
-        if name in {"apiVersion", "kind"}:
-            continue
-        before, after = old.get(name, _MISSING), new.get(name, _MISSING)
-        child = fields.get(name) or atom.element or DEDUCED
-        if name == "metadata":
-            _compare_metadata(child, before, after, result)
-        elif before is _MISSING:
-            result.added[f"f:{name}"] = _whole(child, after)
-        elif after is _MISSING:
-            result.removed[f"f:{name}"] = _whole(child, before)
-        else:
-            _compare_values(f"f:{name}", child, before, after, result)
+    _compare_maps(atom, old, new, result, _UNTRACKED)
+    before, after = old.get("metadata"), new.get("metadata")
+    if before is not after and before != after:
+        _compare_metadata(child_of(atom, "metadata"), before, after, result)
     return result
 
 
+def child_of(atom: Atom, name: str) -> Atom:
+    """What a field of a map is."""
+    return atom.fields.get(name) or atom.element or DEDUCED
+
+
 def _compare_metadata(atom: Atom, old: Any, new: Any, into: Comparison) -> None:
-    if not old and isinstance(new, dict) and new.keys() <= UNTRACKED_METADATA:
-        return
-    before = _tracked(old) if isinstance(old, dict) else _NOTHING
-    after = _tracked(new) if isinstance(new, dict) else _NOTHING
-    if before != after:
-        below = Comparison({}, {}, {})
-        _compare_maps(atom, before, after, below)
-        for part, found in (
-            (into.added, below.added),
-            (into.modified, below.modified),
-            (into.removed, below.removed),
-        ):
-            if found:
-                part["f:metadata"] = found
+    before = old if isinstance(old, dict) else _NOTHING
+    after = new if isinstance(new, dict) else _NOTHING
+    below = Comparison({}, {}, {})
+    _compare_maps(atom, before, after, below, UNTRACKED_METADATA)
+    if below.added:
+        into.added["f:metadata"] = below.added
+    if below.modified:
+        into.modified["f:metadata"] = below.modified
+    if below.removed:
+        into.removed["f:metadata"] = below.removed
 
 
-def _tracked(metadata: JsonObject) -> JsonObject:
-    return {name: value for name, value in metadata.items() if name not in UNTRACKED_METADATA}
-
-
-def _compare_maps(atom: Atom, old: JsonObject, new: JsonObject, into: Comparison) -> None:
-    fields, element = atom.fields, atom.element
-    for name in _differing(old, new, old):
-        before, after = old[name], new.get(name, _MISSING)
-        child = fields.get(name) or element or DEDUCED
-        if after is _MISSING:
-            into.removed[f"f:{name}"] = _whole(child, before)
-        else:
-            _compare_values(f"f:{name}", child, before, after, into)
-    if new.keys() <= old.keys():
-        return
+def _compare_maps(
+    atom: Atom, old: JsonObject, new: JsonObject, into: Comparison, skipped: frozenset[str] = _NO_NAMES
+) -> None:
+    """Compare two maps, but for the fields to be skipped."""
+    shared = 0
     for name, after in new.items():
-        if name not in old:
-            into.added[f"f:{name}"] = _whole(fields.get(name) or element or DEDUCED, after)
-
-
-def _differing(old: JsonObject, new: JsonObject, names: Iterable[str]) -> Iterator[str]:
-    """Those of the names that do not stand for equal values; most do, and to skip them no bytecode is run."""
-    names = tuple(names)
-    return compress(names, map(_differ, map(old.get, names, repeat(_MISSING)), map(new.get, names, repeat(_MISSING))))
+        before = old.get(name, _MISSING)
+        if before is not _MISSING:
+            shared += 1
+            if before is after or name in skipped or before == after:
+                continue
+            _compare_values(f"f:{name}", child_of(atom, name), before, after, into)
+        elif name not in skipped:
+            into.added[f"f:{name}"] = whole(child_of(atom, name), after)
+    if shared == len(old):
+        return
+    for name, before in old.items():
+        if name not in new and name not in skipped:
+            into.removed[f"f:{name}"] = whole(child_of(atom, name), before)
 
 
 def _compare_values(element: str, atom: Atom, old: Any, new: Any, into: Comparison) -> None:
     """Compare two present values that are not equal."""
-    if not isinstance(old, _CONTAINERS) and not isinstance(new, _CONTAINERS):
+    if not isinstance(old, (dict, list)) and not isinstance(new, (dict, list)):
         into.modified[element] = LEAF
         return
     below = Comparison({}, {}, {})
@@ -183,9 +167,9 @@ def _compare_lists(atom: Atom, old: list[Any], new: list[Any], into: Comparison)
                 into.modified[element] = LEAF
         else:
             if now:
-                into.added[element] = _whole(items, now[0]) if len(now) == 1 else LEAF
+                into.added[element] = whole(items, now[0]) if len(now) == 1 else LEAF
             if was:
-                into.removed[element] = _whole(items, was[0]) if len(was) == 1 else LEAF
+                into.removed[element] = whole(items, was[0]) if len(was) == 1 else LEAF
 
 
 def _by_element(atom: Atom, items: list[Any]) -> dict[str, list[Any]]:
@@ -195,20 +179,19 @@ def _by_element(atom: Atom, items: list[Any]) -> dict[str, list[Any]]:
     return result
 
 
-def _whole(atom: Atom, value: Any) -> FieldSet:
+def whole(atom: Atom, value: Any) -> FieldSet:
     """Every path of a value that only one side has, below and including its own."""
-    if not value or not isinstance(value, _CONTAINERS):
+    if not value or not isinstance(value, (dict, list)):
         return LEAF
     result: FieldSet = {".": LEAF}
     if isinstance(value, dict):
         if not atom.is_map or atom.is_atomic_map:
             return LEAF
-        if len(value) <= REMEMBERED_NAMES and _SCALARS.issuperset(map(type, value.values())):
+        if len(value) <= REMEMBERED_NAMES and not any(isinstance(item, (dict, list)) for item in value.values()):
             return _leaves(tuple(value))
-        fields, element = atom.fields, atom.element
         for name, item in value.items():
-            if isinstance(item, _CONTAINERS):
-                result[f"f:{name}"] = _whole(fields.get(name) or element or DEDUCED, item)
+            if isinstance(item, (dict, list)):
+                result[f"f:{name}"] = whole(child_of(atom, name), item)
             else:
                 result[f"f:{name}"] = LEAF
         return result
@@ -219,7 +202,7 @@ def _whole(atom: Atom, value: Any) -> FieldSet:
         key = item_element(atom, item)
         if key in result:
             twice.add(key)
-        result[key] = _whole(atom.items, item)
+        result[key] = whole(atom.items, item)
     for key in twice:
         result[key] = LEAF
     return result
