@@ -17,7 +17,7 @@ PARTS = st.sampled_from(
 def test_a_remembered_collection_names_its_objects_as_the_whole_path_does(path: str) -> None:
     def answer(parse: object) -> object:
         try:
-            return parse(path)  # type: ignore[operator]
+            return repr(parse(path))  # type: ignore[operator]
         except NotFound as error:
             return str(error)
 

@@ -167,6 +167,8 @@ def test_quick_answers_are_those_of_the_rules(text: str, padding: int) -> None:
     """Allowed keys are recognised by one pattern; it must agree with the rules that name what is wrong."""
     for value in (text, "a" * padding + text, "a" * padding + "/" + text, text + "/" + "a" * padding):
         prefix, slash, name = value.rpartition("/")
-        allowed = not names._qualified(name) and (not slash or not names.dns1123_subdomain(prefix))
+        allowed = not names._qualified.errors(name) and (not slash or not names.dns1123_subdomain(prefix))
         assert (names.qualified_name(value) == []) is allowed
-        assert (names.config_map_key(value) == []) is (not names._config_key(value) and not names._climbing(value))
+        assert (names.config_map_key(value) == []) is (
+            not names._config_key.errors(value) and not names._climbing(value)
+        )

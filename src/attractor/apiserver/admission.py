@@ -7,7 +7,7 @@ transaction; it refuses by raising an ``ApiError``. Adding a rule of admission m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from attractor.objects.compiling import mypyc_attr
 from attractor.objects.errors import Forbidden, NotFound
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from attractor.apiserver.transaction import Transaction
     from attractor.objects.jsontypes import JsonObject
 
-NAMESPACES = GroupResource("", "namespaces")
-LOCAL_ACCESS_REVIEWS = GroupResource("authorization.k8s.io", "localsubjectaccessreviews")
-REGISTRATIONS = "admissionregistration.k8s.io/"
+NAMESPACES: Final = GroupResource("", "namespaces")
+LOCAL_ACCESS_REVIEWS: Final = GroupResource("authorization.k8s.io", "localsubjectaccessreviews")
+REGISTRATIONS: Final = "admissionregistration.k8s.io/"
 """Where webhooks and policies are stored."""
 MAX_PLANS = 1024
 """For so many resources at a time it is remembered which plug-ins concern them."""

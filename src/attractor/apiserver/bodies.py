@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -14,11 +14,11 @@ from attractor.objects.gojson import syntax_error
 from attractor.objects.yamljson import YamlError, parse_yaml, repeated_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from attractor.objects.jsontypes import Json, JsonObject
 
-MAX_DEPTH = 100
+MAX_DEPTH: Final = 100
 """How deep a body may nest: far more than any kind does, and far less than what a recursive reader can stand."""
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
@@ -210,29 +210,19 @@ def duplicate_fields(data: bytes, value: Json) -> tuple[str, ...]:
     return repeated
 
 
-_CONTAINERS = frozenset({dict, list})
-
-
 def _count_keys(value: Any, depth: int) -> int:
     if depth > MAX_DEPTH:
         raise BadRequest(f"the body is nested more than {MAX_DEPTH} levels deep")
-    items: Collection[Any]
-    if type(value) is dict:
-        items, total = value.values(), len(value)
-    elif type(value) is list:
-        items, total = value, 0
-        if _CONTAINERS.isdisjoint(map(type, items)):
-            return 0
-    else:
-        return 0
-    for item in items:
-        kind = type(item)
-        if kind is str:
-            continue
-        if kind is dict and depth < MAX_DEPTH and _CONTAINERS.isdisjoint(map(type, item.values())):
-            total += len(item)  # most objects are such leaves
-        elif kind in _CONTAINERS:
-            total += _count_keys(item, depth + 1)
+    total = 0
+    if isinstance(value, dict):
+        total = len(value)
+        for item in value.values():
+            if isinstance(item, (dict, list)):
+                total += _count_keys(item, depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            if isinstance(item, (dict, list)):
+                total += _count_keys(item, depth + 1)
     return total
 
 

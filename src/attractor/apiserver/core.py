@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from attractor.apiserver import bodies, options, routing
 from attractor.apiserver.admission import Chain
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from attractor.apiserver.reviews import Reviewer
     from attractor.apiserver.transaction import Transaction
 
-_VERBS: dict[Verb, Callable[[Call], Response]] = {
+_VERBS: Final[dict[Verb, Callable[[Call], Response]]] = {
     "get": get,
     "list": list_objects,
     "create": create,
@@ -65,7 +65,7 @@ _VERBS: dict[Verb, Callable[[Call], Response]] = {
     "delete": delete,
     "deletecollection": delete_collection,
 }
-_SUBRESOURCES: dict[str, Callable[[Call], Response]] = {
+_SUBRESOURCES: Final[dict[str, Callable[[Call], Response]]] = {
     "binding": bind,
     "eviction": evict,
     "log": pod_log,
@@ -77,16 +77,18 @@ _ONLY_CREATE = frozenset({"create"})
 _STATE_SUBRESOURCES = frozenset({"status", "scale", "finalize", "approval", "ephemeralcontainers", "resize"})
 """Subresources that read and write the object itself, or a part of it."""
 
-_DEPRECATED = {
+_DEPRECATED: Final = {
     "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
     "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 }
 """Resources of the core group that nobody should use any more, and what callers are told."""
 
-_NO_BODY = bodies.Parsed(None, ())
+_NO_BODY: Final = bodies.Parsed(None, ())
 
-_PATCH_TYPES: dict[str, PatchType] = {one: one for one in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)}
-_WHAT: dict[PatchType, str] = {JSON_PATCH: "error decoding patch: ", MERGE_PATCH: "error decoding patch: "}
+_PATCH_TYPES: Final[dict[str, PatchType]] = {
+    one: one for one in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+}
+_WHAT: Final[dict[PatchType, str]] = {JSON_PATCH: "error decoding patch: ", MERGE_PATCH: "error decoding patch: "}
 """How a complaint about a patch's text begins."""
 
 
@@ -159,12 +161,12 @@ class Core:
         if kind is None:
             raise routing.no_such_resource()
         query = request.query
-        is_watch = "watch" in query and bool(query["watch"]) and query["watch"][0] not in {"0", "false"}
+        is_watch = bool(query) and _is_watch(query)
         if kind.is_custom:
             verb = routing.custom_verb_of(request.method, target, is_watch=is_watch)
             _check_custom(kind, target, verb)
-            if verb == "create":  # what is created says its name itself
-                target = target._replace(name="")
+            if verb == "create" and target.name:  # what is created says its name itself
+                target = Target(target.group, target.version, target.resource, target.namespace, "", target.subresource)
         else:
             if target.subresource and target.subresource not in kind.subresources:
                 raise routing.no_such_resource()
@@ -176,6 +178,10 @@ class Core:
             _check_name(target.name)
         op = _Reader(request, target, kind, verb).operation()
         return op, kind
+
+
+def _is_watch(query: Mapping[str, Sequence[str]]) -> bool:
+    return "watch" in query and bool(query["watch"]) and query["watch"][0] not in {"0", "false"}
 
 
 def deprecations(op: Operation, kind: Kind) -> tuple[str, ...]:
@@ -305,8 +311,8 @@ class _Reader:
         return bodies.parse_object(request.body, request.content_type, kind, must_say_kind=must_say_kind)
 
     def _patch(self) -> Operation:
-        said = self.request.content_type.split(";", 1)[0].strip()
-        patch_type = _PATCH_TYPES.get(said)
+        said = self.request.content_type
+        patch_type = _PATCH_TYPES.get(said) or _PATCH_TYPES.get(said.split(";", 1)[0].strip())
         if patch_type is None or (patch_type == STRATEGIC_PATCH and self.kind.is_custom):
             accepted = [one for one in _PATCH_TYPES if one != STRATEGIC_PATCH]
             raise bodies.unsupported(accepted) if self.kind.is_custom else bodies.unroutable()
@@ -333,10 +339,15 @@ class _Reader:
         list_: ListOptions = NO_LIST_OPTIONS,
         patch_type: PatchType = MERGE_PATCH,
     ) -> Operation:
-        request = self.request
+        request, target = self.request, self.target
         return Operation(
             self.verb,
-            *self.target,
+            target.group,
+            target.version,
+            target.resource,
+            target.namespace,
+            target.name,
+            target.subresource,
             parsed.value,
             parsed.duplicates,
             patch_type,

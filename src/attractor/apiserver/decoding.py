@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.repeated import RepeatedLine
 from attractor.apiserver.retired import is_retired
-from attractor.apiserver.strategy import DecodeError, Undecodable
+from attractor.apiserver.undecodable import DecodeError, Undecodable
 from attractor.objects import builtin
 from attractor.objects.errors import BadRequest
 from attractor.objects.gvk import GroupVersion

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import orjson
 
@@ -29,7 +28,7 @@ REMEMBERED_PREFIXES = 1024
 """Of so many namespaces each kind remembers where its objects are."""
 
 _METADATA = b'"metadata":{'
-_METADATA_ORDER = (
+_METADATA_ORDER: Final[tuple[str, ...]] = (
     "name",
     "generateName",
     "namespace",
@@ -46,6 +45,7 @@ _METADATA_ORDER = (
     "finalizers",
     "managedFields",
 )
+_PLACES: Final = {name: place for place, name in enumerate(_METADATA_ORDER)}
 
 
 class Allocate(Protocol):
@@ -79,16 +79,14 @@ class ScalePaths(NamedTuple):
 
 
 def in_order(metadata: JsonObject) -> JsonObject:
-    """Metadata with its fields in the order that Kubernetes writes them."""
-    if len(metadata) > len(_METADATA_ORDER):
-        return {name: metadata[name] for name in _METADATA_ORDER if name in metadata}
-    names = _ordered(tuple(metadata))
-    return dict(zip(names, map(metadata.__getitem__, names), strict=True))
-
-
-@lru_cache(maxsize=1024)
-def _ordered(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in _METADATA_ORDER if name in names)
+    """Metadata with its fields in the order that Kubernetes writes them; itself if they are."""
+    last = -1
+    for name in metadata:
+        place = _PLACES.get(name, -1)
+        if place <= last:
+            return {known: metadata[known] for known in _METADATA_ORDER if known in metadata}
+        last = place
+    return metadata
 
 
 class Kind:
@@ -225,8 +223,11 @@ class Kind:
         first = self._first_fields
         stored = {**first, **obj}
         stored["kind"], stored["apiVersion"] = first["kind"], first["apiVersion"]
-        ordered = stored["metadata"] = in_order(obj["metadata"])
-        ordered.pop("resourceVersion", None)
+        metadata: JsonObject = obj["metadata"]
+        if "resourceVersion" in metadata:
+            metadata = metadata.copy()
+            del metadata["resourceVersion"]
+        stored["metadata"] = in_order(metadata)
         return orjson.dumps(stored)
 
     def decode(self, value: bytes) -> JsonObject:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import compress
-from operator import ne
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor.apiserver.metadatapasses import passes_of
 from attractor.objects import names
@@ -17,9 +15,15 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 MAX_GENERATED_BASE = 63 - 5
-_SET_BY_SERVER = frozenset({"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"})
+_SET_BY_SERVER: Final[tuple[str, ...]] = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+)
 _STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
-_CHECKED = frozenset({"labels", "annotations", "ownerReferences", "finalizers"})
+_CHECKED: Final = frozenset({"labels", "annotations", "ownerReferences", "finalizers"})
 
 
 def check_place(kind: Kind, metadata: JsonObject, namespace: str, name: str) -> None:
@@ -46,8 +50,8 @@ def require_name(metadata: JsonObject, name: str) -> None:
 
 def wipe_system_fields(metadata: JsonObject) -> None:
     """Take out of a new object what only the server gives."""
-    if not _SET_BY_SERVER.isdisjoint(metadata):
-        for field in _SET_BY_SERVER.intersection(metadata):
+    for field in _SET_BY_SERVER:
+        if field in metadata:
             del metadata[field]
 
 
@@ -134,24 +138,29 @@ def validate_new(kind: Kind, metadata: JsonObject) -> list[FieldError]:
     if _CHECKED.isdisjoint(metadata):
         return errors
     errors += content_errors(metadata)
-    errors += names.validate_finalizers(metadata.get("finalizers") or (), "metadata.finalizers")
-    return errors + (_unqualified_finalizers(metadata) if passes_of(kind, "").qualified_finalizers else [])
+    if metadata.get("finalizers"):
+        errors += names.validate_finalizers(metadata["finalizers"], "metadata.finalizers")
+        if passes_of(kind, "").qualified_finalizers:
+            errors += _unqualified_finalizers(metadata)
+    return errors
 
 
-_IMMUTABLE = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+_IMMUTABLE: Final[tuple[str, ...]] = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def validate_change(kind: Kind, metadata: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
     """Every rule of metadata that an update breaks, each as often as Kubernetes looks at it."""
-    changed = list(compress(_IMMUTABLE, map(ne, map(metadata.get, _IMMUTABLE), map(old.get, _IMMUTABLE))))
+    changed = [name for name in _IMMUTABLE if metadata.get(name) != old.get(name)]
     if not changed and _CHECKED.isdisjoint(metadata):
         return []
-    passes = passes_of(kind, subresource)
     as_update = [FieldError.invalid(f"metadata.{name}", metadata.get(name), "field is immutable") for name in changed]
     if old.get("deletionTimestamp"):
         as_update += _new_finalizers(metadata.get("finalizers") or [], old.get("finalizers") or [])
     contents = content_errors(metadata)
+    if not (as_update or contents or metadata.get("finalizers")):
+        return []
     finalizers = names.validate_finalizers(metadata.get("finalizers") or (), "metadata.finalizers")
+    passes = passes_of(kind, subresource)
     errors = as_update * (1 + passes.as_update) + contents * (2 + passes.as_update + passes.as_new)
     errors += finalizers * (1 + passes.as_new)
     if passes.qualified_finalizers:
@@ -193,9 +202,14 @@ def finalizer_warnings(kind: Kind, metadata: JsonObject, old: JsonObject) -> lis
 
 def content_errors(metadata: JsonObject, path: str = "metadata") -> list[FieldError]:
     """What is wrong with labels, annotations and owners, be it of an object or of one embedded in it."""
-    errors = names.validate_labels(metadata.get("labels") or {}, f"{path}.labels")
-    errors += names.validate_annotations(metadata.get("annotations") or {}, f"{path}.annotations")
-    return errors + _validate_owners(metadata.get("ownerReferences") or [], f"{path}.ownerReferences")
+    errors: list[FieldError] = []
+    if metadata.get("labels"):
+        errors += names.validate_labels(metadata["labels"], f"{path}.labels")
+    if metadata.get("annotations"):
+        errors += names.validate_annotations(metadata["annotations"], f"{path}.annotations")
+    if metadata.get("ownerReferences"):
+        errors += _validate_owners(metadata["ownerReferences"], f"{path}.ownerReferences")
+    return errors
 
 
 def _validate_owners(owners: list[dict[str, Any]], path: str) -> list[FieldError]:
@@ -205,8 +219,9 @@ def _validate_owners(owners: list[dict[str, Any]], path: str) -> list[FieldError
         api_version = owner.get("apiVersion") or ""
         if not _version_of(api_version):
             errors.append(FieldError.invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
-        missing = [field for field in ("kind", "name", "uid") if not owner.get(field)]
-        errors += [FieldError.invalid(f"{path}.{field}", "", "must not be empty") for field in missing]
+        if not (owner.get("kind") and owner.get("name") and owner.get("uid")):
+            missing = [field for field in ("kind", "name", "uid") if not owner.get(field)]
+            errors += [FieldError.invalid(f"{path}.{field}", "", "must not be empty") for field in missing]
         if owner.get("kind") == "Event" and owner.get("apiVersion") == "v1":
             errors.append(
                 FieldError.invalid(path, _as_struct(owner), "/v1, Kind=Event is disallowed from being an owner")
@@ -239,7 +254,7 @@ AFTER_ADMISSION = " after mutating admission happens"
 def deduplicate_owners(metadata: JsonObject, when: str = "") -> list[str]:
     """Drop repeated owner references in place; answer the warnings that say so, and when they were found."""
     owners = metadata.get("ownerReferences")
-    if not owners or len({owner.get("uid") for owner in owners}) == len(owners):
+    if not owners or len(owners) == 1 or len({owner.get("uid") for owner in owners}) == len(owners):
         return []
     unique: list[Any] = []
     repeated: list[str] = []

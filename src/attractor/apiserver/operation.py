@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from attractor.apiserver.asked import DeleteOptions, ListOptions, User
 
@@ -19,10 +19,10 @@ PatchType = Literal[
     "application/strategic-merge-patch+json",
     "application/apply-patch+yaml",
 ]
-JSON_PATCH: PatchType = "application/json-patch+json"
-MERGE_PATCH: PatchType = "application/merge-patch+json"
-STRATEGIC_PATCH: PatchType = "application/strategic-merge-patch+json"
-APPLY_PATCH: PatchType = "application/apply-patch+yaml"
+JSON_PATCH: Final[PatchType] = "application/json-patch+json"
+MERGE_PATCH: Final[PatchType] = "application/merge-patch+json"
+STRATEGIC_PATCH: Final[PatchType] = "application/strategic-merge-patch+json"
+APPLY_PATCH: Final[PatchType] = "application/apply-patch+yaml"
 
 FieldValidation = Literal["Ignore", "Warn", "Strict"]
 
@@ -46,7 +46,10 @@ class WriteOptions:
         self.force = force
 
 
-NO_WRITE_OPTIONS, NO_DELETE_OPTIONS, NO_LIST_OPTIONS, NOBODY = WriteOptions(), DeleteOptions(), ListOptions(), User()
+NO_WRITE_OPTIONS: Final = WriteOptions()
+NO_DELETE_OPTIONS: Final = DeleteOptions()
+NO_LIST_OPTIONS: Final = ListOptions()
+NOBODY: Final = User()
 
 
 class Operation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from attractor.objects.errors import BadRequest, MethodNotAllowed, NotFound
@@ -11,20 +11,29 @@ from attractor.objects.errors import BadRequest, MethodNotAllowed, NotFound
 if TYPE_CHECKING:
     from attractor.apiserver.operation import Verb
 
-REMEMBERED_CHARACTERS = 200
+REMEMBERED_CHARACTERS: Final = 200
 """Paths up to this length are parsed once, for clients ask for the same ones again and again."""
 _NAMESPACE_SUBRESOURCES = {"status", "finalize"}
 
 
-class Target(NamedTuple):
+class Target:
     """What a path names."""
 
-    group: str
-    version: str
-    resource: str
-    namespace: str = ""
-    name: str = ""
-    subresource: str = ""
+    __slots__ = ("group", "name", "namespace", "resource", "subresource", "version")
+
+    def __init__(
+        self, group: str, version: str, resource: str, namespace: str = "", name: str = "", subresource: str = ""
+    ) -> None:
+        self.group = group
+        self.version = version
+        self.resource = resource
+        self.namespace = namespace
+        self.name = name
+        self.subresource = subresource
+
+    def __repr__(self) -> str:
+        said = (f"{name}={getattr(self, name)!r}" for name in ("group", "version", "resource", "namespace", "name"))
+        return f"Target({', '.join(said)}, subresource={self.subresource!r})"
 
 
 def no_such_resource() -> NotFound:

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from attractor.objects.apply.manager import RESET_SPEC, RESET_STATUS
-from attractor.objects.errors import BadRequest
-from attractor.objects.fields import METADATA_ONLY
+from attractor.objects.fields import METADATA_ONLY, SelectableFields
 
 if TYPE_CHECKING:
     from attractor.objects.apply.fieldset import FieldSet
@@ -21,52 +18,38 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
 
 
-class DecodeError(ValueError):
-    """The object cannot be read as its kind; the text is the decoder's, without saying which object it was."""
-
-    def __init__(self, text: str, restored: str = "") -> None:
-        super().__init__(text)
-        self.restored = restored or text
-        """The same in the words of Go's converter from maps, which reads what a strategic merge patch made."""
-
-
-class Undecodable(BadRequest):
-    """The refusal of an object that cannot be read as its kind."""
-
-    def __init__(self, text: str, restored: str) -> None:
-        super().__init__(text)
-        self.restored = restored
-        """What the decoder said, in the words of Go's converter from maps."""
-
-
-class Decoded(msgspec.Struct, frozen=True):
+class Decoded:
     """A request's object after decoding, and what a strict reader would object to."""
 
-    obj: JsonObject
-    unknown: list[str]
-    """Paths of fields that the kind does not have; already dropped from ``obj``."""
+    __slots__ = ("obj", "unknown")
+
+    def __init__(self, obj: JsonObject, unknown: list[str]) -> None:
+        self.obj = obj
+        self.unknown = unknown
+        """Paths of fields that the kind does not have; already dropped from ``obj``."""
 
 
 class Strategy:
     """The rules of a kind that has none of its own; built-in kinds and custom resources override what they need."""
 
-    has_generation = True
+    has_generation: bool = True
     """Whether ``metadata.generation`` counts changes of everything but metadata and status."""
-    counts_changes = False
+    counts_changes: bool = False
     """Whether changes of the spec are counted although a new object has no generation."""
-    has_status_subresource = False
+    has_status_subresource: bool = False
     """Whether status is written only through its subresource."""
-    allow_create_on_update = False
-    orphans_by_default = False
-    """Whether dependents stay when the caller of a delete does not say what becomes of them."""
-    warns_of_orphans = ""
-    """What such a caller is told."""
+    allow_create_on_update: bool = False
     """Whether PUT creates a missing object."""
-    allow_unconditional_update = True
+    orphans_by_default: bool = False
+    """Whether dependents stay when the caller of a delete does not say what becomes of them."""
+    warns_of_orphans: str = ""
+    """What such a caller is told."""
+    allow_unconditional_update: bool = True
     """Whether PUT may leave out ``metadata.resourceVersion``."""
 
-    selectable = METADATA_ONLY
-    """What field selectors may name."""
+    def __init__(self) -> None:
+        self.selectable: SelectableFields = METADATA_ONLY
+        """What field selectors may name."""
 
     def decode(self, obj: JsonObject) -> Decoded:
         """Check types and bring the object into the kind's shape; raises ``DecodeError``."""

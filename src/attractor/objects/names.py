@@ -12,19 +12,19 @@ rules and the words are those of ``k8s.io/apimachinery/pkg/util/validation``.
 from __future__ import annotations
 
 import re
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-DNS1123_LABEL_MAX = 63
-DNS1123_SUBDOMAIN_MAX = 253
-LABEL_VALUE_MAX = 63
-PORT_NAME_MAX = 15
-ANNOTATIONS_MAX_BYTES = 256 * 1024
+DNS1123_LABEL_MAX: Final = 63
+DNS1123_SUBDOMAIN_MAX: Final = 253
+LABEL_VALUE_MAX: Final = 63
+PORT_NAME_MAX: Final = 15
+ANNOTATIONS_MAX_BYTES: Final = 256 * 1024
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -64,23 +64,26 @@ class _Pattern:
         self, message: str, pattern: str, *examples: str, limit: int | None = None, unit: str = "characters"
     ) -> None:
         self._pattern = pattern
+        self._fullmatch: Callable[[str], re.Match[str] | None] | None = None
         self.message = regex_error(message, pattern, *examples)
         self.limit = limit
         self._unit = unit
 
-    @cached_property
-    def fullmatch(self) -> Callable[[str], re.Match[str] | None]:
+    def fits(self, value: str) -> bool:
         """Whether a value is as the pattern says."""
-        return re.compile(self._pattern, re.ASCII).fullmatch
+        if self._fullmatch is None:
+            self._fullmatch = re.compile(self._pattern, re.ASCII).fullmatch
+        return self._fullmatch(value) is not None
 
-    def __call__(self, value: str) -> list[str]:
+    def errors(self, value: str) -> list[str]:
+        """Why a value is not allowed."""
         # A character has up to four bytes; they are counted only where it may matter.
-        if (self.limit is None or len(value) * 4 <= self.limit) and self.fullmatch(value) is not None:
+        if (self.limit is None or len(value) * 4 <= self.limit) and self.fits(value):
             return []
-        errors = []
+        errors: list[str] = []
         if self.limit is not None and _size(value) > self.limit:
             errors.append(f"must be no more than {self.limit} {self._unit}")
-        if self.fullmatch(value) is None:
+        if not self.fits(value):
             errors.append(self.message)
         return errors
 
@@ -90,7 +93,7 @@ def _size(value: str) -> int:
     return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
 
 
-_dns1123_label = _Pattern(
+_dns1123_label: Final = _Pattern(
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
     "and must start and end with an alphanumeric character",
     _LABEL,
@@ -101,16 +104,16 @@ _SUBDOMAIN_WORDS = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
     "and must start and end with an alphanumeric character"
 )
-_dns1123_subdomain = _Pattern(_SUBDOMAIN_WORDS, _SUBDOMAIN, "example.com", limit=DNS1123_SUBDOMAIN_MAX)
-_key_prefix = _Pattern(_SUBDOMAIN_WORDS, _SUBDOMAIN, "example.com", limit=DNS1123_SUBDOMAIN_MAX, unit="bytes")
-_dns1123_subdomain_underscore = _Pattern(
+_dns1123_subdomain: Final = _Pattern(_SUBDOMAIN_WORDS, _SUBDOMAIN, "example.com", limit=DNS1123_SUBDOMAIN_MAX)
+_key_prefix: Final = _Pattern(_SUBDOMAIN_WORDS, _SUBDOMAIN, "example.com", limit=DNS1123_SUBDOMAIN_MAX, unit="bytes")
+_dns1123_subdomain_underscore: Final = _Pattern(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', "
     "and must start and end with an alphanumeric character",
     _SUBDOMAIN_UNDERSCORE,
     "example.com",
     limit=DNS1123_SUBDOMAIN_MAX,
 )
-_dns1035_label = _Pattern(
+_dns1035_label: Final = _Pattern(
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
     "character, and end with an alphanumeric character",
     "[a-z]([-a-z0-9]*[a-z0-9])?",
@@ -118,15 +121,17 @@ _dns1035_label = _Pattern(
     "abc-123",
     limit=DNS1123_LABEL_MAX,
 )
-_wildcard_subdomain = _Pattern(
+_wildcard_subdomain: Final = _Pattern(
     "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
     "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
     rf"\*\.{_SUBDOMAIN}",
     "*.example.com",
     limit=DNS1123_SUBDOMAIN_MAX,
 )
-_qualified = _Pattern(_QUALIFIED_WORDS, _QUALIFIED, "MyName", "my.name", "123-abc", limit=LABEL_VALUE_MAX, unit="bytes")
-_label_value = _Pattern(
+_qualified: Final = _Pattern(
+    _QUALIFIED_WORDS, _QUALIFIED, "MyName", "my.name", "123-abc", limit=LABEL_VALUE_MAX, unit="bytes"
+)
+_label_value: Final = _Pattern(
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
     "and must start and end with an alphanumeric character",
     f"({_QUALIFIED})?",
@@ -136,7 +141,7 @@ _label_value = _Pattern(
     limit=LABEL_VALUE_MAX,
     unit="bytes",
 )
-_c_identifier = _Pattern(
+_c_identifier: Final = _Pattern(
     "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
     "characters or '_'",
     "[A-Za-z_][A-Za-z0-9_]*",
@@ -144,7 +149,7 @@ _c_identifier = _Pattern(
     "MY_NAME",
     "MyName",
 )
-_config_key = _Pattern(
+_config_key: Final = _Pattern(
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
     "[-._a-zA-Z0-9]+",
     "key.name",
@@ -152,41 +157,42 @@ _config_key = _Pattern(
     "key-name",
     limit=DNS1123_SUBDOMAIN_MAX,
 )
-_http_header = _Pattern(
+_http_header: Final = _Pattern(
     "a valid HTTP header must consist of alphanumeric characters or '-'", "[-A-Za-z0-9]+", "X-Header-Name"
 )
-_percent = _Pattern("a valid percent string must be a numeric string followed by an ending '%'", "[0-9]+%", "1%", "93%")
+_percent: Final = _Pattern(
+    "a valid percent string must be a numeric string followed by an ending '%'", "[0-9]+%", "1%", "93%"
+)
 
 
 def dns1123_label(value: str) -> list[str]:
     """A label as RFC 1123 has it: namespaces, containers, volumes."""
     errors = [max_length_error(DNS1123_LABEL_MAX)] if _size(value) > DNS1123_LABEL_MAX else []
-    if _dns1123_label.fullmatch(value) is None:
-        dotted = _dns1123_subdomain.fullmatch(value) is not None
-        errors.append("must not contain dots" if dotted else _dns1123_label.message)
+    if not _dns1123_label.fits(value):
+        errors.append("must not contain dots" if _dns1123_subdomain.fits(value) else _dns1123_label.message)
     return errors
 
 
 def dns1123_subdomain(value: str) -> list[str]:
     """A subdomain as RFC 1123 has it: the names of most objects."""
-    if len(value) <= DNS1123_LABEL_MAX and _dns1123_subdomain.fullmatch(value) is not None:
+    if len(value) <= DNS1123_LABEL_MAX and _dns1123_subdomain.fits(value):
         return []
-    return _dns1123_subdomain(value)
+    return _dns1123_subdomain.errors(value)
 
 
 def dns1123_subdomain_with_underscore(value: str) -> list[str]:
     """A subdomain that may hold underscores: DNS search paths."""
-    return _dns1123_subdomain_underscore(value)
+    return _dns1123_subdomain_underscore.errors(value)
 
 
 def dns1035_label(value: str) -> list[str]:
     """A label as RFC 1035 has it: it starts with a letter."""
-    return _dns1035_label(value)
+    return _dns1035_label.errors(value)
 
 
 def wildcard_dns1123_subdomain(value: str) -> list[str]:
     """``*.`` and a subdomain: hosts of an Ingress."""
-    return _wildcard_subdomain(value)
+    return _wildcard_subdomain.errors(value)
 
 
 _is_qualified_name = re.compile(
@@ -197,7 +203,7 @@ _is_config_map_key = re.compile(_CONFIG_MAP_KEY, re.ASCII).fullmatch
 _is_lines_of_keys = re.compile(rf"{_CONFIG_MAP_KEY}(?:\n{_CONFIG_MAP_KEY})*", re.ASCII).fullmatch
 
 
-REMEMBERED_KEYS = 32
+REMEMBERED_KEYS: Final = 32
 """Sets of keys up to this size are checked once: whoever makes ConfigMaps gives all of them the same keys."""
 
 
@@ -226,7 +232,7 @@ def qualified_name(value: str) -> list[str]:
         name = value
     elif len(parts) == 2:
         prefix, name = parts
-        said = _key_prefix(prefix) if prefix else [EMPTY]
+        said = _key_prefix.errors(prefix) if prefix else [EMPTY]
         errors += [f"prefix part {message}" for message in said]
     else:
         return [
@@ -235,25 +241,25 @@ def qualified_name(value: str) -> list[str]:
         ]
     if not name:
         errors.append(f"name part {EMPTY}")
-    errors += [f"name part {message}" for message in _qualified(name)]
+    errors += [f"name part {message}" for message in _qualified.errors(name)]
     return errors
 
 
 def label_value(value: str) -> list[str]:
     """The value of a label."""
-    return _label_value(value)
+    return _label_value.errors(value)
 
 
 def c_identifier(value: str) -> list[str]:
     """An identifier of the C language."""
-    return _c_identifier(value)
+    return _c_identifier.errors(value)
 
 
 def config_map_key(value: str) -> list[str]:
     """A key of a ConfigMap's or a Secret's data."""
     if _is_config_map_key(value):
         return []
-    return _config_key(value) + _climbing(value)
+    return _config_key.errors(value) + _climbing(value)
 
 
 def _climbing(value: str) -> list[str]:
@@ -273,12 +279,12 @@ def env_var_name(value: str) -> list[str]:
 
 def http_header_name(value: str) -> list[str]:
     """The name of an HTTP header in a probe or a hook."""
-    return _http_header(value)
+    return _http_header.errors(value)
 
 
 def percent(value: str) -> list[str]:
     """A whole percentage such as ``25%``."""
-    return _percent(value)
+    return _percent.errors(value)
 
 
 def port_number(value: int) -> list[str]:
@@ -339,7 +345,9 @@ def validate_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
 
 def validate_annotations(annotations: Mapping[str, str], path: str) -> list[FieldError]:
     """Every annotation key that is not allowed, and whether all together are too long."""
-    errors = []
+    errors: list[FieldError] = []
+    if not annotations:
+        return errors
     for key in annotations:
         # Kubernetes forgives upper-case letters in the prefix here.
         errors += [FieldError.invalid(path, key, message) for message in qualified_name(key.lower())]
@@ -350,6 +358,8 @@ def validate_annotations(annotations: Mapping[str, str], path: str) -> list[Fiel
 
 def validate_finalizers(finalizers: Collection[str], path: str) -> list[FieldError]:
     """Every finalizer whose name is not allowed, and whether two contradict each other."""
+    if not finalizers:
+        return []
     errors = [
         FieldError.invalid(path, finalizer, message)
         for finalizer in finalizers
@@ -365,7 +375,7 @@ def fully_qualified_name(value: str, path: str) -> list[FieldError]:
     """A dotted name of at least three segments: the name of an admission webhook."""
     if not value:
         return [FieldError.required(path, "")]
-    errors = [FieldError.invalid(path, value, message) for message in _dns1123_subdomain(value)]
+    errors = [FieldError.invalid(path, value, message) for message in _dns1123_subdomain.errors(value)]
     if not errors and len(value.split(".")) < 3:
         errors.append(
             FieldError.invalid(path, value, "should be a domain with at least three segments separated by dots")

@@ -293,8 +293,8 @@ class Mvcc:
         assert counted == (self._chunks_bytes, self._chunks_revisions), "the history's size is miscounted"
 
     def _seal(self) -> None:
-        revisions = tuple(commit.revision for commit in self._tail)
-        events = tuple(commit.events for commit in self._tail)
+        revisions = tuple([commit.view.revision for commit in self._tail])
+        events = tuple([commit.events for commit in self._tail])
         self._chunks = (*self._chunks, _Chunk(self.head, revisions, events, self._tail_bytes))
         self._chunks_revisions = kept = self._chunks_revisions + len(revisions)
         self._chunks_bytes = size_bytes = self._chunks_bytes + self._tail_bytes

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.apiserver.strategy import DecodeError
+from attractor.apiserver.undecodable import DecodeError
 from attractor.objects.jsontypes import JsonObject
 from tests.apiserver.builtin.pipeline import strategy
 

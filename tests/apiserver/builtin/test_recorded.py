@@ -9,7 +9,7 @@ import pytest
 from attractor.apiserver.builtin import strategy_for
 from attractor.apiserver.custom.definition import DefinitionStrategy
 from attractor.apiserver.emptiness import as_given
-from attractor.apiserver.strategy import DecodeError
+from attractor.apiserver.undecodable import DecodeError
 from attractor.objects.builtin import ResourceInfo, find
 
 NOT_THE_KINDS_OWN = (

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from attractor.objects.apply import FieldManager
 from attractor.objects.apply.manager import REMEMBERED_SHAPES, RESET_SPEC, RESET_STATUS
+from attractor.objects.schema.node import Schema
 
 EMPTY: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"creationTimestamp": None}}
 NAMES = st.sampled_from(["a", "b", "status", "spec", "data"])
@@ -34,6 +35,24 @@ def test_a_remembered_shape_gives_the_owners_that_a_new_one_gives(obj: dict[str,
     taken = [entries[0]["fieldsV1"] if entries else {} for entries in known]
     assert taken == [worked_out, worked_out]
     assert [list(_flat(one)) for one in taken] == [list(_flat(worked_out))] * 2, "the order is stored, too"
+
+
+OWNERS = st.lists(st.sampled_from([{"uid": "1"}, {"uid": "2", "name": "o"}, {"name": "lost"}, "o"]), max_size=3)
+LISTS = st.fixed_dictionaries({}, optional={"ownerReferences": OWNERS, "finalizers": st.lists(SCALARS, max_size=2)})
+KINDS = [None, Schema({"type": "object", "properties": {"data": {"type": "object"}}})]
+
+
+@given(st.sampled_from(KINDS), OBJECTS, LISTS, LISTS)
+def test_a_remembered_shape_leaves_each_object_its_own_owners_and_finalizers(
+    schema: Schema | None, obj: dict[str, Any], first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    fields = FieldManager(schema, EMPTY)
+    for lists in (first, second, first):
+        made = {**obj, "metadata": {**obj["metadata"], **lists}}
+        entries = fields.on_update(None, made, manager="m", now="t")
+        taken, worked_out = entries[0]["fieldsV1"] if entries else {}, fields._taken_by_creation(made, None)
+        assert taken == worked_out
+        assert list(_flat(taken)) == list(_flat(worked_out)), "the order is stored, too"
 
 
 def test_the_number_of_remembered_shapes_is_bounded() -> None:

@@ -9,8 +9,9 @@ Every type is compiled once, on first use, into closures. An object without unkn
 
 >>> from attractor.objects.builtin import find
 >>> decode = decoder(find("", "v1", "configmaps").definition)
->>> decode({"kind": "ConfigMap", "apiVersion": "v1", "data": {"a": "1"}, "binaryData": {}, "bogus": 1})
-Decoded(obj={'kind': 'ConfigMap', 'apiVersion': 'v1', 'metadata': {}, 'data': {'a': '1'}}, unknown=['bogus'])
+>>> found = decode({"kind": "ConfigMap", "apiVersion": "v1", "data": {"a": "1"}, "binaryData": {}, "bogus": 1})
+>>> found.obj, found.unknown
+({'kind': 'ConfigMap', 'apiVersion': 'v1', 'metadata': {}, 'data': {'a': '1'}}, ['bogus'])
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from base64 import b64decode, b64encode
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from attractor.apiserver.strategy import Decoded, DecodeError
+from attractor.apiserver.strategy import Decoded
+from attractor.apiserver.undecodable import DecodeError
 from attractor.objects import quantity, timestamps
 from attractor.objects.builtin import go_type
 
@@ -169,15 +171,16 @@ def _struct(go: GoType) -> Reader:
     def read(value: Any, unknown: list[str]) -> Any:
         if not readers:
             compile_fields()
-        if type(value) is not dict:
-            if value is not None:
-                raise _WrongType(value, type_name, "struct")
-            value = {}
+        given: JsonObject = {}
+        if isinstance(value, dict):
+            given = value
+        elif value is not None:
+            raise _WrongType(value, type_name, "struct")
         found: JsonObject = {}
         name = ""
         try:
-            for name, item in value.items():
-                if type(item) is str and item and name in texts:  # most fields, and nothing to find out
+            for name, item in given.items():
+                if isinstance(item, str) and item and name in texts:  # most fields, and nothing to find out
                     found[name] = item
                     continue
                 field = readers.get(name)
@@ -222,9 +225,11 @@ def _field(field: GoField) -> Reader:
 
         return read_text
     if field.cls == "pointer":
+        assert field.type.elem is not None, f"{field.type.name} points to nothing"
+        read_target = _reader(field.type.elem)
 
         def read_pointer(value: Any, unknown: list[str]) -> Any:
-            return _ABSENT if value is None else read(value, unknown)
+            return _ABSENT if value is None else read_target(value, unknown)
 
         return read_pointer
 
@@ -249,13 +254,13 @@ def _slice(go: GoType) -> Reader:
     read, type_name, plain = _reader(go.elem), go.name, go.elem.cls == "string"
 
     def read_slice(value: Any, unknown: list[str]) -> Any:
-        if type(value) is not list:
+        if not isinstance(value, list):
             if value is None:
                 return None
             raise _WrongType(value, type_name, "slice")
         if not value:
             return None
-        if plain and set(map(type, value)) == {str}:
+        if plain and all(isinstance(item, str) for item in value):
             return value
         return [read(item, unknown) for item in value]
 
@@ -268,13 +273,13 @@ def _map(go: GoType) -> Reader:
     holds_bytes = go.elem.cls == "bytes"
 
     def read_map(value: Any, unknown: list[str]) -> Any:
-        if type(value) is not dict:
+        if not isinstance(value, dict):
             if value is None:
                 return None
             raise _WrongType(value, type_name, "map")
         if not value:
             return None
-        if plain and set(map(type, value.values())) == {str}:
+        if plain and all(isinstance(item, str) for item in value.values()):
             return value
         found = {key: read(item, unknown) for key, item in value.items()}
         if holds_bytes and None in found.values():  # after their way through the store, nil bytes are empty ones

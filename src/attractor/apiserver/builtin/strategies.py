@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.builtin import kindfacts, preparation, subresources, validation
@@ -27,7 +27,7 @@ from attractor.objects.fields import METADATA_ONLY
 if TYPE_CHECKING:
     from attractor.apiserver.builtin.decode import Decode
     from attractor.objects.apply.fieldset import FieldSet
-    from attractor.objects.builtin import GoField, ResourceInfo
+    from attractor.objects.builtin import ResourceInfo
     from attractor.objects.field import FieldError
     from attractor.objects.jsontypes import JsonObject
 
@@ -39,6 +39,7 @@ class BuiltinStrategy(Strategy):
     """The rules of one built-in kind; stateless, so one serves all requests."""
 
     def __init__(self, info: ResourceInfo) -> None:
+        super().__init__()
         self.info = info
         self._kind = info.gvk.group_kind
         self._key = f"{info.group}/{info.kind}"
@@ -55,18 +56,27 @@ class BuiltinStrategy(Strategy):
         self.orphans_by_default = self._key in kindfacts.ORPHANS_BY_DEFAULT
         self.warns_of_orphans = kindfacts.ORPHAN_WARNINGS.get(self._key, "")
         self.selectable = kindfacts.SELECTABLE_FIELDS.get(self._key, METADATA_ONLY)
-
-    @cached_property
-    def _decode(self) -> Decode:
-        return decoder(self.info.definition)
+        self._is_secret = self._key == "/Secret"
+        self._decode: Decode | None = None
+        """Made when it is first needed: types are many, and most of them are never read."""
+        self._empty_is_said = kindfacts.EMPTY_IS_SAID.get(self._key, ())
+        self._reset_by_main = kindfacts.RESET_FIELDS.get(
+            (self._key, ""), RESET_STATUS if self.has_status_subresource else None
+        )
+        self._drops_status = self.has_status_subresource and self._key not in kindfacts.KEEPS_STATUS_ON_CREATE
+        self._prepare_new = preparation.CREATE.get(self._key)
+        self._prepare_change = preparation.UPDATE.get(self._key)
+        self._canonicalize = preparation.CANONICAL.get(self._key)
+        self._is_checked_before_metadata = self._key in kindfacts.METADATA_LAST
 
     def decode(self, obj: JsonObject) -> Decoded:
         """Read the object as Go does; a secret's ``stringData`` becomes data here."""
+        if self._decode is None:
+            self._decode = decoder(self.info.definition)
         found = self._decode(obj)
-        if self._key in kindfacts.EMPTY_IS_SAID:
-            for path in kindfacts.EMPTY_IS_SAID[self._key]:
-                _keep_empty(obj, found.obj, path)
-        if self._key == "/Secret":
+        for path in self._empty_is_said:
+            _keep_empty(obj, found.obj, path)
+        if self._is_secret:
             _merge_string_data(found.obj)
         return found
 
@@ -76,10 +86,10 @@ class BuiltinStrategy(Strategy):
 
     def reset_fields(self, subresource: str) -> FieldSet | None:
         """A status write leaves the spec alone, and as much of metadata as the kind's rules say."""
+        if not subresource:
+            return self._reset_by_main
         if (self._key, subresource) in kindfacts.RESET_FIELDS:
             return kindfacts.RESET_FIELDS[self._key, subresource]
-        if not subresource:
-            return RESET_STATUS if self.has_status_subresource else None
         if subresource == "finalize":
             return super().reset_fields("")
         if subresource != "status" or self._key in kindfacts.STATUS_KEEPS_METADATA:
@@ -95,17 +105,16 @@ class BuiltinStrategy(Strategy):
 
     def prepare_create(self, obj: JsonObject) -> None:
         """Drop the status, and set what the kind's own preparation sets."""
-        if self.has_status_subresource and self._key not in kindfacts.KEEPS_STATUS_ON_CREATE:
+        if self._drops_status:
             self._set_status(obj, None)
         self._forget_empty(obj)
-        prepare = preparation.CREATE.get(self._key)
-        if prepare is not None:
-            prepare(obj)
+        if self._prepare_new is not None:
+            self._prepare_new(obj)
 
     def canonicalize(self, obj: JsonObject) -> None:
         """Bring a valid new object into the form in which it is stored."""
-        if self._key in preparation.CANONICAL:
-            preparation.CANONICAL[self._key](obj)
+        if self._canonicalize is not None:
+            self._canonicalize(obj)
 
     def prepare_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> None:
         """Keep the status on the main resource, and everything but the status on the status subresource."""
@@ -113,9 +122,8 @@ class BuiltinStrategy(Strategy):
             self._forget_empty(obj)
             if self.has_status_subresource:
                 self._set_status(obj, old)
-            prepare = preparation.UPDATE.get(self._key)
-            if prepare is not None:
-                prepare(obj, old)
+            if self._prepare_change is not None:
+                self._prepare_change(obj, old)
         elif subresource == "status":
             self._prepare_status(obj, old)
         elif subresource == "finalize":
@@ -129,16 +137,12 @@ class BuiltinStrategy(Strategy):
             preparation.stamp_phase(obj, old, now)
 
     def _forget_empty(self, obj: JsonObject) -> None:
-        for name, *below in kindfacts.EMPTY_IS_SAID.get(self._key, ()):
+        for name, *below in self._empty_is_said:
             if not below and obj.get(name) == []:
                 obj[name] = None
 
-    @cached_property
-    def _status_field(self) -> GoField | None:
-        return go_type(self.info.definition).fields.get("status")
-
     def _set_status(self, obj: JsonObject, old: JsonObject | None) -> None:
-        field = self._status_field
+        field = go_type(self.info.definition).fields.get("status")
         if old is not None and "status" in old:
             obj["status"] = old["status"]
         elif field is not None and not field.is_dropped_when_zero:
@@ -164,7 +168,7 @@ class BuiltinStrategy(Strategy):
 
     def identity_errors(self, obj: JsonObject) -> list[FieldError]:
         """What is told before metadata is looked at, and alone: for some kinds, all that is wrong with them."""
-        return self._rules_of_new(obj) if self._key in kindfacts.METADATA_LAST else []
+        return self._rules_of_new(obj) if self._is_checked_before_metadata else []
 
     def validate(self, obj: JsonObject) -> list[FieldError]:
         """Every rule that a new object breaks."""

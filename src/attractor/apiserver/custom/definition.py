@@ -25,10 +25,10 @@ _APPROVED = "api-approved.kubernetes.io"
 class DefinitionStrategy(Strategy):
     """A definition names one kind in one or more versions, of which exactly one is stored."""
 
-    has_status_subresource = True
-    allow_unconditional_update = False
-
     def __init__(self, shape: Strategy) -> None:
+        super().__init__()
+        self.has_status_subresource = True
+        self.allow_unconditional_update = False
         self.shape = shape
 
     def decode(self, obj: JsonObject) -> Decoded:

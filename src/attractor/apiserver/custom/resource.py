@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor.apiserver.metadata import content_errors
-from attractor.apiserver.strategy import Decoded, DecodeError, Strategy
+from attractor.apiserver.strategy import Decoded, Strategy
+from attractor.apiserver.undecodable import DecodeError
 from attractor.objects import names
 from attractor.objects.field import FieldError
 from attractor.objects.patch.gotext import go_kind, go_text
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.schema.custom import CustomSchema
 
-_NUMERIC = {float, dict, list}
 _FIRST_TOO_LARGE = 2.0**63
 """From here on a number is left as it is: nothing here writes integers of more than 64 bits."""
 MAX_INT32 = 2**31 - 1
@@ -40,18 +40,23 @@ def check_embedded_metadata(metadata: JsonObject, path: str) -> list[FieldError]
 
 
 def _whole_numbers(value: Any) -> Any:
-    """A value in which numbers without a fraction are whole, as far as 64 bits go: that is how Go writes them."""
-    if type(value) is dict:
-        return {name: _whole_numbers(item) if type(item) in _NUMERIC else item for name, item in value.items()}
-    if type(value) is list:
-        return [_whole_numbers(item) if type(item) in _NUMERIC else item for item in value]
-    return int(value) if value.is_integer() and abs(value) < _FIRST_TOO_LARGE else value
+    """A value in which numbers without a fraction are whole, as far as 64 bits go: that is how Go writes them.
+
+    Maps and lists are copied, so that the value may be changed in place.
+    """
+    if isinstance(value, str):  # most values
+        return value
+    if isinstance(value, dict):
+        return {name: _whole_numbers(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_whole_numbers(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < _FIRST_TOO_LARGE:
+        return int(value)
+    return value
 
 
 class CustomStrategy(Strategy):
     """Unknown fields are pruned, defaults come from the schema, and status is its own subresource if declared."""
-
-    allow_unconditional_update = False
 
     def __init__(
         self,
@@ -62,7 +67,10 @@ class CustomStrategy(Strategy):
         has_status: bool,
         scale: ScalePaths | None,
     ) -> None:
-        self.gvk = gvk
+        super().__init__()
+        self.allow_unconditional_update = False
+        self.kind = gvk.kind
+        self.api_version = gvk.api_version
         self.schema = schema
         self.decode_metadata = decode_metadata
         self.has_status_subresource = has_status
@@ -71,10 +79,14 @@ class CustomStrategy(Strategy):
     def decode(self, obj: JsonObject) -> Decoded:
         """Read metadata as every kind's, and prune the rest."""
         metadata = self.decode_metadata(obj.get("metadata") or {})
-        obj = {**_whole_numbers(obj), "metadata": metadata.obj}
-        unknown = [f"metadata.{path}" for path in metadata.unknown]
-        pruned = self.schema.prune_in_place(obj)
-        return Decoded(obj, [*unknown, *sorted(pruned), *sorted(self._decode_embedded(obj))])
+        read: JsonObject = {}
+        for name, value in obj.items():
+            read[name] = _whole_numbers(value) if name != "metadata" else metadata.obj
+        read["metadata"] = metadata.obj
+        unknown = [f"metadata.{path}" for path in metadata.unknown] + self.schema.prune_in_place(read)
+        if self.schema.has_embedded:
+            unknown += sorted(self._decode_embedded(read))
+        return Decoded(read, unknown)
 
     def _decode_embedded(self, obj: JsonObject) -> Iterator[str]:
         """Read the metadata of embedded resources like the object's own; the paths of what it does not have."""
@@ -125,23 +137,24 @@ class CustomStrategy(Strategy):
     def validate(self, obj: JsonObject) -> list[FieldError]:
         """Schema and rules, then scale."""
         is_nameless = not obj["metadata"].get("name")  # for which it is refused
-        return [*self.schema.validate(obj, is_refused=is_nameless), *self._scale_errors(obj)]
+        return self.schema.validate(obj, is_refused=is_nameless) + self._scale_errors(obj)
 
     def validate_update(self, obj: JsonObject, old: JsonObject, subresource: str) -> list[FieldError]:
         """The same, forgiving what was wrong before and has not changed."""
         if errors := self.identity_errors(obj):
             return errors
-        check = self.schema.validate_status if subresource == "status" else self.schema.validate
-        return [*check(obj, old), *self._scale_errors(obj)]
+        schema = self.schema
+        errors = schema.validate_status(obj, old) if subresource == "status" else schema.validate(obj, old)
+        return errors + self._scale_errors(obj)
 
     def identity_errors(self, obj: JsonObject) -> list[FieldError]:
         """An object must be of the kind and version that it is sent to."""
-        wanted = {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version}
-        return [
-            FieldError.invalid(name, obj.get(name), f"must be {value}")
-            for name, value in wanted.items()
-            if obj.get(name) != value
-        ]
+        errors: list[FieldError] = []
+        if obj.get("kind") != self.kind:
+            errors.append(FieldError.invalid("kind", obj.get("kind"), f"must be {self.kind}"))
+        if obj.get("apiVersion") != self.api_version:
+            errors.append(FieldError.invalid("apiVersion", obj.get("apiVersion"), f"must be {self.api_version}"))
+        return errors
 
     def _scale_errors(self, obj: JsonObject) -> list[FieldError]:
         if self.scale is None:

@@ -19,7 +19,7 @@ from attractor.apiserver.decoding import (
     unknown_conversion,
 )
 from attractor.apiserver.operation import APPLY_PATCH, JSON_PATCH, STRATEGIC_PATCH
-from attractor.apiserver.strategy import DecodeError, Undecodable
+from attractor.apiserver.undecodable import DecodeError, Undecodable
 from attractor.apiserver.verbs.create import create_object
 from attractor.apiserver.verbs.patchshown import as_shown
 from attractor.apiserver.verbs.update import update_object
@@ -84,7 +84,7 @@ def decode_patched(kind: Kind, current: JsonObject, patched: Any, op: Operation)
     """The patched document in its kind's shape; what cannot be decoded is the patch's fault."""
     if not isinstance(patched, dict):
         raise _bad_patch(kind, patched, _not_a_map(patched))
-    if not (patched.get("kind") == kind.gvk.kind and patched.get("apiVersion") == kind.gvk.api_version):
+    if not (patched.get("kind") == kind.gvk.kind and patched.get("apiVersion") == kind.api_version):
         _require_texts(kind, patched, op)
         _require_identity(kind, patched, op)
     document = {**kind.identity, **patched, "kind": patched.get("kind") or kind.gvk.kind}

@@ -22,6 +22,7 @@ class _Shape(Strategy):
     """The shape of a kind that is never stored."""
 
     def __init__(self, definition: str) -> None:
+        super().__init__()
         self._decode = decoder(definition)
 
     def decode(self, obj: JsonObject) -> Decoded:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from operator import ne
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor.apiserver import metadata as rules
 from attractor.apiserver.decoding import decode_object
@@ -15,6 +16,8 @@ from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from attractor.apiserver.kinds import Kind
     from attractor.apiserver.verbs.call import Call
     from attractor.objects.jsontypes import JsonObject
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 _COUNTED = {GroupKind("apps", "Deployment"): "annotations", GroupKind("discovery.k8s.io", "EndpointSlice"): "labels"}
 """What of their metadata counts as the spec of some kinds."""
 """The kind whose generation counts changes of its annotations, too, but for those made through its status."""
+_MISSING: Final[Any] = object()
 _NOT_SPEC = {"kind", "apiVersion", "metadata", "status"}
 
 
@@ -134,12 +138,25 @@ def remove(call: Call, entry: Entry, obj: JsonObject) -> None:
 
 def _is_unchanged(kind: Kind, obj: JsonObject, live: JsonObject) -> bool:
     """Whether nothing is new but when someone wrote what was there already, which is not worth a write."""
-    if kind.fields.differ({**obj, "metadata": None}, {**live, "metadata": None}):
+    if not _same_but_for(obj, live, "metadata", kind.fields.differ):
         return False
-    metadata, before = obj["metadata"], live["metadata"]
+    metadata: JsonObject = obj["metadata"]
+    before: JsonObject = live["metadata"]
     if not same_but_for_times(before.get("managedFields") or [], metadata.get("managedFields") or []):
         return False
-    return bool({**metadata, "managedFields": None} == {**before, "managedFields": None})
+    return _same_but_for(metadata, before, "managedFields", ne)
+
+
+def _same_but_for(new: JsonObject, old: JsonObject, left_out: str, differ: Callable[[Any, Any], bool]) -> bool:
+    """Whether two maps have the same fields with the same values, whatever becomes of one of them."""
+    if len(new) - (left_out in new) != len(old) - (left_out in old):
+        return False
+    for name, value in new.items():
+        if name != left_out:
+            before = old.get(name, _MISSING)
+            if before is not value and differ(before, value):
+                return False
+    return True
 
 
 def is_finished(kind: Kind, obj: JsonObject) -> bool:

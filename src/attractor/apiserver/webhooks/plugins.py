@@ -10,7 +10,7 @@ from attractor.apiserver.admissionrequest import convert, versioned
 from attractor.apiserver.builtin.decode import decoder
 from attractor.apiserver.matchconditions import bindings_of
 from attractor.apiserver.metadata import set_managed_fields
-from attractor.apiserver.strategy import DecodeError
+from attractor.apiserver.undecodable import DecodeError
 from attractor.apiserver.webhooks.configuration import GROUP, MUTATING, VALIDATING, webhooks
 from attractor.apiserver.webhooks.review import CallFailed, Ruling, failure, question_of, ruling_of
 from attractor.objects import builtin

@@ -13,14 +13,10 @@ once and the value decides ("deduced"); a node that says one type has one face.
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from attractor.objects.schema.node import Schema
 from attractor.objects.schema.untyped import has_untyped
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MAP: Final = 1
 SCALAR: Final = 2
@@ -32,46 +28,61 @@ class Atom:
 
     scalar: str = ""
     """``string``, ``numeric``, ``boolean`` or ``untyped``; empty when the value cannot be a scalar."""
-    is_list = False
-    is_associative = False
+    is_list: bool = False
+    is_associative: bool = False
     """Whether the list merges item by item, by ``keys`` or (without keys) by value."""
     keys: tuple[str, ...] = ()
-    is_map = False
-    is_atomic_map = False
-    is_deduced = False
+    is_map: bool = False
+    is_atomic_map: bool = False
+    is_deduced: bool = False
     """Whether nothing is known about the map's fields."""
+    _items: Atom | None = None
+    _fields: dict[str, Atom] | None = None
+    _element: Atom | None = None
+    _has_looked_for_element: bool = False
+    _flatness: bool | None = None
+    _untypedness: bool | None = None
 
-    @cached_property
+    @property
     def items(self) -> Atom:
         """What list items are."""
-        return UNTYPED_ATOMIC
+        if self._items is None:
+            self._items = self._find_items()
+        return self._items
 
-    @cached_property
-    def fields(self) -> Mapping[str, Atom]:
+    @property
+    def fields(self) -> dict[str, Atom]:
         """The named fields of the map."""
-        return {}
+        if self._fields is None:
+            self._fields = self._find_fields()
+        return self._fields
 
-    @cached_property
+    @property
     def element(self) -> Atom | None:
         """What other fields of the map are; None when there may be none."""
-        return None
+        if not self._has_looked_for_element:
+            self._element = self._find_element()
+            self._has_looked_for_element = True
+        return self._element
 
-    @cached_property
+    @property
     def key_defaults(self) -> dict[str, Any]:
         """For a list's items: the defaults of fields that may be keys."""
         return {}
 
-    @cached_property
+    @property
     def is_flat(self) -> bool:
         """Whether this is a scalar, or a map of scalars such as labels: nothing below it can merge in its own way."""
-        if not self.is_map:
-            return not self.is_list
-        return not self.is_atomic_map and not self.fields and self.element is not None and self.element.is_flat
+        if self._flatness is None:
+            self._flatness = self._find_flatness()
+        return self._flatness
 
-    @cached_property
+    @property
     def holds_untyped(self) -> bool:
         """Whether a number may stand, here or below, where a truth value stood; only schemas rule that out."""
-        return True
+        if self._untypedness is None:
+            self._untypedness = self._find_untypedness()
+        return self._untypedness
 
     def face(self, value: Any) -> int:
         """Which of the faces a present value shows; null shows the first that there is."""
@@ -85,24 +96,38 @@ class Atom:
             return SCALAR
         return MAP if self.is_map else SCALAR if self.scalar else LIST
 
+    def _find_items(self) -> Atom:
+        return UNTYPED_ATOMIC
+
+    def _find_fields(self) -> dict[str, Atom]:
+        return {}
+
+    def _find_element(self) -> Atom | None:
+        return None
+
+    def _find_flatness(self) -> bool:
+        if not self.is_map:
+            return not self.is_list
+        return not self.is_atomic_map and not self.fields and self.element is not None and self.element.is_flat
+
+    def _find_untypedness(self) -> bool:
+        return True
+
 
 class _Untyped(Atom):
     """Any value: a scalar, an atomic list, or a map of the same."""
 
-    is_flat = False  # pyright: ignore[reportAssignmentType]
-
-    scalar = "untyped"
-    is_list = True
-    is_map = True
-
     def __init__(self, *, atomic: bool) -> None:
+        self.scalar = "untyped"
+        self.is_list = self.is_map = True
         self.is_atomic_map = atomic
         self.is_deduced = not atomic
 
-    @cached_property
-    def element(self) -> Atom:
-        """The same."""
+    def _find_element(self) -> Atom:
         return self
+
+    def _find_flatness(self) -> bool:
+        return False
 
 
 UNTYPED_ATOMIC: Final = _Untyped(atomic=True)
@@ -118,10 +143,10 @@ _SCALARS: Final = {kind: _Scalar(kind) for kind in ("string", "numeric", "boolea
 
 
 class _List(Atom):
-    is_list = True
-
     def __init__(self, schema: Schema) -> None:
+        self.is_list = True
         self._schema = schema
+        self._key_defaults: dict[str, Any] | None = None
         said = schema.doc.get("x-kubernetes-list-type")
         if said == "map":
             self.is_associative, self.keys = True, schema.list_map_keys
@@ -131,38 +156,33 @@ class _List(Atom):
             self.is_associative = True
             self.keys = (schema.patch_merge_key,) if schema.patch_merge_key else ()
 
-    @cached_property
-    def items(self) -> Atom:
-        """What list items are."""
+    @property
+    def key_defaults(self) -> dict[str, Any]:
+        """Defaults of the items' key fields."""
+        if self._key_defaults is None:
+            items = self._schema.items
+            properties = items.properties if items is not None else {}
+            said = {key: properties[key].doc.get("default") for key in self.keys if key in properties}
+            self._key_defaults = {name: value for name, value in said.items() if value is not None}
+        return self._key_defaults
+
+    def _find_items(self) -> Atom:
         items = self._schema.items
         return atom_of(items) if items is not None else UNTYPED_ATOMIC
 
-    @cached_property
-    def key_defaults(self) -> dict[str, Any]:
-        """Defaults of the items' key fields."""
-        items = self._schema.items
-        properties = items.properties if items is not None else {}
-        said = {key: properties[key].doc.get("default") for key in self.keys if key in properties}
-        return {name: value for name, value in said.items() if value is not None}
-
 
 class _Map(Atom):
-    is_map = True
-
     def __init__(self, schema: Schema, *, is_root: bool = False) -> None:
+        self.is_map = True
         self._schema = schema
         self._is_root = is_root
         self.is_atomic_map = schema.map_type == "atomic"
         self.is_deduced = schema.preserves_unknown and not schema.doc.get("properties")
 
-    @cached_property
-    def holds_untyped(self) -> bool:
-        """Whether some part of the map may have any type."""
+    def _find_untypedness(self) -> bool:
         return has_untyped(self._schema)
 
-    @cached_property
-    def fields(self) -> Mapping[str, Atom]:
-        """The named fields of the map."""
+    def _find_fields(self) -> dict[str, Atom]:
         fields = {name: atom_of(node) for name, node in self._schema.properties.items()}
         if self._is_root:
             fields.setdefault("apiVersion", _SCALARS["string"])
@@ -173,9 +193,7 @@ class _Map(Atom):
                 fields["metadata"] = atom_of(OBJECT_META)
         return fields
 
-    @cached_property
-    def element(self) -> Atom | None:
-        """What other fields of the map are; None when there may be none."""
+    def _find_element(self) -> Atom | None:
         if self._schema.preserves_unknown:
             return DEDUCED
         additional = self._schema.additional

@@ -7,22 +7,19 @@ whose schemas allow one in the place of the other are compared by ``differs`` in
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import compress, repeat
-from operator import ne as _differ
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from attractor.objects.apply.atoms import DEDUCED, LIST, MAP, Atom
 from attractor.objects.apply.fieldset import LEAF, FieldSet, recursive_difference
 from attractor.objects.apply.typing import item_element
-from attractor.objects.samejson import differs
+from attractor.objects.samejson import same_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
     from attractor.objects.jsontypes import JsonObject
 
-UNTRACKED_METADATA = frozenset(
+UNTRACKED_METADATA: Final = frozenset(
     {
         "name",
         "namespace",
@@ -37,17 +34,15 @@ UNTRACKED_METADATA = frozenset(
 )
 """What nobody owns; nor is the type, or metadata as such, anybody's."""
 
-REMEMBERED_NAMES = 32
+REMEMBERED_NAMES: Final = 32
 """Sets of names up to this size are worked out once."""
 
-Differ: TypeAlias = "Callable[[Any, Any], bool]"
-"""How two values are told apart: ``!=``, or exactly."""
-
-_CONTAINERS = (dict, list)
-_SCALARS = frozenset((str, int, bool, float, type(None)))
-_MISSING: Any = object()
-_NOTHING: JsonObject = {}
-_NO_FACES: frozenset[int] = frozenset()
+_UNTRACKED: Final = frozenset({"apiVersion", "kind", "metadata"})
+"""What of an object itself is not compared like the rest."""
+_MISSING: Final[Any] = object()
+_NOTHING: Final[JsonObject] = {}
+_NO_FACES: Final[frozenset[int]] = frozenset()
+_NO_NAMES: Final[frozenset[str]] = frozenset()
 
 
 class Comparison:
@@ -75,76 +70,71 @@ class Comparison:
 def compare_objects(atom: Atom, old: JsonObject, new: JsonObject) -> Comparison:
     """Compare two whole objects, leaving out what is never tracked; raises ``Untypable`` for items without keys."""
     result = Comparison({}, {}, {})
-    fields = atom.fields
-    differ = differs if atom.holds_untyped else _differ
-    for name in _differing(old, new, new if old.keys() == new.keys() else {**old, **new}, differ):
-        if name in {"apiVersion", "kind"}:
-            continue
-        before, after = old.get(name, _MISSING), new.get(name, _MISSING)
-        child = fields.get(name) or atom.element or DEDUCED
-        if name == "metadata":
-            _compare_metadata(child, before, after, result)
-        elif before is _MISSING:
-            result.added[f"f:{name}"] = _whole(child, after)
-        elif after is _MISSING:
-            result.removed[f"f:{name}"] = _whole(child, before)
-        else:
-            _compare_values(f"f:{name}", child, before, after, result, differ)
+    _compare_maps(atom, old, new, result, atom.holds_untyped, _UNTRACKED)
+    before, after = old.get("metadata"), new.get("metadata")
+    if before is not after and before != after:
+        _compare_metadata(child_of(atom, "metadata"), before, after, result)
     return result
 
 
+def child_of(atom: Atom, name: str) -> Atom:
+    """What a field of a map is."""
+    return atom.fields.get(name) or atom.element or DEDUCED
+
+
 def _compare_metadata(atom: Atom, old: Any, new: Any, into: Comparison) -> None:
-    if not old and isinstance(new, dict) and new.keys() <= UNTRACKED_METADATA:
-        return
-    before = _tracked(old) if isinstance(old, dict) else _NOTHING
-    after = _tracked(new) if isinstance(new, dict) else _NOTHING
-    if before != after:
-        below = Comparison({}, {}, {})
-        _compare_maps(atom, before, after, below, _differ)
-        for part, found in (
-            (into.added, below.added),
-            (into.modified, below.modified),
-            (into.removed, below.removed),
-        ):
-            if found:
-                part["f:metadata"] = found
+    before = old if isinstance(old, dict) else _NOTHING
+    after = new if isinstance(new, dict) else _NOTHING
+    below = Comparison({}, {}, {})
+    _compare_maps(atom, before, after, below, False, UNTRACKED_METADATA)
+    if below.added:
+        into.added["f:metadata"] = below.added
+    if below.modified:
+        into.modified["f:metadata"] = below.modified
+    if below.removed:
+        into.removed["f:metadata"] = below.removed
 
 
-def _tracked(metadata: JsonObject) -> JsonObject:
-    return {name: value for name, value in metadata.items() if name not in UNTRACKED_METADATA}
+def is_same(old: Any, new: Any, is_exact: bool) -> bool:
+    """Whether two values are equal; exactly, where a truth value may stand for a number."""
+    return same_json(old, new) if is_exact else bool(old == new)
 
 
-def _compare_maps(atom: Atom, old: JsonObject, new: JsonObject, into: Comparison, differ: Differ) -> None:
-    fields, element = atom.fields, atom.element
-    for name in _differing(old, new, old, differ):
-        before, after = old[name], new.get(name, _MISSING)
-        child = fields.get(name) or element or DEDUCED
-        if after is _MISSING:
-            into.removed[f"f:{name}"] = _whole(child, before)
-        else:
-            _compare_values(f"f:{name}", child, before, after, into, differ)
-    if new.keys() <= old.keys():
-        return
+def _compare_maps(
+    atom: Atom,
+    old: JsonObject,
+    new: JsonObject,
+    into: Comparison,
+    is_exact: bool,
+    skipped: frozenset[str] = _NO_NAMES,
+) -> None:
+    """Compare two maps, but for the fields to be skipped."""
+    shared = 0
     for name, after in new.items():
-        if name not in old:
-            into.added[f"f:{name}"] = _whole(fields.get(name) or element or DEDUCED, after)
+        before = old.get(name, _MISSING)
+        if before is not _MISSING:
+            shared += 1
+            if before is after or name in skipped or is_same(before, after, is_exact):
+                continue
+            _compare_values(f"f:{name}", child_of(atom, name), before, after, into, is_exact)
+        elif name not in skipped:
+            into.added[f"f:{name}"] = whole(child_of(atom, name), after)
+    if shared == len(old):
+        return
+    for name, before in old.items():
+        if name not in new and name not in skipped:
+            into.removed[f"f:{name}"] = whole(child_of(atom, name), before)
 
 
-def _differing(old: JsonObject, new: JsonObject, names: Iterable[str], differ: Differ) -> Iterator[str]:
-    """Those of the names that do not stand for equal values; most do, and to skip them no bytecode is run."""
-    names = tuple(names)
-    return compress(names, map(differ, map(old.get, names, repeat(_MISSING)), map(new.get, names, repeat(_MISSING))))
-
-
-def _compare_values(element: str, atom: Atom, old: Any, new: Any, into: Comparison, differ: Differ) -> None:
+def _compare_values(element: str, atom: Atom, old: Any, new: Any, into: Comparison, is_exact: bool) -> None:
     """Compare two present values that are not equal."""
-    if not isinstance(old, _CONTAINERS) and not isinstance(new, _CONTAINERS):
+    if not isinstance(old, (dict, list)) and not isinstance(new, (dict, list)):
         into.modified[element] = LEAF
         return
     below = Comparison({}, {}, {})
     is_modified = False
     if type(old) is dict and type(new) is dict and atom.is_map and not atom.is_atomic_map:
-        _compare_maps(atom, old, new, below, differ)
+        _compare_maps(atom, old, new, below, is_exact)
         faces: AbstractSet[int] = _NO_FACES
     else:
         faces = {atom.face(old), atom.face(new)}
@@ -155,14 +145,14 @@ def _compare_values(element: str, atom: Atom, old: Any, new: Any, into: Comparis
             if atom.is_atomic_map or not (before or after):
                 is_modified = True
             else:
-                _compare_maps(atom, before, after, below, differ)
+                _compare_maps(atom, before, after, below, is_exact)
         elif face == LIST:
             old_items = old if isinstance(old, list) else []
             new_items = new if isinstance(new, list) else []
             if not atom.is_associative or not (old_items or new_items):
                 is_modified = True
             else:
-                _compare_lists(atom, old_items, new_items, below, differ)
+                _compare_lists(atom, old_items, new_items, below, is_exact)
         else:
             is_modified = True
     if below.added:
@@ -175,22 +165,22 @@ def _compare_values(element: str, atom: Atom, old: Any, new: Any, into: Comparis
         into.modified[element] = below.modified
 
 
-def _compare_lists(atom: Atom, old: list[Any], new: list[Any], into: Comparison, differ: Differ) -> None:
+def _compare_lists(atom: Atom, old: list[Any], new: list[Any], into: Comparison, is_exact: bool) -> None:
     before, after = _by_element(atom, old), _by_element(atom, new)
     items = atom.items
     for element in dict.fromkeys((*before, *after)):
         was, now = before.get(element, []), after.get(element, [])
         if len(was) == 1 and len(now) == 1:
-            if differ(was[0], now[0]):
-                _compare_values(element, items, was[0], now[0], into, differ)
+            if not is_same(was[0], now[0], is_exact):
+                _compare_values(element, items, was[0], now[0], into, is_exact)
         elif len(was) > 1 and len(now) > 1:
-            if differ(was, now):
+            if not is_same(was, now, is_exact):
                 into.modified[element] = LEAF
         else:
             if now:
-                into.added[element] = _whole(items, now[0]) if len(now) == 1 else LEAF
+                into.added[element] = whole(items, now[0]) if len(now) == 1 else LEAF
             if was:
-                into.removed[element] = _whole(items, was[0]) if len(was) == 1 else LEAF
+                into.removed[element] = whole(items, was[0]) if len(was) == 1 else LEAF
 
 
 def _by_element(atom: Atom, items: list[Any]) -> dict[str, list[Any]]:
@@ -200,20 +190,19 @@ def _by_element(atom: Atom, items: list[Any]) -> dict[str, list[Any]]:
     return result
 
 
-def _whole(atom: Atom, value: Any) -> FieldSet:
+def whole(atom: Atom, value: Any) -> FieldSet:
     """Every path of a value that only one side has, below and including its own."""
-    if not value or not isinstance(value, _CONTAINERS):
+    if not value or not isinstance(value, (dict, list)):
         return LEAF
     result: FieldSet = {".": LEAF}
     if isinstance(value, dict):
         if not atom.is_map or atom.is_atomic_map:
             return LEAF
-        if len(value) <= REMEMBERED_NAMES and _SCALARS.issuperset(map(type, value.values())):
+        if len(value) <= REMEMBERED_NAMES and not any(isinstance(item, (dict, list)) for item in value.values()):
             return _leaves(tuple(value))
-        fields, element = atom.fields, atom.element
         for name, item in value.items():
-            if isinstance(item, _CONTAINERS):
-                result[f"f:{name}"] = _whole(fields.get(name) or element or DEDUCED, item)
+            if isinstance(item, (dict, list)):
+                result[f"f:{name}"] = whole(child_of(atom, name), item)
             else:
                 result[f"f:{name}"] = LEAF
         return result
@@ -224,7 +213,7 @@ def _whole(atom: Atom, value: Any) -> FieldSet:
         key = item_element(atom, item)
         if key in result:
             twice.add(key)
-        result[key] = _whole(atom.items, item)
+        result[key] = whole(atom.items, item)
     for key in twice:
         result[key] = LEAF
     return result

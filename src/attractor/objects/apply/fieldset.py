@@ -81,8 +81,8 @@ def _is_scalar(value: Any) -> bool:
 def encode(fields: FieldSet) -> FieldSet:
     """The set with its elements in the order in which Kubernetes writes them."""
     ordered = sorted(fields)
-    if len(ordered) > 1 and ordered[-1] >= "g":  # lists: keys and values do not sort as text
-        ordered.sort(key=_order)
+    if len(ordered) > 1 and ordered[-1] >= "g" and (len(ordered) > 2 or ordered[0] != "."):
+        ordered.sort(key=_order)  # items of lists: keys and values do not sort as text
     if not any(fields.values()) and ordered == list(fields):
         return fields
     return {element: encode(below) if (below := fields[element]) else LEAF for element in ordered}

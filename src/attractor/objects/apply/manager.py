@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from attractor.objects.apply import entries as managed_entries
 from attractor.objects.apply import last_applied
 from attractor.objects.apply.atoms import root_atom_of
-from attractor.objects.apply.compare import UNTRACKED_METADATA, Comparison, compare_objects
+from attractor.objects.apply.compare import UNTRACKED_METADATA, Comparison, child_of, compare_objects, whole
 from attractor.objects.apply.entries import Managed, ManagerId, Owned, applier, updater
 from attractor.objects.apply.fieldset import (
     FieldSet,
@@ -129,10 +129,25 @@ class FieldManager:
             taken = self._taken_by_creation(new, reset)
         else:  # on the names of fields alone it depends what is taken, and nothing of it is reset
             known = self._taken.get(shape)
-            taken = known if known is not None else self._taken_by_creation(new, None)
-            if known is None and len(self._taken) < REMEMBERED_SHAPES:
-                self._taken[shape] = taken
+            if known is not None:
+                taken = self._with_own_lists(known, new["metadata"])
+            else:
+                taken = self._taken_by_creation(new, None)
+                if taken and len(self._taken) < REMEMBERED_SHAPES:
+                    self._taken[shape] = taken
         return [managed_entries.entry_of(name, self._api_version, now, taken)] if taken else []
+
+    def _with_own_lists(self, known: FieldSet, metadata: JsonObject) -> FieldSet:
+        """What an object of that shape took, with the items of this one's lists; nothing if they do not fit."""
+        own: FieldSet | None = None
+        for name, value in metadata.items():
+            if isinstance(value, list) and name not in UNTRACKED_METADATA:
+                own = known["f:metadata"].copy() if own is None else own
+                try:
+                    own[f"f:{name}"] = encode(whole(child_of(child_of(self._atom, "metadata"), name), value))
+                except Untypable:
+                    return {}
+        return {**known, "f:metadata": own} if own is not None else known
 
     def _taken_by_creation(self, new: JsonObject, reset: FieldSet | None) -> FieldSet:
         """What the maker of an object owns, in Kubernetes' order; nothing of an object that does not fit its kind."""
@@ -237,12 +252,13 @@ class FieldManager:
             seen = comparisons[owned.api_version]
             if seen is None:  # the version is gone, and with it what was known of it
                 continue
-            before = reconciled(self._versions.atom(owned.api_version), owned.fields)
+            is_own = owned.api_version == self._api_version
+            before = reconciled(self._atom if is_own else self._versions.atom(owned.api_version), owned.fields)
             taken = intersection(before, union(seen.modified, seen.added))
             after = difference(difference(before, taken), seen.removed)
             if taken:
                 conflicts[name] = taken
-            if after == owned.fields:
+            if after is owned.fields or after == owned.fields:
                 rest[name] = owned
             elif after:
                 rest[name] = Owned(after, owned.api_version, owned.time)

@@ -213,7 +213,8 @@ def reconciled(atom: Atom, fields: FieldSet) -> FieldSet:
     for element, below in fields.items():
         if not below:
             continue
-        child = atom.items if element[:2] in {"k:", "v:"} else atom.fields.get(element[2:]) or atom.element
+        is_item = element.startswith(("k:", "v:"))
+        child = atom.items if is_item else atom.fields.get(element[2:]) or atom.element
         if child is None or child.is_deduced or child.is_flat:
             continue
         became_atomic = child.is_atomic_map if child.is_map else child.is_list and not child.is_associative

@@ -35,7 +35,7 @@ def without_nulls_in_lists(patch: Json, document: Json = None) -> Json:
     """The patch as kube-apiserver's library reads it: objects inside of lists lose their null members, too.
 
     RFC 7396 replaces a list by the one in the patch, whatever is in it. So does the library where the document has an
-    object in the place of the list.
+    object in the place of the list. A patch without lists is answered as it is.
 
     >>> without_nulls_in_lists({"a": [{"b": None, "c": 1}, None], "d": None})
     {'a': [{'c': 1}, None], 'd': None}
@@ -43,8 +43,15 @@ def without_nulls_in_lists(patch: Json, document: Json = None) -> Json:
     {'a': [{'b': None}]}
     """
     if isinstance(patch, dict):
-        known = document if isinstance(document, dict) else {}
-        return {name: without_nulls_in_lists(value, known.get(name)) for name, value in patch.items()}
+        result = patch
+        for name, value in patch.items():
+            if isinstance(value, (dict, list)):
+                known = document.get(name) if isinstance(document, dict) else None
+                read = without_nulls_in_lists(value, known)
+                if read is not value:
+                    result = patch.copy() if result is patch else result
+                    result[name] = read
+        return result
     if isinstance(patch, list) and not isinstance(document, dict):
         return [_without_nulls(item) for item in patch]
     return patch

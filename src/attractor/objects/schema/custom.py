@@ -24,8 +24,7 @@ A compiled schema never changes and may be shared and cached. Compiling costs mi
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attractor.objects.field import FieldError
 from attractor.objects.schema.accept import compile_acceptance
@@ -44,8 +43,12 @@ from attractor.objects.schema.pruning import compile_pruning
 from attractor.objects.schema.wording import NO_PATH, explain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.schema.defaulting import Defaulting
     from attractor.objects.schema.embedded import CheckMetadata
+    from attractor.objects.schema.pruning import Pruning
 
 _BLOCKS_RULES = frozenset(
     {
@@ -76,39 +79,42 @@ class CustomSchema:
         self._budget = budget
         self._check_metadata = check_metadata
         self._has_list_types = has_list_types(self.node)
-        self._has_embedded = has_embedded_resources(self.node)
+        self.has_embedded = has_embedded_resources(self.node)
+        """Whether resources may stand inside an object."""
+        self._rules: RuleTree | None = None
         self._has_rules = has_rules(self.node)
+        # Made when they are first needed: a schema is often used in one way only.
+        self._prune: Pruning | None = None
+        self._default: Defaulting | None = None
+        self._accepts: Callable[[JsonObject], bool] | None = None
 
-    @cached_property
-    def _prune(self) -> Any:
-        return compile_pruning(self.node)
+    def _pruning(self) -> Pruning:
+        if self._prune is None:
+            self._prune = compile_pruning(self.node)
+        return self._prune
 
-    @cached_property
-    def _default(self) -> Any:
-        return compile_defaulting(self.node)
-
-    @cached_property
-    def _accepts(self) -> Any:
-        return compile_acceptance(self.node)
-
-    @cached_property
-    def _rules(self) -> RuleTree | None:
-        return rule_tree(self.node, is_root=True)
+    def _is_accepted(self, obj: JsonObject) -> bool:
+        if self._accepts is None:
+            self._accepts = compile_acceptance(self.node)
+        return self._accepts(obj)
 
     def embedded_in(self, obj: JsonObject) -> list[tuple[JsonObject, str]]:
         """The resources that stand inside an object, each with its path."""
-        return list(embedded_resources(self.node, obj)) if self._has_embedded else []
+        return list(embedded_resources(self.node, obj)) if self.has_embedded else []
 
     def unknown_fields(self, obj: JsonObject) -> list[str]:
         """The paths of fields that the schema does not know, sorted; the object stays as it is."""
-        return sorted(self._prune(obj, "", False))
+        return sorted(self._pruning()(obj, "", False))
 
     def prune_in_place(self, obj: JsonObject) -> list[str]:
         """Remove the fields that the schema does not know; their paths, sorted."""
-        return sorted(self._prune(obj, "", True))
+        unknown = self._pruning()(obj, "", True)
+        return sorted(unknown) if unknown else unknown
 
     def default_in_place(self, obj: JsonObject) -> None:
         """Drop nulls where null is not a value, then fill in defaults."""
+        if self._default is None:
+            self._default = compile_defaulting(self.node)
         self._default(obj)
 
     def validate(self, obj: JsonObject, old: JsonObject | None = None, *, is_refused: bool = False) -> list[FieldError]:
@@ -117,14 +123,14 @@ class CustomSchema:
         The rules of the schema's author are not asked about what ``is_refused`` anyway, for what others know of it.
         """
         correlation = Correlation(obj, old, self.node) if old is not None else None
-        errors = [] if self._accepts(obj) else explain(self.node, obj, correlation)
+        errors = [] if self._is_accepted(obj) else explain(self.node, obj, correlation)
         return self._with_rules(errors, obj, old, correlation, is_refused=is_refused)
 
     def validate_status(self, obj: JsonObject, old: JsonObject) -> list[FieldError]:
         """The same for a write of the status alone: nothing else is held against the schema."""
         correlation = Correlation(obj, old, self.node)
         node, errors = self.node.properties.get("status"), list[FieldError]()
-        if node is not None and "status" in obj and not self._accepts(obj):
+        if node is not None and "status" in obj and not self._is_accepted(obj):
             errors = explain(node, obj["status"], correlation.key("status"), "status")
         return self._with_rules(errors, obj, old, correlation)
 
@@ -138,10 +144,12 @@ class CustomSchema:
         is_refused: bool = False,
     ) -> list[FieldError]:
         """What the types of fields let pass: embedded resources, lists, and the rules of the schema's author."""
-        if self._has_embedded:
+        if self.has_embedded:
             errors += check_embedded(self.node, obj, self._check_metadata)
         if self._has_list_types and not (old is not None and check_list_types(self.node, old)):
             errors += check_list_types(self.node, obj)
+        if self._has_rules and self._rules is None:
+            self._rules = rule_tree(self.node, is_root=True)
         if self._has_rules and self._rules is not None:
             if is_refused or any(error.reason in _BLOCKS_RULES for error in errors):
                 errors.append(RULES_NOT_CHECKED)

@@ -57,7 +57,7 @@ def _drop_nulls_of(schema: Schema | None) -> Defaulting:
                 if member is None:
                     if drops:
                         nulls.append(name)
-                elif type(member) in {dict, list}:
+                elif isinstance(member, (dict, list)):
                     inner(member)
             for name in nulls:
                 del value[name]

@@ -45,16 +45,19 @@ _SERVICE_ACCOUNT = "kubernetes.io/service-account.name"
 
 def validate_config_map(config_map: JsonObject) -> list[FieldError]:
     """Keys and total size."""
-    data, binary = config_map.get("data") or {}, config_map.get("binaryData") or {}
+    data: JsonObject = config_map.get("data") or {}
+    binary: JsonObject = config_map.get("binaryData") or {}
     errors = _key_errors(data, "data")
     if binary:
         for key in binary.keys() & data.keys():
             errors.append(FieldError.invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
         errors += _key_errors(binary, "binaryData")
-    size = sum(map(len, data.values()))
+    size = _total(data)
     if size * 4 > MAX_DATA_BYTES:  # characters have up to four bytes; count them only when it may matter
         size = sum(len(value.encode()) for value in data.values())
-    if size + sum(map(_decoded_size, binary.values())) > MAX_DATA_BYTES:
+    if binary:
+        size += sum(map(_decoded_size, binary.values()))
+    if size > MAX_DATA_BYTES:
         errors.append(FieldError.too_long("[]", MAX_DATA_BYTES))
     return errors
 
@@ -63,6 +66,14 @@ def _key_errors(data: JsonObject, path: str) -> list[FieldError]:
     if names.are_config_map_keys(data):
         return []
     return [error for key in data for error in named(names.config_map_key, key, f"{path}[{key}]")]
+
+
+def _total(texts: JsonObject) -> int:
+    """Characters of all texts."""
+    total = 0
+    for text in texts.values():
+        total += len(text)
+    return total
 
 
 def _decoded_size(value: str) -> int:
