@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from attractor.cache.core import Updated
+from attractor.cache.changes import Updated
 from attractor.client.heads import references_of
 from attractor.objects.gvk import GroupVersion, Key
 from attractor.runtime.predicates import LazyChange, always
