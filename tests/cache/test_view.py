@@ -6,7 +6,9 @@ import orjson
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from attractor.cache.core import UNSURE, Added, Deleted, Question, Removed, Updated, ViewCore
+from attractor.cache.changes import Added, Deleted, Updated
+from attractor.cache.core import UNSURE, ViewCore
+from attractor.cache.floors import Question, Removed
 from attractor.client.kinds import EncodedObject
 from attractor.objects.gvk import Key
 

@@ -8,7 +8,8 @@ nothing that a reader does can change what another one gets.
 """
 
 from attractor.cache.cache import Cache, drop_managed_fields
-from attractor.cache.core import Added, Change, Deleted, Updated, ViewCore, ViewState
+from attractor.cache.changes import Added, Change, Deleted, Updated
+from attractor.cache.core import ViewCore, ViewState
 from attractor.cache.handlers import InformerEvent
 from attractor.cache.informer import Health, Informer
 from attractor.cache.reflector import Policy

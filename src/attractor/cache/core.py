@@ -11,15 +11,18 @@ tells ``a`` at 7 (somebody else's earlier write): handlers hear of 7, reads stil
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, assert_never
+import heapq
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-import msgspec
-
+from attractor.cache.changes import Added, Deleted, Updated
+from attractor.cache.floors import Floor, InFlight, Question, Removed, Unsure, Wrote
 from attractor.cache.index import Indexer
+from attractor.objects.compiling import mypyc_attr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 
+    from attractor.cache.changes import Change
     from attractor.cache.index import IndexFunction
     from attractor.client.events import EventType
     from attractor.client.kinds import EncodedObject
@@ -27,86 +30,6 @@ if TYPE_CHECKING:
 
 UNSURE: Final = "unsure"
 """What a read answers when only the server knows."""
-
-
-class Added(msgspec.Struct, frozen=True):
-    """An object came into view; ``is_initial`` when it was there before we looked."""
-
-    object: EncodedObject
-    is_initial: bool = False
-
-
-class Updated(msgspec.Struct, frozen=True):
-    """An object changed, or another one took its name (``uid`` differs)."""
-
-    old: EncodedObject
-    new: EncodedObject
-
-
-class Deleted(msgspec.Struct, frozen=True):
-    """An object is gone; ``object`` is its last known state, which may not be its last."""
-
-    object: EncodedObject
-
-
-Change: TypeAlias = Added | Updated | Deleted
-
-
-class Wrote(NamedTuple):
-    """This process wrote the object; None when it then no longer is in this view's scope."""
-
-    object: EncodedObject | None
-    uid: str
-    version: str
-    order: int
-    """When the write was acknowledged, counted in this view's own steps."""
-
-
-class Removed(NamedTuple):
-    """This process deleted the object of that uid; ``before`` is the uid that the watch had told of by then."""
-
-    uid: str
-    before: str
-    order: int
-
-
-class Unsure(NamedTuple):
-    """A write of this process may or may not have happened."""
-
-    uid: str
-    """An object that was there, and of which the watch has told neither that nor its end; empty when there is none."""
-    is_contested: bool
-    """Whether it is open if the watch will still tell of the end of an object that is known to have gone. Then it takes
-    the version of an answer to know how long the watch tells of the past."""
-    order: int
-
-
-Floor: TypeAlias = Wrote | Removed | Unsure
-
-
-class Question(NamedTuple):
-    """What was known of an object when the server was asked about it."""
-
-    key: Key
-    seen: EncodedObject | None
-    doubt: Floor | None
-
-    @property
-    def wants_version(self) -> bool:
-        """Whether "there is none" is of use only with the version at which there was none."""
-        return isinstance(self.doubt, Unsure) and self.doubt.is_contested
-
-
-class InFlight(NamedTuple):
-    """Own writes of one object that are under way, and what the server told of it meanwhile."""
-
-    sent: int = 1
-    overlapped: bool = False
-    """Whether there were two at once, or a question: then their answers do not tell which one came last."""
-    ended: frozenset[str] = frozenset()
-    """The uids whose end was told."""
-    was_listed: bool = False
-    """Whether the collection was listed."""
 
 
 _FIRST = InFlight()
@@ -132,6 +55,26 @@ def version_reached(have: str, want: str) -> bool:
     return have == want
 
 
+def _object(own: Any) -> EncodedObject | None:
+    """What was written. The checker's own writes work it out when they are asked by name; so these functions ask."""
+    found: EncodedObject | None = own.object
+    return found
+
+
+def _uid(own: Any) -> str:
+    return str(own.uid)
+
+
+def _version(own: Any) -> str:
+    return str(own.version)
+
+
+def _number(version: str) -> int:
+    """A version as a number; 0, before all others, where it is none."""
+    return int(version) if version.isdigit() else 0
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ViewCore:
     """The view. ``decode`` is for index functions; ``reached`` compares versions.
 
@@ -155,6 +98,9 @@ class ViewCore:
         self._reached = reached
         self._floors: MutableMapping[Key, Floor] = {} if floors is None else floors
         """Own writes that the watch has not caught up with."""
+        self._awaited: list[tuple[int, Key]] | None = [] if floors is None and reached is version_reached else None
+        """A heap of the versions of own writes, so that the watch looks only at those that it passes. What is no longer
+        a floor stays in it until it is passed. None where versions cannot be put in order."""
         self._in_flight: dict[Key, InFlight] = {}
         """Own writes that were sent and are not answered."""
         self._staged: dict[Key, EncodedObject] | None = None
@@ -186,7 +132,10 @@ class ViewCore:
                 assert self._is_listing or not self._is_told(floor), (
                     f"{key} is kept as an own write although the watch has told it"
                 )
-                assert floor.object is None or floor.object.key == key, f"{key} is filed under another key"
+                obj, version = _object(floor), _version(floor)
+                assert obj is None or obj.key == key, f"{key} is filed under another key"
+                is_awaited = self._awaited is None or (_number(version), key) in self._awaited
+                assert is_awaited or not version.isdigit(), f"{key} would be kept for ever"
             assert floor.order <= self._order, f"{key} was written in the future"
 
     # What the server tells.
@@ -213,7 +162,7 @@ class ViewCore:
         now = {**(self._staged or {}), **{obj.key: obj for obj in objects}}
         self._staged = None
         unseen = [
-            floor.object for key, floor in self._floors.items() if isinstance(floor, Wrote) and key not in self.seen
+            _object(floor) for key, floor in self._floors.items() if isinstance(floor, Wrote) and key not in self.seen
         ]
         changes: list[Change] = []
         for key in [key for key in self.seen if key not in now]:
@@ -239,7 +188,7 @@ class ViewCore:
         return changes + [Deleted(obj) for obj in ends]
 
     def _is_shown_by_list(self, floor: Floor) -> bool:
-        return isinstance(floor, Wrote) and self._reached(self.version, floor.version)
+        return isinstance(floor, Wrote) and self._reached(self.version, _version(floor))
 
     def _contest(self) -> None:
         """A list that was asked for before a write was acknowledged does not show an object that is known to have gone.
@@ -255,17 +204,18 @@ class ViewCore:
 
     def observe(self, event_type: EventType, obj: EncodedObject) -> Change | None:
         """One event of the watch; None when it says nothing new."""
+        key = obj.key
         change = self._changed(event_type, obj)
-        flight = self._in_flight.get(obj.key)
+        flight = self._in_flight.get(key)
         if event_type == "DELETED" and flight is not None:
-            self._in_flight[obj.key] = flight._replace(ended=flight.ended | {obj.uid})
+            self._in_flight[key] = flight._replace(ended=flight.ended | {obj.uid})
         self.advance(obj.resource_version)
-        floor = self._floors.get(obj.key)
+        floor = self._floors.get(key)
         is_end = event_type == "DELETED" and isinstance(floor, Removed) and floor.uid == obj.uid
-        if is_end or (isinstance(floor, Wrote) and floor.version == obj.resource_version):
-            del self._floors[obj.key]
+        if is_end or (isinstance(floor, Wrote) and _version(floor) == obj.resource_version):
+            del self._floors[key]
         elif isinstance(floor, Unsure) and floor.uid == obj.uid:
-            self._floors[obj.key] = floor._replace(uid="")
+            self._floors[key] = floor._replace(uid="")
         return change
 
     def _changed(self, event_type: EventType, obj: EncodedObject) -> Change | None:
@@ -288,14 +238,29 @@ class ViewCore:
         self._is_listing = False
         if version and version != self.version:
             self.version = version
-            if self._floors:
+            if not self._floors:
+                if self._awaited:
+                    self._awaited.clear()
+            elif self._awaited is None:
                 self._settle(self._is_told)
+            else:
+                self._pass(self._awaited)
+
+    def _pass(self, awaited: list[tuple[int, Key]]) -> None:
+        """Drop the own writes that the watch has passed; versions that are no numbers are never passed."""
+        number = _number(self.version)
+        while awaited and awaited[0][0] < number:
+            key = heapq.heappop(awaited)[1]
+            floor = self._floors.get(key)
+            if floor is not None and self._is_told(floor):
+                del self._floors[key]
 
     def _is_told(self, floor: Floor) -> bool:
         """Whether the watch has passed a write; one version may have several objects, so equal is not enough."""
         if not isinstance(floor, Wrote) or not self.version:
             return False
-        return floor.version != self.version and self._reached(self.version, floor.version)
+        version = _version(floor)
+        return version != self.version and self._reached(self.version, version)
 
     def _settle(self, is_settled: Callable[[Floor], bool]) -> dict[Key, Floor]:
         """Drop the floors that are no longer needed; answers them."""
@@ -319,20 +284,19 @@ class ViewCore:
 
     def wrote(self, obj: EncodedObject, *, in_scope: bool = True) -> None:
         """A write was acknowledged; the answer is the object as stored, and may have left this view's scope with it."""
-        floor = self._floors.get(obj.key)
-        made = Wrote(obj if in_scope else None, obj.uid, obj.resource_version, self._next())
-        is_last = not self._in_flight.get(obj.key, _FIRST).overlapped
-        match floor:
-            case Wrote() if not is_last and self._reached(floor.version, obj.resource_version):
+        key, uid, version = obj.key, obj.uid, obj.resource_version
+        floor = self._floors.get(key)
+        made = Wrote(obj if in_scope else None, uid, version, self._next())
+        is_last = not self._in_flight.get(key, _FIRST).overlapped
+        if isinstance(floor, Wrote):
+            if not is_last and self._reached(_version(floor), version):
                 return
-            case Removed() if floor.uid == obj.uid:
-                return
-            case Wrote():
-                pass
-            case _ if not is_last:
-                self._doubt(obj.key, "" if self._is_told(made) else obj.uid)
-                return
-        self._raise(obj.key, made)
+        elif isinstance(floor, Removed) and floor.uid == uid:
+            return
+        elif not is_last:
+            self._doubt(key, "" if self._is_told(made) else uid)
+            return
+        self._raise(key, made)
 
     def _raise(self, key: Key, made: Wrote) -> None:
         """From now on serve nothing older, unless the watch has told it already."""
@@ -341,6 +305,11 @@ class ViewCore:
             self._floors.pop(key, None)
         else:
             self._floors[key] = made
+            self._await(key, made.version)
+
+    def _await(self, key: Key, version: str) -> None:
+        if self._awaited is not None and version.isdigit():
+            heapq.heappush(self._awaited, (int(version), key))
 
     def _is_seen(self, key: Key, made: Wrote) -> bool:
         """Whether the watch has told this state of this very object, or a later one."""
@@ -377,12 +346,12 @@ class ViewCore:
         It is kept: should there be nothing now, then that object has gone, and the watch will say so.
         """
         floor, seen = self._floors.get(key), self.seen.get(key)
-        match floor:
-            case Wrote(uid="") | Unsure(is_contested=True):
-                is_contested = True
-            case Wrote(uid=below) | Removed(uid=below) | Unsure(uid=below) if below:
-                is_contested = is_contested or bool(uid and uid != below)
-                uid = below
+        below = "" if floor is None else _uid(floor)
+        if (isinstance(floor, Wrote) and not below) or (isinstance(floor, Unsure) and floor.is_contested):
+            is_contested = True
+        elif below:
+            is_contested = is_contested or bool(uid and uid != below)
+            uid = below
         if is_contested or (seen is not None and seen.uid == uid):
             uid = ""
         self._floors[key] = Unsure(uid, is_contested, self._next())
@@ -423,20 +392,16 @@ class ViewCore:
     def get(self, key: Key) -> EncodedObject | Literal["unsure"] | None:
         """The object, None when there is none, ``UNSURE`` when the server must be asked."""
         floor = self._floors.get(key)
-        match floor:
-            case None:
-                return self.seen.get(key)
-            case Wrote(obj):
-                return obj
-            case Removed() if self._sees_all:
-                return None  # what is seen comes before the end that was not told yet, so it is gone, too
-            case Removed(uid, before):
-                seen = self.seen.get(key)
-                return seen if seen is not None and seen.uid not in {uid, before} else None
-            case Unsure():
-                return UNSURE
-            case _:
-                assert_never(floor)
+        if floor is None:
+            return self.seen.get(key)
+        if isinstance(floor, Wrote):
+            return _object(floor)
+        if isinstance(floor, Unsure):
+            return UNSURE
+        if self._sees_all:
+            return None  # what is seen comes before the end that was not told yet, so it is gone, too
+        seen = self.seen.get(key)
+        return seen if seen is not None and seen.uid not in {floor.uid, floor.before} else None
 
     def is_unsure(self, key: Key) -> bool:
         """Whether the server must be asked."""
@@ -477,6 +442,11 @@ class ViewCore:
         for obj in state.objects:
             self.seen.put(obj)
         self._floors = dict(state.floors)
+        if self._awaited is not None:
+            self._awaited.clear()
+        for key, floor in self._floors.items():
+            if isinstance(floor, Wrote):
+                self._await(key, floor.version)
         self._order = max((floor.order for floor in self._floors.values()), default=0)
         self._in_flight, self._staged, self._is_listing = {}, None, False
         self.version, self._is_synced = state.version, state.is_synced

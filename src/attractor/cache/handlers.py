@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
-from attractor.cache.core import Added, Deleted, Updated
+from attractor.cache.changes import Added, Deleted, Updated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor.cache.core import Change
+    from attractor.cache.changes import Change
     from attractor.client.kinds import EncodedObject
     from attractor.objects.gvk import Key
 

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, assert_neve
 import orjson
 
 from attractor.cache import reflector
-from attractor.cache.core import UNSURE, Added, ViewCore
+from attractor.cache.changes import Added
+from attractor.cache.core import UNSURE, ViewCore
 from attractor.cache.handlers import InformerEvent
 from attractor.cache.reflector import (
     Ended,
@@ -46,7 +47,7 @@ from attractor.cache.reflector import (
 from attractor.cache.scope import Scope, labels_of
 from attractor.client.codec import collecting_later
 from attractor.client.errors import AnswerLost
-from attractor.client.events import Bookmark, WatchEvent
+from attractor.client.events import Bookmark
 from attractor.client.kinds import Encoded, EncodedObject, MetadataOnly, name_of
 from attractor.objects.compiling import mypyc_attr
 from attractor.objects.errors import ApiError, NotFound
@@ -57,7 +58,7 @@ from attractor.objects.resource import Resource
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from attractor.cache.core import Change
+    from attractor.cache.changes import Change
     from attractor.cache.index import IndexFunction
     from attractor.client.codec import Codec
     from attractor.client.events import Event
@@ -222,7 +223,7 @@ class Informer(Generic[T]):
 
     def knows(self, key: Key) -> bool:
         """Whether ``find`` would answer without waiting; ``find_nowait`` then does."""
-        return self.core.is_synced and not self.core.is_unsure(key)
+        return self.core.has_synced() and not self.core.is_unsure(key)
 
     def find_nowait(self, key: Key) -> T | None:
         """The object as far as it is known, or None."""
@@ -331,8 +332,12 @@ class Informer(Generic[T]):
             return Failed(error)
 
     def _move(self, happened: Input) -> None:
-        before, was_ready = self.state, self.is_ready
+        before = self.state
         self.state = reflector.step(before, happened, self.policy)
+        if isinstance(before, Watching) and isinstance(self.state, Watching):
+            self.wake()
+            return
+        was_ready = self.is_synced and reflector.is_live(before)
         if isinstance(self.state, Waiting):
             self._why = self.state.why
             log.warning(
@@ -415,23 +420,26 @@ class Informer(Generic[T]):
 
     def _take(self, event: Event[EncodedObject]) -> Input | None:
         is_syncing = isinstance(self.state, Syncing)
-        match event:
-            case Bookmark(version, ends_initial):
-                if is_syncing and ends_initial:
-                    self._tell(self.core.replace(version, self._begun))
-                    return InitialEnded(version)
-                if not is_syncing:
-                    self.core.advance(version)
-            case WatchEvent(type="DELETED") if is_syncing:
-                self.core.unstage(event.key)
-            case WatchEvent() if is_syncing:
-                self.core.stage(self.prepared(event.object))
-            case WatchEvent():
-                change = self.core.observe(event.type, self.prepared(event.object))
-                self._tell([] if change is None else [change])
+        if isinstance(event, Bookmark):
+            if is_syncing and event.ends_initial:
+                self._tell(self.core.replace(event.resource_version, self._begun))
+                return InitialEnded(event.resource_version)
+            if not is_syncing:
+                self.core.advance(event.resource_version)
+        elif not is_syncing:
+            change = self.core.observe(event.type, self.prepared(event.object))
+            if change is not None:
+                self._tell_one(change)
+        elif event.type == "DELETED":
+            self.core.unstage(event.key)
+        else:
+            self.core.stage(self.prepared(event.object))
         return None
 
     def _tell(self, changes: Iterable[Change]) -> None:
         for change in changes:
-            for handler in tuple(self._handlers.values()):
-                handler(InformerEvent(change, self.decode))
+            self._tell_one(change)
+
+    def _tell_one(self, change: Change) -> None:
+        for handler in tuple(self._handlers.values()):
+            handler(InformerEvent(change, self.decode))

@@ -19,7 +19,7 @@ from attractor.client.heads import Reference, decode_head, decode_list, decode_m
 from attractor.client.kinds import EncodedObject, MetadataOnly, ObjectList, PartialObjectMetadata
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.resource import DecodeError, ObjectMeta, Resource
-from attractor.objects.resource.codec import decode
+from attractor.objects.resource.codec import HiddenNameUsed, decode, short_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,10 +113,13 @@ class _PartialCodec(Codec[T]):
 def typed_codec(cls: type[R]) -> Codec[R]:
     """Objects of a class; a list's items need not repeat their kind."""
 
-    kind, api_version = cls.gvk.kind, cls.gvk.api_version
+    kind, api_version, read_shortly = cls.gvk.kind, cls.gvk.api_version, short_way(cls)
 
     def read(data: bytes | msgspec.Raw) -> R:
-        made = decode(cls, data)
+        try:
+            made: R = read_shortly(data)
+        except (msgspec.ValidationError, HiddenNameUsed):
+            made = decode(cls, data)
         if made.kind != kind or made.api_version != api_version:
             found = f"{made.api_version}, Kind={made.kind}"
             raise DecodeError(f"{cls.__name__} {made.key}", f"expected {cls.gvk}, got {found}", "")

@@ -32,19 +32,29 @@ class Requester:
 
     async def request(self, request: ClientRequest) -> ClientResponse:
         """The answer to any request of the API, tried again where that is safe; raises ``ApiError``."""
+        try:
+            response = await self.transport.send(request)
+        except ApiError as error:
+            return await self.tried_again(request, error)
+        return response if response.code < 400 else await self.tried_again(request, refused(response))
+
+    async def tried_again(self, request: ClientRequest, error: ApiError) -> ClientResponse:
+        """The answer to a request that has failed once, if it may be tried again; raises how it failed last."""
         attempt, waited_s = 1, 0.0
         while True:
-            try:
-                response = await self.transport.send(request)
-                if response.code < 400:
-                    return response
-                raise refusal(response.code, response.body, response.headers.get("retry-after"))
-            except ApiError as error:
-                delay_s = self._retry.delay_s(error, attempt=attempt, waited_s=waited_s, is_read=request.is_read)
-                if delay_s is None:
-                    raise
+            delay_s = self._retry.delay_s(error, attempt=attempt, waited_s=waited_s, is_read=request.is_read)
+            if delay_s is None:
+                raise error
             await asyncio.sleep(delay_s)
             attempt, waited_s = attempt + 1, waited_s + delay_s
+            try:
+                response = await self.transport.send(request)
+            except ApiError as failure:
+                error = failure
+                continue
+            if response.code < 400:
+                return response
+            error = refused(response)
 
     async def open_stream(self, request: ClientRequest) -> ByteStream:
         """An answer that goes on; never tried again, because who reads it knows better. Raises ``ApiError``."""
@@ -58,6 +68,11 @@ class Requester:
         finally:
             stream.close()
         raise refusal(stream.code, body)
+
+
+def refused(response: ClientResponse) -> ApiError:
+    """The error that an answer stands for which is none of success."""
+    return refusal(response.code, response.body, response.headers.get("retry-after"))
 
 
 def refusal(code: int, body: bytes, retry_after: str | None = None) -> ApiError:

@@ -6,6 +6,7 @@ back). What was written is told to the ``WriteObserver``, which is how a cache l
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import orjson
@@ -14,9 +15,10 @@ from attractor.client.kinds import R, Scale
 from attractor.client.observing import Telling
 from attractor.client.paths import resource_path
 from attractor.client.reading import Reading, Selection, object_path
-from attractor.client.requesting import parsed
+from attractor.client.requesting import parsed, refused
 from attractor.client.transport import ClientRequest
 from attractor.objects.compiling import mypyc_attr
+from attractor.objects.errors import ApiError
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.patch.merge_patch import merge_patch_between
 from attractor.objects.resource import Resource
@@ -70,7 +72,7 @@ class Writing(Reading):
         field_validation: FieldValidation | None = None,
     ) -> O:
         """Store a new object; answers it as stored. Raises ``AlreadyExists``, ``Invalid`` or another ``ApiError``."""
-        mapped, key = await self._addressed(obj)
+        mapped, key = self._addressed_nowait(obj) or await self._addressed(obj)
         info = mapped.info
         path = resource_path(info.group, info.version, info.resource, key.namespace)
         query = self._options(dry_run, field_manager, field_validation)
@@ -91,7 +93,7 @@ class Writing(Reading):
         With its ``resourceVersion`` set, as in every object that was read, the write raises ``Conflict`` when somebody
         was faster. Raises ``NotFound``, ``Invalid`` or another ``ApiError``.
         """
-        mapped, key = await self._addressed(obj)
+        mapped, key = self._addressed_nowait(obj) or await self._addressed(obj)
         query = self._options(dry_run, field_manager, field_validation)
         request = ClientRequest("PUT", object_path(mapped, key, subresource), query, _body(obj))
         answer = await self._write(mapped, key, request, is_told=not dry_run)
@@ -296,6 +298,11 @@ class Writing(Reading):
         answer = await self._patch(mapped, at, MERGE_PATCH, body, "scale", False, "")
         return Scale.from_json(answer)
 
+    def _addressed_nowait(self, obj: Resource | JsonObject) -> tuple[Mapped, Key] | None:
+        """Where an object is stored, if that is known without asking."""
+        mapped = self.mapping.find_nowait(type(obj)) if isinstance(obj, Resource) else None
+        return None if mapped is None or not isinstance(obj, Resource) else (mapped, obj.key)
+
     async def _addressed(self, obj: Resource | JsonObject) -> tuple[Mapped, Key]:
         """Where an object is stored."""
         if isinstance(obj, Resource):
@@ -308,9 +315,7 @@ class Writing(Reading):
         return await self.mapping.find(GroupVersionKind.of(api_version, kind)), key
 
     def _options(self, dry_run: bool, field_manager: str, field_validation: FieldValidation | None) -> Query:
-        manager = field_manager or self._field_manager
-        named = (("dryRun", "All" if dry_run else ""), ("fieldManager", manager))
-        return tuple(pair for pair in (*named, ("fieldValidation", field_validation or "")) if pair[1])
+        return _query(dry_run, field_manager or self._field_manager, field_validation or "")
 
     async def _write(
         self, mapped: Mapped, key: Key, request: ClientRequest, *, is_told: bool = True, subresource: str = ""
@@ -318,12 +323,25 @@ class Writing(Reading):
         if not is_told or self.observer is None:
             return (await self.request(request)).body
         with Telling(self.observer, mapped.info, key) as told:
-            answer = (await self.request(request)).body
+            try:  # as ``request`` does, which would be one coroutine more on the way of every write
+                response = await self.transport.send(request)
+            except ApiError as error:
+                response = await self.tried_again(request, error)
+            if response.code >= 400:
+                response = await self.tried_again(request, refused(response))
+            answer = response.body
             if subresource in {"", "status", "finalize"}:
                 told.wrote(answer)
             else:
                 self.observer.unsure(mapped.info, key)
         return answer
+
+
+@lru_cache(maxsize=256)
+def _query(dry_run: bool, field_manager: str, field_validation: str) -> Query:
+    """The options of a write; a client writes with the same ones again and again."""
+    named = (("dryRun", "All" if dry_run else ""), ("fieldManager", field_manager))
+    return tuple(pair for pair in (*named, ("fieldValidation", field_validation)) if pair[1])
 
 
 def _json(obj: Resource | JsonObject) -> JsonObject:

@@ -74,7 +74,8 @@ class Context:
     def find(self, kind: GroupVersionKind, key: Key, *, cached: bool = True) -> effects.Get[JsonObject | None]: ...
     def find(self, kind: Any, key: Key, *, cached: bool = True) -> Any:
         """The object, or None when there is none."""
-        _require_sense("find", kind, key)
+        if not isinstance(kind, _KINDS) or not isinstance(key, tuple):
+            _require_sense("find", kind, key)
         return effects.Get(kind, key, cached, is_optional=True)
 
     @overload

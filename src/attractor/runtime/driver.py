@@ -6,7 +6,6 @@ works in production; the checker refuses it, so a reconcile that is to be checke
 
 from __future__ import annotations
 
-import types
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attractor.runtime.effects import Effect
@@ -32,32 +31,39 @@ class Answered:
 
 def drive(coroutine: Coroutine[Any, Any, T], perform: Callable[[Effect[Any]], Awaitable[Any]]) -> Awaitable[T]:
     """Run a coroutine to its end; ``perform`` answers its effects. Cancellation reaches whatever it waits for."""
-    return cast("Awaitable[T]", _drive(coroutine, perform))
+    return cast("Awaitable[T]", _Driven(coroutine, perform))
 
 
-@types.coroutine
-def _drive(
-    coroutine: Coroutine[Any, Any, T], perform: Callable[[Effect[Any]], Awaitable[Any]]
-) -> Generator[Any, Any, T]:
-    answer: Any = None
-    error: BaseException | None = None
-    try:
-        while True:
-            try:
-                yielded = coroutine.send(answer) if error is None else coroutine.throw(error)
-            except StopIteration as stop:
-                return cast("T", stop.value)
-            answer = error = None
-            try:
-                if isinstance(yielded, Effect):
-                    performed = perform(yielded)
-                    answer = performed.value if type(performed) is Answered else (yield from performed.__await__())
-                else:
-                    answer = yield yielded
-            except GeneratorExit:
-                raise
-            except BaseException as caught:
-                error = caught
-    finally:
-        error = None
-        coroutine.close()
+class _Driven:
+    """A coroutine whose effects are performed while somebody awaits this."""
+
+    __slots__ = ("_coroutine", "_perform")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], perform: Callable[[Effect[Any]], Awaitable[Any]]) -> None:
+        self._coroutine = coroutine
+        self._perform = perform
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        coroutine, perform = self._coroutine, self._perform
+        answer: Any = None
+        error: BaseException | None = None
+        try:
+            while True:
+                try:
+                    yielded = coroutine.send(answer) if error is None else coroutine.throw(error)
+                except StopIteration as stop:
+                    return stop.value
+                answer = error = None
+                try:
+                    if isinstance(yielded, Effect):
+                        performed = perform(yielded)
+                        answer = performed.value if type(performed) is Answered else (yield from performed.__await__())
+                    else:
+                        answer = yield yielded
+                except GeneratorExit:
+                    raise
+                except BaseException as caught:
+                    error = caught
+        finally:
+            error = None
+            coroutine.close()

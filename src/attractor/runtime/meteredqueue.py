@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from attractor.workqueue import WorkQueue
 
 if TYPE_CHECKING:
     from attractor.objects.gvk import Key
+    from attractor.runtime.instruments import Counter, Histogram
     from attractor.runtime.metrics import Metrics
     from attractor.workqueue import Limiter
 
@@ -25,7 +25,10 @@ class MeteredQueue(WorkQueue["Key"]):
     def __init__(self, name: str, metrics: Metrics, limiter: Limiter | None = None) -> None:
         super().__init__(limiter)
         self._labels = name, name
-        self._metrics = metrics
+        self._adds: Counter = metrics.queue_adds
+        self._retries: Counter = metrics.queue_retries
+        self._queue_time: Histogram = metrics.queue_time
+        self._work_time: Histogram = metrics.work_time
         self._added_s: dict[Key, float] = {}
         """Since when a key waits."""
         self._taken_s: dict[Key, float] = {}
@@ -44,26 +47,24 @@ class MeteredQueue(WorkQueue["Key"]):
         """Ask for a key to run soon."""
         if not self.is_shut_down and key not in self._added_s:
             self._added_s[key] = self._now_s()
-            self._metrics.queue_adds.add(*self._labels)
+            self._adds.add(*self._labels)
         super().add(key, priority=priority)
 
     def add_rate_limited(self, key: Key, *, priority: int = 0) -> None:
         """Ask for a key that failed to run again."""
-        self._metrics.queue_retries.add(*self._labels)
+        self._retries.add(*self._labels)
         super().add_rate_limited(key, priority=priority)
 
-    async def get_with_priority(self) -> tuple[Key, int]:
-        """The next key and its priority."""
-        key, priority = await super().get_with_priority()
+    def handed_out(self, key: Key) -> None:
+        """A worker gets a key."""
         now = self._now_s()
-        self._metrics.queue_time.observe(*self._labels, value=now - self._added_s.pop(key, now))
+        self._queue_time.observe(*self._labels, value=now - self._added_s.pop(key, now))
         self._taken_s[key] = now
-        return key, priority
 
     def done(self, key: Key) -> None:
         """The worker has finished with a key."""
         now = self._now_s()
-        self._metrics.work_time.observe(*self._labels, value=now - self._taken_s.pop(key, now))
+        self._work_time.observe(*self._labels, value=now - self._taken_s.pop(key, now))
         super().done(key)
 
     def taken(self) -> list[tuple[Key, float]]:
@@ -71,6 +72,5 @@ class MeteredQueue(WorkQueue["Key"]):
         now = self._now_s()
         return [(key, now - since) for key, since in self._taken_s.items()]
 
-    @staticmethod
-    def _now_s() -> float:
-        return asyncio.get_running_loop().time()
+    def _now_s(self) -> float:
+        return self.loop().time()

@@ -22,11 +22,16 @@ class Next(NamedTuple):
         return self.what != "backoff"
 
 
+DONE = Next("done")
+
+
 def after_result(result: Result | None) -> Next:
     """What follows a reconcile that returned."""
-    if result is not None and result.requeue_after_s > 0:
+    if result is None:
+        return DONE
+    if result.requeue_after_s > 0:
         return Next("later", result.requeue_after_s)
-    return Next("backoff" if result is not None and result.requeue else "done")
+    return Next("backoff") if result.requeue else DONE
 
 
 def wrong_result(result: Any) -> TypeError | None:

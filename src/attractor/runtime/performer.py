@@ -74,6 +74,8 @@ class Performer:
         self._schedule = schedule
         self._may_write = may_write
         self.memory = Memory()
+        self.perform: Callable[[Effect[Any]], Awaitable[Any]] = self._perform
+        """The answer to an effect. Whoever directs a run puts something of its own here, that asks what was here."""
         self._patches: dict[str, Callable[..., Awaitable[Any]]] = {
             "merge": client.merge_patch,
             "json": client.json_patch,
@@ -98,21 +100,21 @@ class Performer:
             effects.Gather: self._gather,
         }
 
-    def perform(self, effect: Effect[Any]) -> Awaitable[Any]:
-        """The answer to an effect."""
+    def _perform(self, effect: Effect[Any]) -> Awaitable[Any]:
         known = self._known(effect) if isinstance(effect, effects.Get) else None
         return self._by_type[type(effect)](effect) if known is None else known
 
     def _known(self, effect: effects.Get[Any]) -> Answered | None:
         """What the cache answers at once, as it nearly always does."""
-        informer = self._views.informer(effect.kind) if effect.is_cached else None
-        if informer is None or not informer.knows(effect.key):
+        informer = self._views.whole.get(effect.kind) if effect.is_cached else None
+        key = effect.key
+        if informer is None or not informer.knows(key):
             return None
-        found = informer.find_nowait(effect.key)
+        found = informer.find_nowait(key)
         return None if found is None and not effect.is_optional else Answered(found)
 
     async def _get(self, effect: effects.Get[Any]) -> Any:
-        informer = self._views.informer(effect.kind) if effect.is_cached else None
+        informer = self._views.whole.get(effect.kind) if effect.is_cached else None
         if informer is not None:
             return await (informer.find(effect.key) if effect.is_optional else informer.get(effect.key))
         try:
@@ -138,30 +140,30 @@ class Performer:
         if not self._may_write():
             raise LeadershipLost(f"controller {self._name!r} may not write: this process no longer leads")
 
-    async def _create(self, effect: effects.Create[Any]) -> Any:
-        self._check_leading()
-        return await self._client.create(effect.object, field_manager=self._name)
+    # Writes are the client's own coroutines: nothing of ours is between them and the reconcile.
 
-    async def _update(self, effect: effects.Update[Any]) -> Any:
+    def _create(self, effect: effects.Create[Any]) -> Awaitable[Any]:
         self._check_leading()
-        return await self._client.update(effect.object, subresource=effect.subresource, field_manager=self._name)
+        return self._client.create(effect.object, field_manager=self._name)
 
-    async def _patch(self, effect: effects.Patch[Any]) -> Any:
+    def _update(self, effect: effects.Update[Any]) -> Awaitable[Any]:
+        self._check_leading()
+        return self._client.update(effect.object, subresource=effect.subresource, field_manager=self._name)
+
+    def _patch(self, effect: effects.Patch[Any]) -> Awaitable[Any]:
         self._check_leading()
         manager = effect.field_manager or self._name
         client, body = self._client, cast("Any", effect.body)
         if effect.type == "apply":
             kind = cast("type[Resource]", effect.kind)
             obj = kind.from_dict(body)
-            return await client.apply(
-                obj, field_manager=manager, force=effect.is_forced, subresource=effect.subresource
-            )
+            return client.apply(obj, field_manager=manager, force=effect.is_forced, subresource=effect.subresource)
         send = self._patches[effect.type]
-        return await send(effect.kind, effect.key, body, subresource=effect.subresource, field_manager=manager)
+        return send(effect.kind, effect.key, body, subresource=effect.subresource, field_manager=manager)
 
-    async def _delete(self, effect: effects.Delete) -> None:
+    def _delete(self, effect: effects.Delete) -> Awaitable[None]:
         self._check_leading()
-        await self._client.delete(
+        return self._client.delete(
             effect.kind,
             effect.key,
             uid=effect.uid,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from attractor.cache.core import Updated
+from attractor.cache.changes import Updated
 from attractor.client.heads import references_of
 from attractor.objects.gvk import GroupVersion, Key
+from attractor.runtime.fieldlogger import FieldLogger
+from attractor.runtime.meteredqueue import INITIAL_PRIORITY
 from attractor.runtime.predicates import LazyChange, always
 
 if TYPE_CHECKING:
@@ -40,11 +43,16 @@ def _owners(child: EncodedObject, owner: type[Resource], every_owner: bool) -> s
     namespace = child.key.namespace if owner.resource_info.namespaced else ""
     gvk, found = owner.gvk, set()
     for reference in references_of(child.json) if child.owners is None else child.owners:
-        if reference.kind != gvk.kind or GroupVersion.parse(reference.api_version).group != gvk.group:
+        if reference.kind != gvk.kind or _group(reference.api_version) != gvk.group:
             continue
         if every_owner or reference.controller:
             found.add(Key(namespace, reference.name))
     return found
+
+
+@lru_cache(maxsize=256)
+def _group(api_version: str) -> str:
+    return GroupVersion.parse(api_version).group
 
 
 def watched_keys(
@@ -71,6 +79,26 @@ def _mapped(watched: Watches[Any], obj: Any) -> set[Key]:
     raise TypeError(
         f"{name} answered {answer!r}; answer a list of Keys, such as [Key(namespace, name)], or an empty one"
     )
+
+
+def handler(
+    declared: Controller,
+    kind: type[Resource],
+    keys_by_index: Callable[[str, str], Iterable[Key]],
+    add: Callable[[Key, int], None],
+) -> Callable[[InformerEvent[Any]], None]:
+    """What to call with every change of a kind; ``add`` is told each key that must be reconciled, and its priority."""
+    log = FieldLogger(f"attractor.controller.{declared.name}", {"controller": declared.name})
+
+    def handle(event: InformerEvent[Any]) -> None:
+        def failed(what: str, error: Exception) -> None:
+            log.error(what, error, kind=kind.__name__, key=str(event.key))
+
+        priority = INITIAL_PRIORITY if event.is_initial else 0
+        for key in keys_for(declared, kind, event, keys_by_index, failed):
+            add(key, priority)
+
+    return handle
 
 
 def keys_for(

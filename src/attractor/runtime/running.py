@@ -15,10 +15,10 @@ from attractor.objects.gvk import Key
 from attractor.runtime.context import Context
 from attractor.runtime.driver import drive
 from attractor.runtime.fieldlogger import FieldLogger
-from attractor.runtime.meteredqueue import INITIAL_PRIORITY, MeteredQueue
+from attractor.runtime.meteredqueue import MeteredQueue
 from attractor.runtime.outcome import Next, after_error, after_result, ended_itself, is_panic, wrong_result
 from attractor.runtime.result import Result, TerminalError
-from attractor.runtime.routing import keys_for
+from attractor.runtime.routing import handler
 from attractor.runtime.toolkit.background import BackgroundWork
 from attractor.runtime.toolkit.debounce import DebouncedCalls
 from attractor.workqueue import QueueShutDown
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 
     from attractor.cache import Informer
-    from attractor.cache.handlers import InformerEvent
     from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller
     from attractor.runtime.metrics import Metrics
@@ -70,7 +69,10 @@ class RunningController:
         self.queue = MeteredQueue(declared.name, metrics, limiter)
         self.background = BackgroundWork(declared.name, limit=declared.background_limit)
         self.scheduled: DebouncedCalls[Key] = DebouncedCalls(self.queue.add)
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._is_stopping = False
+        self._active = 0
+        """Workers that reconcile now."""
         self._performer: Performer | None = None
         self._log = FieldLogger(f"attractor.controller.{declared.name}", {"controller": declared.name})
         for result in ("success", "error", "requeue", "requeue_after"):
@@ -78,7 +80,7 @@ class RunningController:
         for counter in (metrics.errors, metrics.terminal_errors, metrics.panics, metrics.timeouts):
             counter.add(declared.name, by=0)
         metrics.workers.set(declared.name, to=self._workers)
-        metrics.active_workers.set(declared.name, to=0)
+        metrics.active_workers.compute(declared.name, by=lambda: float(self._active))
 
     @property
     def performer(self) -> Performer:
@@ -94,24 +96,12 @@ class RunningController:
         self, informer: Informer[Any], kind: type[Resource], keys_by_index: Callable[[str, str], Iterable[Key]]
     ) -> None:
         """Reconcile what every change of a kind concerns, and now and then everything again."""
-        handle = self.handler(kind, keys_by_index)
+        handle = handler(self.declared, kind, keys_by_index, self._add)
         informer.add_handler(handle)
         self._tell_again.append(lambda: informer.tell(handle))
 
-    def handler(
-        self, kind: type[Resource], keys_by_index: Callable[[str, str], Iterable[Key]]
-    ) -> Callable[[InformerEvent[Any]], None]:
-        """What to call with every change of a kind."""
-
-        def handle(event: InformerEvent[Any]) -> None:
-            def failed(what: str, error: Exception) -> None:
-                self._log.error(what, error, kind=kind.__name__, key=str(event.key))
-
-            priority = INITIAL_PRIORITY if event.is_initial else 0
-            for key in keys_for(self.declared, kind, event, keys_by_index, failed):
-                self.queue.add(key, priority=priority)
-
-        return handle
+    def _add(self, key: Key, priority: int) -> None:
+        self.queue.add(key, priority=priority)
 
     async def run(self) -> None:
         """Reconcile until ``stop`` was called and what was running is finished."""
@@ -137,7 +127,7 @@ class RunningController:
         self.scheduled.close()
         self.queue.shut_down()
 
-    async def _receive(self, source: AsyncIterable[Key]) -> None:
+    async def _receive(self, source: AsyncIterable[Any]) -> None:
         """Reconcile what a source names. One that fails is asked again after a while: it must neither go silent nor end
         the others. One that ends is told of.
         """
@@ -178,26 +168,29 @@ class RunningController:
             tell()
 
     async def _work(self) -> None:
-        name = self.declared.name
         while True:
             try:
                 key, priority = await self.queue.get_with_priority()
             except QueueShutDown:
                 return
-            self._metrics.active_workers.add(name)
+            self._active += 1
             try:
                 if not self._is_stopping:
                     await self._reconcile(key, priority)
             finally:
-                self._metrics.active_workers.add(name, by=-1)
+                self._active -= 1
                 self.queue.done(key)
 
     async def _reconcile(self, key: Key, priority: int) -> None:
-        loop = asyncio.get_running_loop()
-        began = loop.time()
+        began = self._now_s()
         self.scheduled.drop(key)
         try:
-            result = await self._run_once(key)
+            declared = self.declared
+            running = drive(declared.reconcile(Context(declared.name, key), key), self.performer.perform)
+            if self._tracer is None and declared.timeout_s is None:
+                result = await running
+            else:
+                result = await self._watched(running, key)
             if (wrong := wrong_result(result)) is not None:
                 raise wrong
         except Exception as error:  # one object's failure must not end the worker of all others
@@ -214,15 +207,21 @@ class RunningController:
             follows = after_result(result)
             self._metrics.reconciles.add(self.declared.name, _RESULTS[follows.what])
             self._go_on(key, follows, priority)
-        self._metrics.reconcile_time.observe(self.declared.name, value=loop.time() - began)
+        self._metrics.reconcile_time.observe(self.declared.name, value=self._now_s() - began)
 
-    async def _run_once(self, key: Key) -> Result | None:
-        declared = self.declared
-        running = drive(declared.reconcile(Context(declared.name, key), key), self.performer.perform)
+    def _now_s(self) -> float:
+        """The time of the loop in which the controller runs."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop.time()
+
+    async def _watched(self, running: Awaitable[Result | None], key: Key) -> Result | None:
+        """A reconcile that has a time limit, or is traced."""
         if self._tracer is None:
             return await self._within_limit(running)
-        attributes = {"controller": declared.name, "namespace": key.namespace, "name": key.name}
-        with self._tracer.start_as_current_span(f"reconcile {declared.name}", attributes=attributes):
+        name = self.declared.name
+        attributes = {"controller": name, "namespace": key.namespace, "name": key.name}
+        with self._tracer.start_as_current_span(f"reconcile {name}", attributes=attributes):
             return await self._within_limit(running)
 
     def _within_limit(self, running: Awaitable[Result | None]) -> Awaitable[Result | None]:

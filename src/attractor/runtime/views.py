@@ -35,13 +35,13 @@ class Views:
             for kind in declared.kinds
         }
         """The informer of each declared kind."""
-        self._informers: dict[Any, Informer[Any]] = {
+        self.whole: dict[Any, Informer[Any]] = {
             kind: informer for kind, informer in self.informers.items() if kind not in partial
         }
-        """Those that have whole objects."""
+        """By kind, those that have whole objects."""
         self._log = FieldLogger(f"attractor.controller.{declared.name}", {"controller": declared.name})
         for index in declared.indexes:
-            self._informers[index.kind].add_index(self._own(index.name), self._safe(index))
+            self.whole[index.kind].add_index(self._own(index.name), self._safe(index))
 
     def _own(self, index: str) -> str:
         return f"{self._name}/{index}"
@@ -60,22 +60,18 @@ class Views:
 
     def follows(self, kind: Any) -> bool:
         """Whether objects of this kind are cached, as a whole."""
-        return kind in self._informers
-
-    def informer(self, kind: Any) -> Informer[Any] | None:
-        """The informer that has whole objects of a kind, if there is one."""
-        return self._informers.get(kind)
+        return kind in self.whole
 
     async def list(
         self, kind: type[R], namespace: str = "", *, labels: str = "", index: tuple[str, str] | None = None
     ) -> list[R]:
         """The selected objects, in order of their keys."""
         named = None if index is None else (self._own(index[0]), index[1])
-        return await self._informers[kind].list(namespace, label_selector=labels, index=named)
+        return await self.whole[kind].list(namespace, label_selector=labels, index=named)
 
     def keys_by_index(self, kind: type[Resource]) -> Callable[[str, str], Iterable[Key]]:
         """A function from an index and a value to the keys that have it, as far as the watch has told."""
-        seen = self._informers[kind].core.seen
+        seen = self.whole[kind].core.seen
         return lambda name, value: seen.keys(self._own(name), value)
 
 

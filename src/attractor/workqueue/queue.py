@@ -37,9 +37,17 @@ class WorkQueue(Generic[K]):
         self._delayed_until: dict[K, float] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._order = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The loop in which the queue is used: from its first use on always the same."""
         self._idle = asyncio.Event()
         self._idle.set()
         self.is_shut_down = False
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop in which the queue is used; to ask for the running one each time takes a system call."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop
 
     def __len__(self) -> int:
         """How many keys wait for a worker now; delayed ones do not count."""
@@ -60,7 +68,7 @@ class WorkQueue(Generic[K]):
             return
         if self.is_shut_down:
             return
-        ready = asyncio.get_running_loop().time() + delay_s
+        ready = self.loop().time() + delay_s
         known = self._delayed_until.get(key)
         if known is not None and known <= ready:
             return
@@ -71,7 +79,7 @@ class WorkQueue(Generic[K]):
 
     def add_rate_limited(self, key: K, *, priority: int = 0) -> None:
         """Ask for a key that failed to run again, as late as the limiter says."""
-        self.add_after(key, self._limiter.delay_s(key, asyncio.get_running_loop().time()), priority=priority)
+        self.add_after(key, self._limiter.delay_s(key, self.loop().time()), priority=priority)
 
     def forget(self, key: K) -> None:
         """The key succeeded: its next failure waits as short as its first."""
@@ -90,10 +98,11 @@ class WorkQueue(Generic[K]):
         while True:
             found = self.core.get()
             if found is not None:
+                self.handed_out(found[0])
                 return found
             if self.is_shut_down:
                 raise QueueShutDown("the queue is shut down and empty")
-            waiter = asyncio.get_running_loop().create_future()
+            waiter = self.loop().create_future()
             self._waiters.append(waiter)
             try:
                 await waiter
@@ -105,6 +114,9 @@ class WorkQueue(Generic[K]):
             finally:
                 if waiter in self._waiters:
                     self._waiters.remove(waiter)
+
+    def handed_out(self, key: K) -> None:
+        """A worker gets a key; whoever measures a queue does it here."""
 
     def done(self, key: K) -> None:
         """The worker has finished with a key; it waits again if it was added meanwhile."""
@@ -140,7 +152,7 @@ class WorkQueue(Generic[K]):
                 return
 
     def _set_timer(self) -> None:
-        loop = asyncio.get_running_loop()
+        loop = self.loop()
         ready = self._delayed[0][0]
         if self._timer is not None:
             if self._timer.when() <= ready:
@@ -150,7 +162,7 @@ class WorkQueue(Generic[K]):
 
     def _release_delayed(self) -> None:
         self._timer = None
-        now = asyncio.get_running_loop().time()
+        now = self.loop().time()
         while self._delayed and self._delayed[0][0] <= now:
             ready, _, key, priority = heapq.heappop(self._delayed)
             if self._delayed_until.get(key) == ready:

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import orjson
 
-from attractor.cache.core import Removed, Unsure, ViewCore, Wrote
+from attractor.cache.core import ViewCore
+from attractor.cache.floors import Removed, Unsure, Wrote
 from attractor.cache.index import Indexer
 from attractor.cache.informer import Informer
 from attractor.cache.reflector import Watching
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from attractor.apiserver.watch import Watch
-    from attractor.cache.core import Floor
+    from attractor.cache.floors import Floor
     from attractor.check.world.stage import Cell, Stage
     from attractor.store.contract import Event
 

@@ -23,10 +23,9 @@ from attractor.check.world.stage import Sketch
 from attractor.check.world.suspension import Answer, Finished, Suspended, Suspensions, context
 from attractor.check.world.working import Background
 from attractor.runtime import effects
-from attractor.runtime.metrics import Metrics
 from attractor.runtime.outcome import after_error, after_result, wrong_result
 from attractor.runtime.performer import Performer
-from attractor.runtime.running import RunningController
+from attractor.runtime.routing import handler
 from attractor.runtime.views import Views
 
 if TYPE_CHECKING:
@@ -93,13 +92,11 @@ class Worker:
             self.suspensions.run_always()
         with stage.on(Sketch(stage.model)):
             self.views = Views(declared, host.cache)
-            running = RunningController(declared, Metrics(), workers=workers)
-            running.queue = self.queue  # type: ignore[assignment]  # handlers only add keys
             self._handlers = []
             for kind, informer in self.views.informers.items():
-                handler = running.handler(kind, self.views.keys_by_index(declared.for_.kind))
-                informer.add_handler(handler)
-                self._handlers.append((informer, handler))
+                handle = handler(declared, kind, self.views.keys_by_index(declared.for_.kind), self._add)
+                informer.add_handler(handle)
+                self._handlers.append((informer, handle))
         self._performer = Performer(
             declared.name,
             client=host.client,
@@ -111,6 +108,9 @@ class Worker:
             schedule=self.queue.schedule,
             may_write=host.may_write,
         )
+
+    def _add(self, key: Key, priority: int) -> None:
+        self.queue.add(key, priority=priority)
 
     def running(self, key: Key) -> Cell:
         """The slot of the reconcile of a key: None, or what it waits for and the priority of its key."""
@@ -170,8 +170,8 @@ class Worker:
         """Everything is reconciled again, although nothing changed."""
         if self.host.unsynced.get():
             raise Disabled
-        for informer, handler in self._handlers:
-            informer.tell(handler)
+        for informer, handle in self._handlers:
+            informer.tell(handle)
 
     def forget(self) -> None:
         """The process is gone."""

@@ -82,12 +82,29 @@ class HttpTransport:
         return text
 
     async def send(self, request: ClientRequest) -> ClientResponse:
-        """The answer; see ``Transport.send``."""
+        """The answer; see ``Transport.send``. On a connection that is there, only the answer is waited for."""
         timeout_s = self._timeout_s if request.timeout_s is None else request.timeout_s
-        lasting = self._lasting
-        if lasting is not None and (connection := self._pool_for(lasting.credential).acquire_nowait()) is not None:
-            return await self._send_at_once(connection, request, lasting.credential, timeout_s)
-        return await self._send_in_full(request, timeout_s)
+        if self._lasting is None:
+            return await self._send_in_full(request, timeout_s)
+        credential = self._lasting.credential
+        pool = self._pool_for(credential)
+        connection = pool.acquire_nowait()
+        if connection is None:
+            return await self._send_in_full(request, timeout_s)
+        due_s = self._deadlines.add(connection, timeout_s)
+        try:
+            response = await connection.send(self._encode(request, credential))
+            if response.code != 401 or not self.config.credentials.rejected(credential):
+                return response
+        except TimeoutError as error:
+            raise AnswerLost(f"{request.method} {request.path}: no answer within {timeout_s:g} s") from error
+        except AnswerLost:
+            if not _is_repeatable(request, connection):
+                raise
+        finally:
+            self._deadlines.remove(connection)
+            pool.release(connection)
+        return await self._send_in_full(request, due_s - self._deadlines.now_s())
 
     async def _send_in_full(self, request: ClientRequest, timeout_s: float) -> ClientResponse:
         """Send a request for which credentials may have to be made, or a connection."""
@@ -105,26 +122,6 @@ class HttpTransport:
         except TimeoutError as error:
             what = f"{request.method} {request.path}: no answer within {timeout_s:g} s"
             raise (AnswerLost if sent else ServerUnreachable)(what) from error
-
-    async def _send_at_once(
-        self, connection: Connection, request: ClientRequest, credential: Credential, timeout_s: float
-    ) -> ClientResponse:
-        """Send a request on a connection that is there; only the answer is waited for."""
-        pool, began_s = self._pool_for(credential), asyncio.get_running_loop().time()
-        self._deadlines.add(connection, timeout_s)
-        try:
-            response = await connection.send(self._encode(request, credential))
-            if response.code != 401 or not self.config.credentials.rejected(credential):
-                return response
-        except TimeoutError as error:
-            raise AnswerLost(f"{request.method} {request.path}: no answer within {timeout_s:g} s") from error
-        except AnswerLost:
-            if not _is_repeatable(request, connection):
-                raise
-        finally:
-            self._deadlines.remove(connection)
-            pool.release(connection)
-        return await self._send_in_full(request, timeout_s - (asyncio.get_running_loop().time() - began_s))
 
     async def open(self, request: ClientRequest) -> BodyStream:
         """The answer as a stream; see ``Transport.open``."""

@@ -38,7 +38,7 @@ class DecodeError(ValueError):
         self.path = path
 
 
-class _HiddenNameUsed(Exception):
+class HiddenNameUsed(Exception):
     """The wire itself uses the hidden name: only the long way tells them apart."""
 
 
@@ -46,7 +46,7 @@ def _decode_hook(wanted: type[Any], value: Any) -> Any:
     if isinstance(value, wanted):
         return value
     if wanted is Unknown:
-        raise _HiddenNameUsed
+        raise HiddenNameUsed
     if wanted is Duration or wanted is MicroTime:
         if not isinstance(value, str):
             raise ValueError(f"Expected `str`, got `{_json_type(value)}`")
@@ -72,7 +72,8 @@ class _Encoder:
 
 
 @cache
-def _decoder(cls: type[S]) -> Callable[[bytes | str], S]:
+def short_way(cls: type[S]) -> Callable[[bytes | str], S]:
+    """How to read a tree that is exactly as declared; for others ``msgspec.ValidationError`` or ``HiddenNameUsed``."""
     return msgspec.json.Decoder(cls, dec_hook=_decode_hook).decode
 
 
@@ -80,8 +81,8 @@ def decode(cls: type[S], data: bytes | str) -> S:
     """Read JSON text; DecodeError when it is no JSON or does not fit the class."""
     try:
         try:
-            made: S = _decoder(cls)(data)
-        except (msgspec.ValidationError, _HiddenNameUsed):
+            made: S = short_way(cls)(data)
+        except (msgspec.ValidationError, HiddenNameUsed):
             made = _convert_folding(cls, msgspec.json.decode(data))
     except msgspec.DecodeError as error:
         raise DecodeError(cls.__name__, f"not JSON: {error}", "") from None

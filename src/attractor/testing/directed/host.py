@@ -79,7 +79,7 @@ class Host:
             running.scheduled = GatedCalls(queue)
             performer = running.performer
             # What is asked for together is performed by tasks of its own, each of which comes through here.
-            performer.perform = self._gated(one.name, performer.perform)  # type: ignore[method-assign, assignment]
+            performer.perform = self._gated(one.name, performer.perform)
         self._task = group.create_task(self.manager.run())
 
     async def _turn(self, effect: Effect[Any] | None) -> None:
