@@ -31,7 +31,7 @@ from attractor.objects.field import FieldError
 from attractor.objects.schema.accept import compile_acceptance
 from attractor.objects.schema.cel.rules import RUNTIME_BUDGET, RuleTree, has_rules, rule_tree
 from attractor.objects.schema.correlation import Correlation
-from attractor.objects.schema.defaulting import compile_defaulting
+from attractor.objects.schema.defaulting import compile_defaulting, compile_filling
 from attractor.objects.schema.embedded import (
     check_embedded,
     check_metadata_shape,
@@ -88,6 +88,10 @@ class CustomSchema:
         return compile_defaulting(self.node)
 
     @cached_property
+    def _fill(self) -> Any:
+        return compile_filling(self.node)
+
+    @cached_property
     def _accepts(self) -> Any:
         return compile_acceptance(self.node)
 
@@ -110,6 +114,10 @@ class CustomSchema:
     def default_in_place(self, obj: JsonObject) -> None:
         """Drop nulls where null is not a value, then fill in defaults."""
         self._default(obj)
+
+    def fill_in_place(self, obj: JsonObject) -> None:
+        """Fill in defaults; nulls where null is not a value stay, and are wrong."""
+        self._fill(obj)
 
     def validate(self, obj: JsonObject, old: JsonObject | None = None, *, is_refused: bool = False) -> list[FieldError]:
         """Everything wrong with an object, most basic first; on an update, unchanged wrongs are forgiven.
