@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from attractor.apiserver.aggregation import plan_aggregation
+from attractor.apiserver.autoregistration import plan_api_services
 from attractor.apiserver.expiry import plan_events, plan_leases
 from attractor.apiserver.flowschemas import plan_flow_schemas
 from attractor.apiserver.namespacecontent import plan_root_ca, plan_service_accounts
 from attractor.apiserver.operation import Operation
 from attractor.apiserver.server import Server
+from attractor.apiserver.termination import plan_definitions
 from attractor.store.contract import Snapshot
 from attractor.store.memory import MemoryStore
 from tests.apiserver.conftest import Api
@@ -18,6 +20,8 @@ from tests.deterministic import CountingSource
 
 EVENTS = "/api/v1/namespaces/default/events"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 
@@ -153,3 +157,46 @@ async def test_a_flow_schema_says_whether_its_priority_level_exists(api: Api) ->
     await api.delete(f"{flow}/prioritylevelconfigurations/low")
     assert await run(api, now) == 1
     assert await told() == ("True", " but there is no such object")
+
+
+async def define(api: Api, *versions: str) -> None:
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    served = [{"name": one, "served": True, "storage": one == versions[0], "schema": schema} for one in versions]
+    names = {"plural": "widgets", "kind": "Widget"}
+    spec = {"group": "example.org", "scope": "Namespaced", "names": names, "versions": served}
+    await api.create(DEFINITIONS, "widgets.example.org", spec=spec)
+
+
+async def test_every_version_that_a_definition_serves_has_an_api_service(api: Api) -> None:
+    await define(api, "v1", "v2")
+    assert await run(api, plan_api_services) == 2
+    made = (await api.get(f"{API_SERVICES}/v2.example.org")).body
+    assert made["metadata"]["labels"] == {"kube-aggregator.kubernetes.io/automanaged": "true"}
+    assert made["spec"] == {
+        "group": "example.org",
+        "version": "v2",
+        "groupPriorityMinimum": 1000,
+        "versionPriority": 100,
+    }
+    assert [one["reason"] for one in made["status"]["conditions"]] == ["Local"]
+    assert [one["manager"] for one in made["metadata"]["managedFields"]] == ["kube-apiserver"]
+
+
+async def test_an_api_service_is_kept_as_it_should_be_and_goes_with_its_definition(api: Api) -> None:
+    await define(api, "v1")
+    assert await run(api, plan_api_services) == 1
+    await api.merge(f"{API_SERVICES}/v1.example.org", {"spec": {"versionPriority": 5}})
+    assert await run(api, plan_api_services) == 1
+    assert (await api.get(f"{API_SERVICES}/v1.example.org")).body["spec"]["versionPriority"] == 100
+    await api.delete(f"{DEFINITIONS}/widgets.example.org")
+    await run(api, lambda snapshot: plan_definitions(snapshot, api.source.now()))
+    assert await run(api, plan_api_services) == 1
+    assert (await api.get(API_SERVICES)).names == []
+
+
+async def test_an_api_service_that_somebody_took_over_is_left_alone(api: Api) -> None:
+    await define(api, "v1")
+    await run(api, plan_api_services)
+    labels = {"kube-aggregator.kubernetes.io/automanaged": None}
+    await api.merge(f"{API_SERVICES}/v1.example.org", {"metadata": {"labels": labels}, "spec": {"versionPriority": 5}})
+    assert await run(api, plan_api_services) == 0

@@ -73,6 +73,15 @@ NEEDS_THE_WIRE = {
     "reviews-again": "reviews ask the HTTP layer's authenticator and authorizer",
     "custom-again": "discovery is the HTTP layer's",
     "bodies": "formats are negotiated by the HTTP layer",
+    "crd-everything": "discovery is the HTTP layer's",
+    "deletecollection-more": "formats are negotiated by the HTTP layer",
+    "formats-accept": "formats are negotiated by the HTTP layer",
+    "list-options": "formats, and the time that a request may take, are the HTTP layer's",
+    "selectors-fields-of-kinds": "formats are negotiated by the HTTP layer",
+    "selectors-pods": "formats are negotiated by the HTTP layer",
+    "watch-collection-deleted": "formats are negotiated by the HTTP layer",
+    "watch-pods-phase": "formats are negotiated by the HTTP layer",
+    "zpages": "pages are the HTTP layer's",
     "watch-more": "the old paths for watches, and formats of events, are the HTTP layer's",
 }
 TABLE = "application/json;as=Table"

@@ -50,8 +50,8 @@ async def test_a_store_that_does_not_answer_is_told_by_name(
 async def test_the_root_lists_every_path_and_each_leads_somewhere(api: HttpApi) -> None:
     paths = (await api.get("/")).json["paths"]
     assert {"/api/v1", "/apis/apps/v1", "/healthz", "/metrics", "/openapi/v3", "/version"} <= set(paths)
-    for path in paths:
-        assert (await api.get(path)).code == 200, path
+    for path in set(paths) - {"/openapi/v3/"}:  # which Kubernetes lists, and does not have
+        assert (await api.get(path, Accept="*/*")).code == 200, path
 
 
 async def test_pages_are_for_reading_only(api: HttpApi) -> None:

@@ -313,4 +313,4 @@ async def test_a_watch_in_yaml_is_refused_in_yaml_with_the_formats_of_streams(ap
     answer = await api.get(f"{CONFIGMAPS}?watch=1", Accept="application/yaml")
     assert (answer.code, answer.headers["content-type"]) == (406, "application/yaml")
     assert b"\ncode: 406\nkind: Status\n" in answer.body
-    assert b"application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch" in answer.body
+    assert b"application/json;stream=watch,\n  application/vnd.kubernetes.protobuf;stream=watch" in answer.body

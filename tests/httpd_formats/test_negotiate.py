@@ -19,6 +19,7 @@ PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
         ("application/json, */*", Negotiated("application/json")),
         ("application/yaml", Negotiated("application/yaml")),
         ("application/json;q=0.5,application/yaml", Negotiated("application/yaml")),
+        ("application/json;q=0", Negotiated("application/json")),
         ("application/json;pretty=1", Negotiated("application/json", None, pretty=True)),
         ("application/json;stream=watch", Negotiated("application/json")),
         ("application/vnd.kubernetes.protobuf,application/json", Negotiated("application/json")),
@@ -47,7 +48,6 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
         ("json", f"{WRITTEN}, {PROTOBUF}"),
         ("application/*", f"{WRITTEN}, {PROTOBUF}"),
         (";;,", f"{WRITTEN}, {PROTOBUF}"),
-        ("application/json;q=0", f"{WRITTEN}, {PROTOBUF}"),
         (PROTOBUF, WRITTEN),
     ],
 )

@@ -45,10 +45,10 @@ def test_builtin_definitions_keep_merge_keys_and_lose_defaults() -> None:
     assert swagger()["definitions"]["io.k8s.apimachinery.pkg.util.intstr.IntOrString"]["type"] == "string"
 
 
-def test_custom_definition_tells_its_shape_without_rules() -> None:
+def test_custom_definition_tells_its_shape_and_bounds_without_defaults_and_junctors() -> None:
     widget = swagger(definition())["definitions"]["org.example.v1.Widget"]
     spec = widget["properties"]["spec"]
-    assert spec["properties"] == {"size": {"type": "integer"}, "color": {"type": "string"}}
+    assert spec["properties"] == {"size": {"type": "integer", "minimum": 0}, "color": {"type": "string"}}
     assert spec["required"] == ["size"]
     assert widget["properties"]["metadata"]["$ref"] == "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 

@@ -289,11 +289,11 @@ class _Reader:
                 asked = {name: values[0] for name, values in query.items() if values}
                 return self._with(bodies.Parsed(asked, ()))
             case "create" | "update":
-                parsed = self._object()
                 if not query:
-                    return self._with(parsed)
+                    return self._with(self._object())
                 name = "CreateOptions" if self.verb == "create" else "UpdateOptions"
-                return self._with(parsed, write=options.write_options(query, name))
+                write = options.write_options(query, name)  # before the body is looked at
+                return self._with(self._object(), write=write)
             case "patch":
                 return self._patch()
             case "delete":

@@ -67,7 +67,9 @@ def _name_in_place(kind: Kind, obj: JsonObject) -> None:
 def strict_errors(duplicates: Sequence[str], unknown: Sequence[str], places: dict[str, int] | None = None) -> list[str]:
     """What a strict reader objects to, in the order of the text if it is known where fields stand."""
     if places:
-        listed = [(places.get(path, -1), f'duplicate field "{path}"') for path in duplicates]
+        within = tuple(f"{path}." for path in unknown)  # what is unknown is not looked into
+        said = [path for path in duplicates if path not in unknown and not path.startswith(within)]
+        listed = [(places.get(path, -1), f'duplicate field "{path}"') for path in said]
         listed += [(places.get(path, -1), f'unknown field "{path}"') for path in unknown]
         return [text for _, text in sorted(listed)]
     repeated = [path if isinstance(path, RepeatedLine) else f'duplicate field "{path}"' for path in duplicates]

@@ -101,7 +101,7 @@ def list_options(query: Query, *, is_watch: bool) -> ListOptions:
     errors = _match_errors(query, version, match, is_watch=is_watch)
     if errors:
         raise _invalid("ListOptions", errors)
-    if version and (wrong := _not_unsigned(version)):
+    if version and (wrong := not_unsigned(version)):
         why = f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": {wrong}'
         raise ApiError(why) if is_watch else BadRequest(f"invalid resource version: {why}")
     limit = _number(query, "limit") or 0
@@ -118,7 +118,7 @@ def list_options(query: Query, *, is_watch: bool) -> ListOptions:
     )
 
 
-def _not_unsigned(text: str) -> str:
+def not_unsigned(text: str) -> str:
     """What Go says of a text that is no number of 64 bits without a sign; empty for one that is."""
     if not (text.isascii() and text.isdigit()):
         return "invalid syntax"

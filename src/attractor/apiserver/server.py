@@ -112,7 +112,7 @@ class Server:
             return None
         if not (txn.puts or txn.deletes):
             return response if draft.revision == store.revision else None
-        if _touches_definitions(txn.puts):
+        if txn.pieces is not None or _touches_definitions(txn.puts):
             return None
         try:
             revision = store.commit_on(draft, txn.compares, puts=txn.puts, deletes=txn.deletes)
@@ -131,7 +131,7 @@ class Server:
             response = self.core.handle(request, txn)
         except (NeedsAnswers, NotYet, Beforehand, Unsure):
             return None
-        if not txn.is_dirty or response.shows_a_stand_in or _touches_definitions(txn.puts):
+        if not txn.is_dirty or response.shows_a_stand_in or txn.pieces is not None or _touches_definitions(txn.puts):
             return None
         begun = OnItsWay(response)
         with suppress(Stale):
@@ -278,11 +278,25 @@ class _Run:
                     return response
                 rests_on_durable = True
                 continue
-            revision = await store.commit(txn.compares, puts=txn.puts, deletes=txn.deletes)
+            revision = await self._commit(txn)
             if _touches_definitions(txn.puts):
                 await server.settle_names()
             return response.committed(revision)
         raise _gave_up()
+
+    async def _commit(self, txn: Transaction) -> int:
+        """Write, all at once or piece by piece; the last revision. Raises ``Stale``, then with some pieces written."""
+        store, revision = self._server.store, 0
+        if txn.pieces is None:
+            return await store.commit(txn.compares, puts=txn.puts, deletes=txn.deletes)
+        written = {key for piece in txn.pieces for key in (*piece.puts, *piece.deletes)}
+        read = {key: version for key, version in txn.compares.items() if key not in written}
+        seen: dict[str, int] = {}
+        for puts, deletes in txn.pieces:
+            known = {key: seen.get(key, txn.compares.get(key, 0)) for key in (*puts, *deletes)}
+            revision = await store.commit(read | known, puts=puts, deletes=deletes)
+            seen |= dict.fromkeys(puts, revision)
+        return revision
 
     async def _perform(self, first: Beforehand) -> None:
         """Write what comes first; what somebody else was faster with is worked out again by the next run."""

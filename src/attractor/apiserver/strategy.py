@@ -68,6 +68,10 @@ class Strategy:
     def default(self, obj: JsonObject) -> None:
         """Fill in, in place, what the caller left out."""
 
+    def default_applied(self, obj: JsonObject) -> None:
+        """The same for an object that an apply made."""
+        self.default(obj)
+
     def prepare_create(self, obj: JsonObject) -> None:
         """Drop or set, in place, what a caller may not choose on create (status, generation is the core's)."""
 

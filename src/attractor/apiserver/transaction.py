@@ -8,7 +8,7 @@ name suffixes are handed in, so that the same inputs give the same answer.
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from attractor.apiserver.outside import Answers
 from attractor.store.contract import Compacted, Entry, Snapshot
@@ -66,12 +66,19 @@ class Beforehand(Exception):
         super().__init__(f"{', '.join(operations)} must be written first")
 
 
+class Piece(NamedTuple):
+    """A part of what a request writes that has a version of its own."""
+
+    puts: dict[str, bytes]
+    deletes: set[str]
+
+
 class Transaction:
     """One attempt to answer one request."""
 
     __slots__ = (
-        "_kept", "_now", "answers", "compares", "deletes", "done", "history", "may_wait", "puts", "snapshot", "source",
-        "warnings",
+        "_kept", "_now", "answers", "compares", "deletes", "done", "history", "may_wait", "pieces", "puts", "snapshot",
+        "source", "warnings",
     )  # fmt: skip
 
     def __init__(
@@ -96,6 +103,8 @@ class Transaction:
         self.compares: dict[str, int] = {}
         self.puts: dict[str, bytes] = {}
         self.deletes: set[str] = set()
+        self.pieces: list[Piece] | None = None
+        """All that is written, as commits of their own in this order; None when it is one commit."""
         self._kept: dict[str, bytes] | None = None
         self._now = ""
 
@@ -166,6 +175,7 @@ class Transaction:
         """Forget what was written, but for what stays."""
         self.puts = dict(self._kept or {})
         self.deletes = set()
+        self.pieces = None
 
     @property
     def is_dirty(self) -> bool:

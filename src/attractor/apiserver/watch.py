@@ -83,7 +83,7 @@ class Watch:
         version = int(options.resource_version or 0)
         if version > snapshot.revision:
             raise too_large(version, snapshot.revision)
-        fresh = version == 0 or options.send_initial_events
+        is_told = options.send_initial_events or (version == 0 and not options.resource_version_match)
         key = _key(op, kind, fields)
         return Watch(
             kind=kind,
@@ -91,8 +91,8 @@ class Watch:
             key=key,
             labels=labels,
             fields=None if key is not None and fields is not None and len(fields.terms) == 1 else fields,
-            after=snapshot.revision if fresh else version,
-            initial=fresh,
+            after=snapshot.revision if is_told or version == 0 else version,
+            initial=is_told,
             bookmarks=options.allow_bookmarks,
             marks_end=options.send_initial_events and options.allow_bookmarks,
         )

@@ -13,7 +13,6 @@ import signal
 import socket
 import ssl
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 DEFAULT_LISTEN = "127.0.0.1:6443"
 SWITCH_S = 0.0005
 """How long the event loop may keep the store's thread from going on; Python's default is ten times as long."""
+_FIRST_REVISION = 2**20
 _EXAMPLES = """\
 examples:
   attractor serve
@@ -426,10 +426,13 @@ async def serving(settings: Settings, admission: Sequence[Plugin] = ()) -> Async
 
 
 def _fresh_memory() -> Store:
-    """An empty store whose revisions begin with the time, so that no client takes it for the one before a restart."""
+    """An empty store whose revisions begin anywhere, so that no client takes it for the one before a restart.
+
+    They stay below a thousand million for long: clients, and tests, take such a version for one that is yet to come.
+    """
     from attractor.store import MemoryStore
 
-    return MemoryStore(after=time.time_ns() // 1000)
+    return MemoryStore(after=_FIRST_REVISION + secrets.randbelow(_FIRST_REVISION << 9))
 
 
 def _tls(settings: Settings) -> tuple[ssl.SSLContext | None, bytes | None]:

@@ -88,12 +88,18 @@ def present(shape: Shape, request: HttpRequest, query: Query, response: Response
     """The body in the agreed shape; raises ``NotAcceptable``."""
     value = response.json()
     agreed = shape.agreed
-    if agreed.transform is not None:
+    if agreed.transform is not None and response.code < REFUSALS:
         shown = _view(request.path, value, txn)
         if shown is not None:
             options = TransformOptions(agreed.transform, now(), include_object(query))
             value = transform(shown, value, options)
-    return encode(value, agreed.media_type, pretty=shape.pretty)
+    return encode(value, presented_as(shape, response), pretty=shape.pretty)
+
+
+def presented_as(shape: Shape, response: Response) -> str:
+    """The media type of the answer: a refusal is no Table, so to a client that wants one in YAML it is plain JSON."""
+    is_refused = response.code >= REFUSALS and shape.agreed.transform is not None
+    return JSON if is_refused else shape.agreed.media_type
 
 
 def retry_after(response: Response) -> dict[str, str] | None:

@@ -15,9 +15,9 @@ from urllib.parse import unquote, unquote_plus
 
 from attractor.apiserver.authorization import MASTERS, Decision, attributes_of, forbidden
 from attractor.apiserver.core import Request, deprecations
-from attractor.apiserver.registry import builtin_groups
+from attractor.apiserver.registry import builtin_groups, builtin_kind
 from attractor.apiserver.response import LogBody
-from attractor.apiserver.routing import WATCH_SEGMENT, method_not_allowed, without_watch_prefix
+from attractor.apiserver.routing import WATCH_SEGMENT, method_not_allowed, parse_path, without_watch_prefix
 from attractor.apiserver.server import OnItsWay
 from attractor.apiserver.watch import Watch
 from attractor.httpd.bodyguard import check_body, check_json
@@ -29,11 +29,20 @@ from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
 from attractor.httpd.pages import PAGES, Ask, answers_any_method
 from attractor.httpd.parser import HttpRequest
 from attractor.httpd.podlogs import log_reply
-from attractor.httpd.presentation import REFUSALS, present, refused_format, retry_after, shape_of, watch_format
+from attractor.httpd.presentation import (
+    REFUSALS,
+    present,
+    presented_as,
+    refused_format,
+    retry_after,
+    shape_of,
+    watch_format,
+)
 from attractor.httpd.reply import Later, Reply, page_not_found, status_reply
 from attractor.httpd.waitingwatch import WaitingWatch
 from attractor.httpd.zpages import ServerFacts
-from attractor.objects.errors import ApiError, NotAcceptable
+from attractor.objects.errors import ApiError, BadRequest, NotAcceptable
+from attractor.objects.timestamps import TimestampError, parse_duration
 from attractor.store.contract import StoreError
 
 if TYPE_CHECKING:
@@ -81,12 +90,25 @@ def parse_query(text: str) -> Query:
     return query
 
 
+def _check_timeout(said: str) -> None:
+    """Refuse a time that is none; one that is, is not kept: nothing here takes a minute."""
+    try:
+        parse_duration(said or "0")
+    except TimestampError as error:
+        raise BadRequest(f"invalid timeout specified in the request URL - {error}") from None
+
+
 def _watching(request: HttpRequest, query: Query) -> tuple[HttpRequest, Query]:
     """A request by the old path for watches, as one by the parameter ``watch``; any other as it is."""
     found = without_watch_prefix(request.path) if request.path.startswith(("/api/", "/apis/")) else None
-    if found is None or request.method != "GET":
+    if found is None:
         return request, query
     path, name = found
+    if request.method != "GET":
+        target = parse_path(path)
+        if target is not None and builtin_kind(target.group, target.version, target.resource) is not None:
+            raise method_not_allowed()
+        return request, query
     asked = {**query, "watch": ["true"]}
     if name:
         asked["fieldSelector"] = [",".join([f"metadata.name={unquote(name)}", *query.get("fieldSelector", ())])]
@@ -171,6 +193,8 @@ class Router:
     def _begun(self, request: HttpRequest, user: User, trail: Trail | None) -> Answer:
         try:
             query = parse_query(request.query) if request.query else _NO_QUERY
+            if "timeout" in query and "watch" not in query:
+                _check_timeout(query["timeout"][0])
             if WATCH_SEGMENT in request.path:
                 request, query = _watching(request, query)
             user = self._admit(request, query, user, trail)
@@ -290,7 +314,7 @@ class Router:
             return Reply(response.code, response.body.encode(), headers=headers, warnings=response.warnings)
         txn = self._server.transaction(self._server.store.snapshot_nowait())
         shaped = present(shape, request, query, response, txn)
-        return Reply(response.code, shaped, shape.agreed.content_type, retry_after(response), response.warnings)
+        return Reply(response.code, shaped, presented_as(shape, response), retry_after(response), response.warnings)
 
     @staticmethod
     def _is_nowhere(path: str, status: JsonObject) -> bool:

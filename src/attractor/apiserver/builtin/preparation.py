@@ -248,6 +248,19 @@ def keep_decisions(request: JsonObject, old: JsonObject) -> None:
                 conditions[index] = one
 
 
+def prepare_api_service(service: JsonObject) -> None:
+    """A group that this server itself serves is there at once."""
+    if (service.get("spec") or {}).get("service") is None:
+        available = {
+            "type": "Available",
+            "status": "True",
+            "lastTransitionTime": service["metadata"]["creationTimestamp"],
+            "reason": "Local",
+            "message": "Local APIServices are always available",
+        }
+        service["status"] = {"conditions": [available]}
+
+
 CREATE: Mapping[str, Preparation] = {
     "/Namespace": prepare_namespace,
     "/PersistentVolume": prepare_volume,
@@ -256,6 +269,7 @@ CREATE: Mapping[str, Preparation] = {
     "/Service": prepare_service,
     "/ServiceAccount": prepare_account,
     "apiextensions.k8s.io/CustomResourceDefinition": prepare_crd,
+    "apiregistration.k8s.io/APIService": prepare_api_service,
     "apps/DaemonSet": prepare_daemon_set,
     "batch/Job": prepare_job,
     "coordination.k8s.io/Lease": prepare_lease,

@@ -111,6 +111,10 @@ class CustomStrategy(Strategy):
         """Fill in the schema's defaults."""
         self.schema.default_in_place(obj)
 
+    def default_applied(self, obj: JsonObject) -> None:
+        """Fill in the schema's defaults; nulls that were applied are left to be refused, as Kubernetes leaves them."""
+        self.schema.fill_in_place(obj)
+
     def prepare_create(self, obj: JsonObject) -> None:
         """A new object has no status where status is its own subresource."""
         if self.has_status_subresource:

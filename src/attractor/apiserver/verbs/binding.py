@@ -8,7 +8,7 @@ from attractor.apiserver.registry import builtin_kind
 from attractor.apiserver.response import JsonBody, Response
 from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.verbs.subkinds import admit, read_body
-from attractor.objects.errors import ApiError, Conflict, NotFound
+from attractor.objects.errors import ApiError, BadRequest, Conflict, NotFound
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupResource, GroupVersionKind
 
@@ -28,6 +28,8 @@ def bind(call: Call) -> Response:
         raise method_not_allowed()
     binding, warnings = read_body(call, BINDING)
     name = binding["metadata"].get("name") or ""
+    if op.name and name != op.name:
+        raise BadRequest("name in URL does not match name in Binding object")
     admit(call, binding)
     _check_target(binding.get("target") or {})
     pods = builtin_kind("", "v1", "pods")

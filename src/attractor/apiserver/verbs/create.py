@@ -71,7 +71,7 @@ def create_object(call: Call, obj: JsonObject, managed: list[JsonObject] | None 
     existing = txn.get(key)
     if existing is not None:
         txn.warn(*repeated, *said)
-        raise _already_exists(kind, metadata["name"], existing.value)
+        raise _already_exists(kind, metadata, existing.value)
     value = kind.encode(obj)
     if not op.write.dry_run:
         txn.put(key, value)
@@ -79,8 +79,11 @@ def create_object(call: Call, obj: JsonObject, managed: list[JsonObject] | None 
     return Response(201, body, (*repeated, *said))
 
 
-def _already_exists(kind: Kind, name: str, value: bytes) -> AlreadyExists:
-    error = AlreadyExists.of(kind.group_resource, name)
+def _already_exists(kind: Kind, metadata: JsonObject, value: bytes) -> AlreadyExists:
+    error = AlreadyExists.of(kind.group_resource, metadata["name"])
+    if metadata.get("generateName"):  # even if the caller gave the name, too
+        error.message += ", the server was not able to generate a unique name for the object"
+        error.details = {**(error.details or {}), "retryAfterSeconds": 1}
     if kind.decode(value)["metadata"].get("deletionTimestamp"):
         error.message = f"object is being deleted: {error.message}"
     return error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.response import JsonBody, ObjectBody, Response
+from attractor.apiserver.transaction import Piece
 from attractor.apiserver.verbs.read import list_page
 from attractor.apiserver.verbs.update import is_finished, remove
 from attractor.objects.errors import Conflict
@@ -37,6 +38,8 @@ def delete(call: Call) -> Response:
     if is_finished(kind, marked):
         if not options.dry_run:
             remove(call, entry, live)
+            if kind.gvk == _POD:
+                call.txn.pieces = _marked_and_gone(kind, entry.key, marked)
         if kind.returns_deleted:
             shown = marked if kind.gvk == _POD else live
             body = ObjectBody(kind.served(kind.encode(shown)), entry.revision if options.dry_run else None)
@@ -134,13 +137,22 @@ def _with_policy(finalizers: list[str], propagation: str) -> list[str]:
     return [*kept, wanted] if wanted and wanted not in kept else kept
 
 
+def _marked_and_gone(kind: Kind, key: str, marked: JsonObject) -> list[Piece]:
+    """How what is deleted with grace goes when no time is left: it is marked, and then removed."""
+    return [Piece({key: kind.encode(marked)}, set()), Piece({}, {key})]
+
+
 def delete_collection(call: Call) -> Response:
-    """Delete every object that the selectors match, or a page of them; the answer lists them as they were before."""
-    op, kind = call.op, call.kind
+    """Delete every object that the selectors match, or a page of them; the answer lists them as they were before.
+
+    Each is deleted in a version of its own, in the order of the list: who watches sees them one by one.
+    """
+    op, kind, txn = call.op, call.kind, call.txn
     _warn_of_orphans(call)
     page = list_page(call)
+    pieces: list[Piece] = []
     for listed in page.entries:
-        entry = call.txn.get(listed.key)
+        entry = txn.get(listed.key)
         if entry is None:
             continue
         live = kind.decode(entry.value)
@@ -149,8 +161,15 @@ def delete_collection(call: Call) -> Response:
         marked = mark_deleted(call, live)
         if op.delete.dry_run or marked == live:
             continue
-        if is_finished(kind, marked):
-            remove(call, entry, live)
+        gone_before = set(txn.deletes) if kind.allocate else None
+        if not is_finished(kind, marked):
+            txn.put(entry.key, kind.encode(marked))
+            pieces.append(Piece({entry.key: txn.puts[entry.key]}, set()))
+            continue
+        remove(call, entry, live)
+        if kind.gvk == _POD:
+            pieces += _marked_and_gone(kind, entry.key, marked)
         else:
-            call.txn.put(entry.key, kind.encode(marked))
+            pieces.append(Piece({}, {entry.key} if gone_before is None else txn.deletes - gone_before))
+    txn.pieces = pieces if len(pieces) > 1 else None
     return Response(200, page.body)

@@ -17,6 +17,7 @@ from attractor.apiserver.admission import NO_PLUGINS
 from attractor.apiserver.registry import builtin_kind
 from attractor.apiserver.response import JsonBody, Response
 from attractor.apiserver.routing import method_not_allowed
+from attractor.apiserver.transaction import Piece
 from attractor.apiserver.verbs.binding import CREATED
 from attractor.apiserver.verbs.call import Call
 from attractor.apiserver.verbs.delete import check_preconditions, delete
@@ -65,7 +66,11 @@ def evict(call: Call) -> Response:
     # Whoever may evict need not be allowed to delete: what was admitted is the eviction.
     deletion = op.copy()
     deletion.verb, deletion.subresource, deletion.body, deletion.delete = "delete", "", None, said
+    before = dict(call.txn.puts)
     delete(Call(deletion, call.kind, call.txn, NO_PLUGINS))
+    if before:  # the budget, and the reason, have versions of their own
+        after = [Piece({key: value}, set()) for key, value in call.txn.puts.items() if before.get(key) is not value]
+        call.txn.pieces = [*(Piece({key: before[key]}, set()) for key in before), *(call.txn.pieces or after)]
     return Response(201, JsonBody(dict(CREATED)), tuple(warnings))
 
 

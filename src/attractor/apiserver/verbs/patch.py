@@ -266,7 +266,7 @@ def apply(call: Call) -> Response:
     if entry is None:
         rules.require_name(obj["metadata"], op.name)
     rules.check_place(kind, obj["metadata"], op.namespace, op.name)
-    kind.strategy.default(obj)
+    kind.strategy.default_applied(obj)
     if entry is None or live is None:
         return create_object(call, obj, managed)
     return update_object(call, entry, live, obj, managed)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from attractor.apiserver.continuing import Continue
+from attractor.apiserver.options import not_unsigned
 from attractor.apiserver.response import ListBody, ObjectBody, Response, with_version
 from attractor.objects.errors import ApiError, BadRequest, Gone, Timeout
 from attractor.objects.fields import FieldSelector, FieldSelectorError
@@ -46,15 +47,11 @@ def get(call: Call) -> Response:
 
 def _require_seen(version: str, current: int) -> None:
     """Refuse to read at a version that is none, or that does not exist yet."""
-    if not version.isdigit():
-        raise ApiError(version_error(version))
+    if wrong := not_unsigned(version):
+        why = f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": {wrong}'
+        raise ApiError(why)
     if int(version) > current:
         raise too_large(int(version), current)
-
-
-def version_error(version: str) -> str:
-    """Go's text for a resource version that is no number."""
-    return f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": invalid syntax'
 
 
 def selectors(kind: Kind, options: ListOptions) -> tuple[LabelSelector | None, FieldSelector | None]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 JSON, YAML = "application/json", "application/yaml"
 _FOR_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
+_WIDTH = 80
+"""Where lines of YAML are broken, as Go breaks them."""
 
 
 def encode(value: Json, media_type: str = JSON, *, pretty: bool = False) -> bytes:
@@ -72,4 +74,4 @@ _Dumper.add_representer(str, _text)
 
 def encode_yaml(value: Json) -> bytes:
     """YAML with sorted keys."""
-    return yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=2**31 - 1).encode()
+    return yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=_WIDTH).encode()

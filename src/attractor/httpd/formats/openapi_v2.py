@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 _PATH = "/openapi/v2"
 _DEFINITIONS = "#/definitions/"
 _NOT_IN_V2 = frozenset({"default", "nullable", "anyOf", "allOf", "oneOf", "not"})
-_SHAPE = frozenset({"description", "type", "format", "properties", "items", "additionalProperties", "required"})
 
 
 def openapi_v2(catalog: Catalog, path: str, accept: str = "", *, if_none_match: str = "") -> Document | None:
@@ -79,7 +78,7 @@ def swagger(catalog: Catalog) -> tuple[bytes, str]:
     body = orjson.dumps(
         {
             "swagger": "2.0",
-            "info": {"title": "Kubernetes", "version": f"v{KUBERNETES_VERSION}"},
+            "info": {"title": "Kubernetes", "version": KUBERNETES_VERSION.rpartition(".")[0]},
             "paths": dict(sorted(paths.items())),
             "definitions": dict(sorted(_definitions(catalog, infos).items())),
             "securityDefinitions": {
@@ -151,7 +150,7 @@ def _moved(ref: str) -> str:
 
 
 def _custom_shape(doc: JsonObject) -> JsonObject:
-    """Of a custom kind v2 tells the shape alone; of one that takes any field nothing, or kubectl would refuse them."""
+    """A custom kind as kubectl can read it; of one that takes any field nothing, or kubectl would refuse them."""
     if doc.get("x-kubernetes-preserve-unknown-fields"):
         return {"type": "object", GVK: doc[GVK]}
     shape: JsonObject = _shape(doc)
@@ -163,19 +162,31 @@ def _shape(doc: Any) -> Any:
         return doc
     if len(doc.get("allOf") or ()) == 1 and "$ref" in doc["allOf"][0]:
         return to_v2(doc)
+    is_any, is_nullable = bool(doc.get("x-kubernetes-preserve-unknown-fields")), bool(doc.get("nullable"))
     made: JsonObject = {}
     for name, value in doc.items():
+        if name in {"properties", "items"} and (is_any or is_nullable):
+            continue
         if name == "properties":
             made[name] = {key: _shape(item) for key, item in value.items()}
         elif name in {"items", "additionalProperties"}:
             made[name] = _shape(value)
-        elif name in _SHAPE or name.startswith("x-"):
+        elif name not in _NOT_IN_V2:
             made[name] = value
-    if doc.get("x-kubernetes-int-or-string") or doc.get("nullable"):
+    is_bare_list = made.get("type") == "array" and "items" not in made
+    is_bare_object = is_any and made.get("type") == "object"
+    if doc.get("x-kubernetes-int-or-string") or is_nullable or is_bare_list or is_bare_object:
         made.pop("type", None)
-    if doc.get("x-kubernetes-preserve-unknown-fields"):
-        made.pop("properties", None)
+    _forgive_absence(made, doc)
     return made
+
+
+def _forgive_absence(made: JsonObject, doc: JsonObject) -> None:
+    """Do not require what may be null: kubectl would not know the difference."""
+    fields = doc.get("properties") or {}
+    required = [name for name in made.pop("required", ()) if not (fields.get(name) or {}).get("nullable")]
+    if required:
+        made["required"] = required
 
 
 def _operation(row: Endpoint, info: ResourceInfo) -> JsonObject:

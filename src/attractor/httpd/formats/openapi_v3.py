@@ -139,7 +139,7 @@ def document(catalog: Catalog, served: GroupVersion) -> bytes:
     return orjson.dumps(
         {
             "openapi": "3.0.0",
-            "info": {"title": "Kubernetes", "version": f"v{KUBERNETES_VERSION}"},
+            "info": _info(is_custom=all(not info.definition for info in infos)),
             "paths": dict(sorted(paths.items())),
             "components": {
                 "schemas": dict(sorted(_schemas(catalog, served).items())),
@@ -154,6 +154,12 @@ def document(catalog: Catalog, served: GroupVersion) -> bytes:
             },
         }
     )
+
+
+def _info(*, is_custom: bool) -> JsonObject:
+    if is_custom:
+        return {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+    return {"title": "Kubernetes", "version": KUBERNETES_VERSION.rpartition(".")[0]}
 
 
 def _list_kind(catalog: Catalog, info: ResourceInfo) -> str:

@@ -30,7 +30,7 @@ from attractor.objects.field import FieldError
 from attractor.objects.schema.accept import compile_acceptance
 from attractor.objects.schema.cel.rules import RUNTIME_BUDGET, RuleTree, has_rules, rule_tree
 from attractor.objects.schema.correlation import Correlation
-from attractor.objects.schema.defaulting import compile_defaulting
+from attractor.objects.schema.defaulting import compile_defaulting, compile_filling
 from attractor.objects.schema.embedded import (
     check_embedded,
     check_metadata_shape,
@@ -86,6 +86,7 @@ class CustomSchema:
         # Made when they are first needed: a schema is often used in one way only.
         self._prune: Pruning | None = None
         self._default: Defaulting | None = None
+        self._fill: Defaulting | None = None
         self._accepts: Callable[[JsonObject], bool] | None = None
 
     def _pruning(self) -> Pruning:
@@ -116,6 +117,12 @@ class CustomSchema:
         if self._default is None:
             self._default = compile_defaulting(self.node)
         self._default(obj)
+
+    def fill_in_place(self, obj: JsonObject) -> None:
+        """Fill in defaults; nulls where null is not a value stay, and are wrong."""
+        if self._fill is None:
+            self._fill = compile_filling(self.node)
+        self._fill(obj)
 
     def validate(self, obj: JsonObject, old: JsonObject | None = None, *, is_refused: bool = False) -> list[FieldError]:
         """Everything wrong with an object, most basic first; on an update, unchanged wrongs are forgiven.

@@ -33,6 +33,11 @@ def compile_defaulting(schema: Schema) -> Defaulting:
     return default
 
 
+def compile_filling(schema: Schema) -> Defaulting:
+    """The second pass alone: nulls that have no default stay."""
+    return _fill_of(schema) or _nothing
+
+
 def copied(value: Any) -> Any:
     """A deep copy of a JSON value."""
     if type(value) is dict:

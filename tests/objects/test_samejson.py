@@ -1,0 +1,37 @@
+"""A number is never a truth value, however deep it stands; and which kinds can hold either."""
+
+import pytest
+
+from attractor.objects import builtin
+from attractor.objects.samejson import differs, same_json
+from attractor.objects.schema.node import Schema
+from attractor.objects.schema.untyped import has_untyped
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [(1, True), (0, False), ([1], [True]), ({"a": {"b": [0]}}, {"a": {"b": [False]}})],
+)
+def test_numbers_and_truth_values_differ(left: object, right: object) -> None:
+    assert left == right
+    assert differs(left, right)
+
+
+def test_the_order_of_fields_does_not_count_and_a_fraction_of_nothing_is_none() -> None:
+    assert same_json({"a": 1, "b": [True]}, {"b": [True], "a": 1})
+    assert same_json(1, 1.0)
+
+
+def test_kinds_whose_schema_leaves_nothing_open_are_told_from_others() -> None:
+    closed = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": {"type": "integer"}}}}}
+    opened = {"type": "object", "properties": {"spec": {"x-kubernetes-preserve-unknown-fields": True}}}
+    assert not has_untyped(Schema(closed))
+    assert has_untyped(Schema(opened))
+    assert has_untyped(None)
+
+
+def test_built_in_kinds_that_hold_anything_are_few() -> None:
+    kinds = {
+        info.kind for info in builtin.resources() if info.group in {"", "apps", "batch"} and has_untyped(info.schema)
+    }
+    assert kinds == {"ControllerRevision"}
