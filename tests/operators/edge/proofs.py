@@ -100,6 +100,19 @@ def of_upgrades() -> Iterator[Proof]:
     yield Proof("upgrade_at_work", "none", Faults(), "nightly")
 
 
+def of_coming_up() -> Iterator[Proof]:
+    """An agent comes up where something is that nobody has: in each single trouble."""
+    yield Proof("agent_comes_up", "none", Faults(), "ci")
+    for trouble, faults in (TROUBLES | OUTSIDE).items():
+        there = {name: _at_first_agent(budget) for name, budget in faults.items()}
+        yield Proof("agent_comes_up", trouble, Faults(**there), "ci")
+
+
+def _at_first_agent(budget: Any) -> Any:
+    """A budget, where the agent is the one of version 1."""
+    return {"agent-1": budget[AGENT]} if isinstance(budget, dict) and AGENT in budget else budget
+
+
 def of_both() -> Iterator[Proof]:
     """An app and its cluster at once: nothing, and a crash of either side; and the race of creation and deletion."""
     for world in ("app_and_update", "app_and_deletion"):
@@ -122,7 +135,14 @@ def of_coordinators() -> Iterator[Proof]:
     yield Proof("coordinator_and_apps", CUT_OFF, Faults(**TROUBLES[CUT_OFF]), "nightly")
 
 
-PROOFS: Sequence[Proof] = [*of_operations(), *of_coordinators(), *of_upgrades(), *of_both(), *of_pairs()]
+PROOFS: Sequence[Proof] = [
+    *of_operations(),
+    *of_coordinators(),
+    *of_upgrades(),
+    *of_coming_up(),
+    *of_both(),
+    *of_pairs(),
+]
 
 
 def main(wanted: Sequence[str]) -> None:

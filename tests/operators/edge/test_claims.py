@@ -8,9 +8,14 @@ import pytest
 
 from attractor.check import check
 from attractor.check.world import Faults, World
+from attractor.objects.gvk import Key
 from attractor.operators.edge import worlds
+from attractor.operators.edge.agent import worker
 from attractor.operators.edge.driver import Driver
 from attractor.operators.edge.model import LossyDriver
+from attractor.operators.edge.types import ClusterInst
+from attractor.operators.edge.watching import CLUSTERS
+from attractor.runtime.toolkit.channel import Channel
 from attractor.testing.replaying import replay
 from tests.operators.edge import wrong
 from tests.operators.edge.wrong import Wrong
@@ -31,8 +36,11 @@ def created(faults: Faults | None = None) -> World:
 
 
 def lost() -> World:
-    """A cluster that is there dies by itself."""
-    return worlds.cluster_updated(lag=1).but(externals={Driver: worlds.with_cluster(LossyDriver())})
+    """A cluster that is there dies by itself, and the agent is told."""
+    agent = worker(ClusterInst, "1", (Channel[Key](),))
+    return worlds.cluster_updated(lag=1).but(
+        hosts={"coordinator": [CLUSTERS], "agent": [agent]}, externals={Driver: worlds.with_cluster(LossyDriver())}
+    )
 
 
 class Case(NamedTuple):
@@ -53,6 +61,7 @@ CASES = [
     Case("no deletion with apps", wrong.PREPARES_NOTHING, worlds.app_and_deletion, 12),
     Case("every request has ended", wrong.WORKS_ONLY_ON_REQUESTS, lambda: created(CRASH), 24),
     Case("what is believed is true", wrong.REPORTS_NOTHING, lost, 11),
+    Case("nothing is there that nobody has", wrong.FORGETS_UNTIL_TOLD_AGAIN, lambda: worlds.agent_comes_up(lag=1), 26),
     Case("upgrades follow the tables", wrong.RUNS_AHEAD, lambda: worlds.upgrade(lag=1), 20),
     Case("the upgrade has ended", wrong.BRINGS_UP_SILENTLY, lambda: worlds.upgrade(lag=1), 28),
     Case("the old agent stays until the new one has come", wrong.FORGETS_THE_OLD, lambda: worlds.upgrade(lag=1), 9),
@@ -77,6 +86,15 @@ async def test_a_wrong_operator_is_found_and_the_runtime_agrees(case: Case, monk
     assert len(trace) == case.steps, trace.actions
     done = await replay(world, trace)
     assert done.is_confirmed, str(done)
+
+
+LARGE = (worlds.app_and_update, worlds.app_and_deletion, worlds.upgrade_at_work)
+"""Proved as they are, every night (``proofs``)."""
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.world not in LARGE], ids=name_of)
+def test_the_right_operator_is_not_found(case: Case) -> None:
+    check(case.world(), properties=[case.claim]).assert_holds()
 
 
 def test_an_agent_that_takes_nothing_up_again_falls_only_to_its_own_crash(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from attractor.objects.gvk import Key
+from attractor.operators.edge.access import ACCESS
 from attractor.operators.edge.driver import Ref
 from attractor.operators.edge.states import CLUSTER_INST, TrackedState
 from attractor.operators.edge.types import OVERRIDE, AppInst, ClusterInst
@@ -124,12 +125,26 @@ async def test_what_an_agent_finds_that_nobody_has_is_removed(edge: Edge) -> Non
     await edge.cloudlet()
     async with edge.coordinator(), edge.agent() as driver:
         await edge.wait_ready()
-        await edge.create_cluster("two")
-        await edge.wait(ClusterInst, "two", "Ready")  # so the agent itself knows by now that it serves the cloudlet
         await driver.apply(CLUSTER, 7, (("nodes", "1"),))
         driver.channels["ClusterInst"].send(Key("berlin", "one"))
-        await eventually(lambda: CLUSTER not in edge.platform.there)
-        assert len(edge.platform.there) == 1, "what somebody has stays"
+        await eventually(lambda: edge.platform.there == {})
+
+
+async def test_what_an_agent_finds_before_it_serves_is_removed_when_it_does_and_what_somebody_has_stays(
+    edge: Edge,
+) -> None:
+    await edge.cloudlet()
+    async with edge.coordinator([ACCESS]), edge.agent() as driver:
+        await driver.apply(CLUSTER, 7, (("nodes", "1"),))
+        driver.channels["ClusterInst"].send(Key("berlin", "one"))
+        await eventually(lambda: driver.asked.count(CLUSTER) > 1)
+        assert CLUSTER in edge.platform.there, "an agent that does not serve changes nothing"
+        async with edge.coordinator():
+            await edge.wait_ready()
+            await edge.create_cluster("two")
+            await edge.wait(ClusterInst, "two", "Ready")
+            await eventually(lambda: CLUSTER not in edge.platform.there)
+    assert len(edge.platform.there) == 1
 
 
 async def test_an_administrator_lets_a_deletion_go_past_an_agent_that_is_away(edge: Edge) -> None:

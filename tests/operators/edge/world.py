@@ -27,8 +27,10 @@ from attractor.runtime.toolkit.channel import Channel
 from attractor.testing import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from typing import Self
+
+    from attractor.runtime import Controller
 
 COORDINATOR = User("edge-coordinator", groups=(COORDINATORS, "system:masters", "system:authenticated"))
 PLAIN = User("ulla", groups=("system:authenticated",))
@@ -76,9 +78,11 @@ class MemoryDriver:
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
         self._gate = Gate()
+        self.asked: list[Ref] = []
         self.channels = {kind: Channel[Key]() for kind in ("ClusterInst", "AppInst")}
 
     async def find(self, ref: Ref) -> Found | None:
+        self.asked.append(ref)
         return self._platform.there.get(ref)
 
     async def apply(self, ref: Ref, generation: int, settings: tuple[tuple[str, str], ...]) -> Found:
@@ -131,8 +135,8 @@ class Edge:
         await self.admin.create(Cloudlet(metadata=meta, spec=CloudletSpec(version=version)))
 
     @asynccontextmanager
-    async def coordinator(self) -> AsyncIterator[Manager]:
-        async with self.client(COORDINATOR) as client, Manager(client, CONTROLLERS, grace_s=1).running() as manager:
+    async def coordinator(self, controllers: Sequence[Controller] = CONTROLLERS) -> AsyncIterator[Manager]:
+        async with self.client(COORDINATOR) as client, Manager(client, controllers, grace_s=1).running() as manager:
             yield manager
 
     @asynccontextmanager

@@ -74,6 +74,11 @@ async def believe_the_cache(self: Worker, ctx: Context, ref: Ref) -> bool:
     return True
 
 
+async def forget_until_told_again(self: Worker, ctx: Context, ref: Ref) -> Result | None:
+    """The agent as it once was: what it finds before it serves it does not look at again."""
+    return None
+
+
 async def claim_nothing(ctx: Context, cluster: ClusterInst, app: AppInst, operation: int) -> None:
     """Begins an app's operation without a claim in its cluster."""
     event = intents.wish(app)
@@ -131,6 +136,7 @@ GIVES_UP = Wrong(coordinator, "_resolve", give_up)
 BEGINS_ANEW = Wrong(coordinator, "_resolve", begin_anew)
 SAYS_NOTHING_AGAIN = Wrong(Worker, "_begin_again", begin_again_silently)
 BELIEVES_ITS_CACHE = Wrong(Worker, "_should_not_be", believe_the_cache)
+FORGETS_UNTIL_TOLD_AGAIN = Wrong(Worker, "_wait_to_serve", forget_until_told_again)
 CLAIMS_NOTHING = Wrong(coordinator, "_claim", claim_nothing)
 PREPARES_NOTHING = Wrong(coordinator, "_prepare", prepare_nothing)
 WORKS_ONLY_ON_REQUESTS = Wrong(Worker, "_work", work_only_on_requests)

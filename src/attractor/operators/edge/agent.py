@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 T = TrackedState
 BEGUN = {T.CREATE_REQUESTED: T.CREATING, T.UPDATE_REQUESTED: T.UPDATING, T.DELETE_REQUESTED: T.DELETING}
 LATER_S = 0.2
+UNSERVED_S = 1.0
+"""How often an agent that does not serve looks at what it found without an object."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Worker:
         ref, session = Ref(self._name, *key), self._session
         if not serves(cloudlet, self.version):
             self._told(ref, session)
-            return None
+            return await self._wait_to_serve(ctx, ref)
         obj = await ctx.find(self.kind, key)
         try:
             if obj is None:
@@ -94,6 +96,14 @@ class Worker:
             raise
         self._told(ref, session)
         return None
+
+    async def _wait_to_serve(self, ctx: Context, ref: Ref) -> Result | None:
+        """What has an object is woken when the cloudlet changes. What has none, nobody tells of again: come back."""
+        if await ctx.find(self.kind, Key(ref.namespace, ref.name)) is not None:
+            return None
+        if await ctx.external(Driver).find(ref) is None:
+            return None
+        return Result(requeue_after_s=UNSERVED_S)
 
     async def _clear(self, ctx: Context, ref: Ref) -> None:
         """Nobody has this instance: it must not run. The cache may be behind, so the server is asked."""

@@ -1,8 +1,8 @@
 """Pure models of the outside systems, for the checker: a platform, and the agents beside this one.
 
 Each method is one step. The platform outlives the agents; each agent has a gate to it, which is open when it starts.
-The platform can fail once (``FragileDriver``), and lose something that was there (``LossyDriver``); the launcher can
-fail to bring up the next agent (``FragileLauncher``).
+The platform can fail once (``FragileDriver``), lose something that was there (``LossyDriver``), and tell an agent that
+comes up of all that it has (``TellingDriver``); the launcher can fail to bring up the next agent (``FragileLauncher``).
 """
 
 from __future__ import annotations
@@ -94,6 +94,28 @@ class LossyDriver(DriverModel):
             del self.there[ref]
             return [Key(ref.namespace, ref.name)]
         return []
+
+
+class TellingDriver(DriverModel):
+    """A platform that tells an agent of all that is there: once, at some time after it has come up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_told = False
+
+    def host_dies(self, host: str) -> None:
+        """The next process of an agent is told again."""
+        super().host_dies(host)
+        if host.startswith(AGENT):
+            self.has_told = False
+
+    @happens(fair=True)
+    def tells(self) -> Iterable[Key]:
+        """Tell of everything."""
+        if self.has_told:
+            return []
+        self.has_told = True
+        return [Key(ref.namespace, ref.name) for ref in sorted(self.there)]
 
 
 class LauncherModel:

@@ -186,11 +186,14 @@ def _waits(world: Look, obj: Instance) -> bool:
     return cluster is None or cluster_status(cluster).state is T.NOT_PRESENT
 
 
+def nothing_is_there_that_nobody_has(world: Look) -> bool:
+    """What is on the platform has an object."""
+    return there(world).keys() <= {ref_of(obj) for obj in instances(world)}
+
+
 def what_is_believed_is_true(world: Look) -> bool:
     """What the coordinator believes of every instance is what is on the platform, and nothing else is there."""
-    objects = instances(world)
-    known = {ref_of(obj) for obj in objects}
-    return all(ref in known for ref in there(world)) and all(_is_true(world, obj) for obj in objects)
+    return nothing_is_there_that_nobody_has(world) and all(_is_true(world, obj) for obj in instances(world))
 
 
 def _is_true(world: Look, obj: Instance) -> bool:

@@ -26,7 +26,7 @@ from attractor.operators.edge import upgrading
 from attractor.operators.edge.agent import serves, worker
 from attractor.operators.edge.driver import APP, CLUSTER, Driver, Found, Launcher, Ref
 from attractor.operators.edge.intents import status_of, wanted
-from attractor.operators.edge.model import DriverModel, FragileDriver, FragileLauncher, LauncherModel
+from attractor.operators.edge.model import DriverModel, FragileDriver, FragileLauncher, LauncherModel, TellingDriver
 from attractor.operators.edge.states import CloudletState, TrackedState
 from attractor.operators.edge.takeover import takeover
 from attractor.operators.edge.types import (
@@ -45,6 +45,7 @@ from attractor.operators.edge.types import (
     Target,
 )
 from attractor.operators.edge.watching import APPS, CLOUDLETS, CLUSTERS
+from attractor.runtime.toolkit.channel import Channel
 
 if TYPE_CHECKING:
     from attractor.check.world import Look
@@ -385,6 +386,31 @@ OWED_IN_UPGRADES = (
     always(upgrading.the_old_agent_stays_until_the_new_one_has_come),
 )
 """What an upgrade owes."""
+
+
+def _is_told_too_early(world: Look) -> bool:
+    told = world.external(Driver).has_told and not owed.nothing_is_there_that_nobody_has(world)
+    return told and not serves(world.find(Cloudlet, HERE), "1")
+
+
+def agent_comes_up(faults: Faults | None = None, *, lag: int = 2) -> World:
+    """An agent comes up on a cloudlet that nobody has served, and on its platform is a cluster that nobody has."""
+    return World(
+        name="an agent comes up",
+        hosts={"coordinator": [CLOUDLETS], "agent-1": [takeover("1"), worker(ClusterInst, "1", (Channel[Key](),))]},
+        objects=[Cloudlet(metadata=ObjectMeta(name=PLACE, namespace=PLACE), spec=CloudletSpec(version="1"))],
+        faults=faults,
+        externals={Driver: with_cluster(TellingDriver()), Launcher: LauncherModel()},
+        workers=1,
+        lag=lag,
+        properties=[
+            *OWED_IN_UPGRADES,
+            eventually_stable(owed.nothing_is_there_that_nobody_has, name="nothing is there that nobody has"),
+            always_step_by(upgrading.only_the_agent_that_serves_works),
+            sometimes(_is_told_too_early, name="the agent is told before it serves"),
+            _serves("1"),
+        ],
+    )
 
 
 def upgrade(faults: Faults | None = None, *, fragile: bool = True, lag: int = 2) -> World:
