@@ -275,7 +275,7 @@ class _Reader:
         self.request = request
         self.target = target
         self.kind = kind
-        self.verb = verb
+        self.verb: Verb = verb
 
     def operation(self) -> Operation:
         """The whole operation."""

@@ -91,8 +91,8 @@ def _cannot(kind: Kind, obj: JsonObject) -> str:
 
 def refuse_other_version(kind: Kind, said: str) -> None:
     """Refuse an object of a custom kind in another version; whether it is of another kind is for validation."""
-    if said != kind.gvk.api_version:
-        wanted = kind.gvk.api_version
+    if said != kind.api_version:
+        wanted = kind.api_version
         raise BadRequest(f"the API version in the data ({said}) does not match the expected API version ({wanted})")
 
 

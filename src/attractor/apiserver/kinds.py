@@ -26,6 +26,8 @@ ALL_VERBS = frozenset({"get", "list", "watch", "create", "update", "patch", "del
 
 REMEMBERED_PREFIXES = 1024
 """Of so many namespaces each kind remembers where its objects are."""
+REMEMBERED_ORDERS: Final = 1024
+"""Of so many selections of metadata's fields it is remembered in which order they are written."""
 
 _METADATA = b'"metadata":{'
 _METADATA_ORDER: Final[tuple[str, ...]] = (
@@ -45,7 +47,8 @@ _METADATA_ORDER: Final[tuple[str, ...]] = (
     "finalizers",
     "managedFields",
 )
-_PLACES: Final = {name: place for place, name in enumerate(_METADATA_ORDER)}
+_REMEMBERED: Final[dict[tuple[str, ...], tuple[str, ...]]] = {}
+"""Fields as they were found, and in order."""
 
 
 class Allocate(Protocol):
@@ -80,13 +83,13 @@ class ScalePaths(NamedTuple):
 
 def in_order(metadata: JsonObject) -> JsonObject:
     """Metadata with its fields in the order that Kubernetes writes them; itself if they are."""
-    last = -1
-    for name in metadata:
-        place = _PLACES.get(name, -1)
-        if place <= last:
-            return {known: metadata[known] for known in _METADATA_ORDER if known in metadata}
-        last = place
-    return metadata
+    names = tuple(metadata)
+    ordered = _REMEMBERED.get(names)
+    if ordered is None:
+        ordered = tuple(name for name in _METADATA_ORDER if name in metadata)
+        if len(_REMEMBERED) < REMEMBERED_ORDERS:
+            _REMEMBERED[names] = ordered
+    return metadata if names == ordered else {name: metadata[name] for name in ordered}
 
 
 class Kind:

@@ -42,7 +42,7 @@ class WriteOptions:
     ) -> None:
         self.dry_run = dry_run
         self.field_manager = field_manager
-        self.field_validation = field_validation
+        self.field_validation: FieldValidation = field_validation
         self.force = force
 
 
@@ -78,7 +78,7 @@ class Operation:
         user: User = NOBODY,
         user_agent: str = "",
     ) -> None:
-        self.verb = verb
+        self.verb: Verb = verb
         self.group = group
         self.version = version
         self.resource = resource
@@ -89,7 +89,7 @@ class Operation:
         """The decoded body of a write: an object, or the operations of a JSON patch."""
         self.duplicates = duplicates
         """Fields that stood twice in the body; the last one counted."""
-        self.patch_type = patch_type
+        self.patch_type: PatchType = patch_type
         self.write = write
         self.delete = delete
         self.list = list
