@@ -13,7 +13,7 @@ from attractor.apiserver.undecodable import DecodeError
 from attractor.objects.builtin import ResourceInfo, find
 
 NOT_THE_KINDS_OWN = (
-    *("csrs", "dry-runs", "eviction", "foreground", "ipaddresses", "limits", "nodes", "owners"),
+    *("csrs", "dry-run", "eviction", "foreground", "ipaddresses", "limits", "nodes", "owners"),
     *(
         "pod-",
         "pods-",
@@ -22,13 +22,16 @@ NOT_THE_KINDS_OWN = (
         "privileged",
         "quota",
         "reaching",
+        "selectors-pods",
         "services-order",
         "storage",
         "strategic-kinds",
+        "strategic-orders",
         "tables",
         "updates-statuses",
         "updates-volumes",
         "watch-deprecated",
+        "watch-pods",
     ),
 )
 """How conversations begin that are also about what admission or the requester's name make of objects."""

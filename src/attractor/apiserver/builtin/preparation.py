@@ -254,7 +254,7 @@ def prepare_api_service(service: JsonObject) -> None:
         available = {
             "type": "Available",
             "status": "True",
-            "lastTransitionTime": service["metadata"]["creationTimestamp"],
+            "lastTransitionTime": service["metadata"].get("creationTimestamp"),
             "reason": "Local",
             "message": "Local APIServices are always available",
         }

@@ -89,7 +89,7 @@ def default_node(node: JsonObject) -> None:
     spec, status = node["spec"], node["status"]
     if spec.get("podCIDR") and spec["podCIDR"] not in (spec.get("podCIDRs") or ())[:1]:
         spec["podCIDRs"] = [spec["podCIDR"]]
-    elif spec.get("podCIDRs") and not spec.get("podCIDR"):
+    elif (spec.get("podCIDRs") or ("",))[0] and not spec.get("podCIDR"):
         spec["podCIDR"] = spec["podCIDRs"][0]
     round_up_resources(status.get("capacity"))
     if not status.get("allocatable") and status.get("capacity"):
