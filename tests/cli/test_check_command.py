@@ -427,3 +427,19 @@ def test_a_changed_copy_that_nobody_assigns_is_told_of(run: Run, tmp_path: Path)
 def test_more_threads_than_the_engine_takes_are_refused(run: Run) -> None:
     found = run("check", IRSA, "--threads", "1000")
     assert (found.code, "1000 threads are more than the engine takes" in found.err) == (2, True)
+
+
+def test_a_function_that_fails_to_make_a_world_is_named_with_its_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text('def world():\n    return {}["no such key"]\n')
+    found = run("check", "broken.py:world")
+    assert found.code == 2
+    assert "`world` failed before there was anything to check: KeyError: 'no such key'" in found.err
+    assert "broken.py:2" in found.err
+    assert "require" not in found.err
+
+
+def test_a_directory_is_no_module(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "traces").mkdir()
+    found = run("check", "traces")
+    assert found.code == 2
+    assert "`traces` is a directory without an `__init__.py`" in found.err

@@ -45,11 +45,14 @@ def _dotted(name: str) -> ModuleType:
         raise ModuleError(f"`{name}` is not the name of a module", "name a Python file, or a module by its dotted name")
     make_importable(Path.cwd())
     try:
-        return importlib.import_module(name)
+        found = importlib.import_module(name)
     except ModuleNotFoundError as problem:
         if problem.name is None or not (name == problem.name or name.startswith(problem.name + ".")):
             raise
         raise ModuleError(f"there is no module `{name}`", _hint(name, problem.name)) from None
+    if getattr(found, "__file__", None) is None and hasattr(found, "__path__"):
+        raise ModuleError(f"`{name}` is a directory without an `__init__.py`", "name a Python file or a module in it")
+    return found
 
 
 def _hint(name: str, missing: str) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.check import Composition, Spec
 from attractor.check.declarations import Constant
 from attractor.cli.modules import imported
+from attractor.cli.ownlines import own_line, what
 from attractor.cli.terminal import UsageError
 from attractor.objects.annotations import hints_of, signature_of
 
@@ -136,10 +137,24 @@ def _made(found: Any, name: str, pairs: list[tuple[str, str]]) -> Checkable:
             if constant not in known:
                 raise UsageError(f"`{name}` takes no `{constant}`", close(constant, known))
         defaults = {each: known[each].default for each, _ in pairs}
-        return _made(found(**{each: value(each, text, defaults[each]) for each, text in pairs}), name, [])
+        given = {each: value(each, text, defaults[each]) for each, text in pairs}
+        return _made(_called(found, name, given), name, [])
     raise UsageError(
         f"`{name}` is not a specification", "name a Spec class, a composition, or a function that makes one"
     )
+
+
+def _called(make: Any, name: str, given: dict[str, Any]) -> Any:
+    """What a function of the author's makes; its mistakes are told by their line."""
+    try:
+        return make(**given)
+    except Exception as problem:
+        line = own_line(problem)
+        if not line:
+            raise
+        raise UsageError(
+            f"`{name}` failed before there was anything to check: {what(problem)}", f"look at {line}"
+        ) from problem
 
 
 def _constants(spec: type[Spec], pairs: list[tuple[str, str]]) -> dict[str, Any]:
