@@ -65,6 +65,9 @@ class _Watch:
         self._is_stuck = False
         """Whether the next signal says that the call is to be stopped."""
         self._hears = False
+        self._is_given_up = False
+        """Whether nobody waits for the call any more. Nothing is raised in a thread that waits: until it wakes, CPython
+        3.11 would compute for ever in every other thread that a tracer looks at."""
 
     def run(self, move: Callable[[], T]) -> T:
         around = self._depth
@@ -95,6 +98,8 @@ class _Watch:
             stopped, self._is_stopped = self._is_stopped, False
         if stopped:
             _take_back(self._caller)
+        if self._is_given_up:
+            raise Stuck
 
     def _listen(self) -> bool:
         """Be ready to be woken from a wait; False where that cannot be."""
@@ -133,9 +138,8 @@ class _Watch:
                     still, self._is_stuck = 0, True
                     signal.pthread_kill(self._caller, signal.SIGURG)
                 elif still >= STILL and self._give_up is not None:
-                    line = _line_of(self._caller)
-                    _raise_there(self._caller, Stuck)
-                    self._give_up(line)
+                    self._is_given_up = True
+                    self._give_up(_line_of(self._caller))
                     return
 
 
@@ -167,10 +171,10 @@ def _used_s(thread: int) -> float:
     return time.process_time() if clock is None else time.clock_gettime(clock(thread))
 
 
-def _raise_there(thread: int, error: type[BaseException] = Endless) -> None:
+def _raise_there(thread: int) -> None:
     import ctypes  # a check that needs it is rare, and waits anyway
 
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Endless))
 
 
 def _take_back(thread: int) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from attractor.wire.link import Link
 
-AT_ONCE = 128
+AT_ONCE = 32
 """Links that are told in one turn of the event loop; what else waits has its turn then."""
 
 
