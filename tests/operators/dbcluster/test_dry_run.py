@@ -27,7 +27,7 @@ async def attractor(*words: str) -> tuple[int, str, str]:
 
 async def planned(tmp_path: Path, text: str) -> tuple[int, str, str]:
     (tmp_path / "cluster.yaml").write_text(text)
-    async with EmbeddedCluster(authenticator=Authenticator({"token": ADMIN})) as cluster:
+    async with EmbeddedCluster(controllers=(), authenticator=Authenticator({"token": ADMIN})) as cluster:
         address = await cluster.listen()
         (tmp_path / "kubeconfig").write_bytes(kubeconfig(address.url, "token", None))
         before = cluster.store.revision
