@@ -71,9 +71,14 @@ class _Encoder:
         raise TypeError(f"values of type {type(value).__name__} cannot be written as JSON")
 
 
-@cache
 def short_way(cls: type[S]) -> Callable[[bytes | str], S]:
     """How to read a tree that is exactly as declared; for others ``msgspec.ValidationError`` or ``HiddenNameUsed``."""
+    made: Callable[[bytes | str], S] = _decoder(cls)
+    return made
+
+
+@cache
+def _decoder(cls: Any) -> Any:
     return msgspec.json.Decoder(cls, dec_hook=_decode_hook).decode
 
 
