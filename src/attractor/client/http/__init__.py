@@ -1,4 +1,4 @@
-"""HTTP/1.1 for the client, on asyncio and httptools.
+"""HTTP/1.1 for the client, on ``wire`` and httptools.
 
 Read ``connection`` first (one request, one answer), then ``pool``, ``dialing`` (TLS and proxies) and ``transport``.
 """
