@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, final
 
 import msgspec
 import orjson
@@ -75,6 +75,21 @@ def collecting_later(count: int) -> Iterator[None]:
         gc.enable()
 
 
+@final
+class Page:
+    """A list as it came, or a part of one: how it goes on is known, its items are not decoded yet."""
+
+    def __init__(self, data: bytes) -> None:
+        """Find where each item is; raises ``GarbledAnswer``."""
+        try:
+            listed = decode_list(data)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise GarbledAnswer(f"the server's answer is no list: {error}: {_excerpt(data)}") from error
+        self.items: list[msgspec.Raw] = listed.items or []
+        self.resource_version: str = listed.metadata.resource_version
+        self.continue_token: str = listed.metadata.continue_
+
+
 class Codec(Generic[T]):
     """How objects of one kind are read. ``accept`` and ``list_accept`` say what to ask the server for."""
 
@@ -93,15 +108,10 @@ class Codec(Generic[T]):
         except (DecodeError, msgspec.DecodeError, orjson.JSONDecodeError, RecursionError) as error:
             raise GarbledAnswer(f"the server's answer does not fit: {error}: {_excerpt(bytes(data))}") from error
 
-    def decode_list(self, data: bytes) -> ObjectList[T]:
-        """A list of the caller's own; raises ``GarbledAnswer``."""
-        try:
-            listed = decode_list(data)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise GarbledAnswer(f"the server's answer is no list: {error}: {_excerpt(data)}") from error
-        meta, items = listed.metadata, listed.items or ()
-        with collecting_later(len(items)):
-            return ObjectList(map(self.decode, items), meta.resource_version, meta.continue_)
+    def decode_list(self, page: Page) -> ObjectList[T]:
+        """The objects of a page, each the caller's own; raises ``GarbledAnswer``."""
+        with collecting_later(len(page.items)):
+            return ObjectList(map(self.decode, page.items), page.resource_version, page.continue_token)
 
 
 class _PartialCodec(Codec[T]):

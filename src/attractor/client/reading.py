@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
+from attractor.client.codec import Page
 from attractor.client.kinds import Encoded, EncodedObject, MetadataOnly, ObjectList, PartialObjectMetadata, R, Scale
+from attractor.client.listing import list_pages
 from attractor.client.paths import resource_path
 from attractor.client.requesting import Requester, parsed
 from attractor.client.transport import ClientRequest
 from attractor.client.watching import Watch
 from attractor.objects.compiling import mypyc_attr
-from attractor.objects.errors import Gone
 from attractor.objects.gvk import Key
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Coroutine
     from typing import Self
 
     from attractor.client.kinds import AnyKind, UntypedKind
@@ -125,29 +126,18 @@ class Reading(Requester):
     ) -> Any:
         """All objects of a kind, at one version; an empty namespace means every namespace. Raises ``ApiError``.
 
-        Fetched page by page (``page_size`` 0: in one piece), at most ``limit`` of them. Selectors are texts, or
+        Fetched page by page (``page_size`` 0: in one piece), at most ``limit`` of them; while a page is decoded, the
+        next one is on its way. Selectors are texts, or
         objects that print as such. When the server forgets the version between two pages, the list is read again in
         one piece, so that it is still of one version.
         """
         mapped = self.mapping.find_nowait(kind) or await self.mapping.find(kind)
         selection = Selection(label_selector, field_selector)
-        found: ObjectList[Any] | None = None
-        try:
-            while True:
-                size = page_size if limit is None else min(page_size or limit, limit - len(found or ()))
-                page = await self.page(mapped, namespace, selection, size, found.continue_token if found else "")
-                if found is None:
-                    found = page
-                else:
-                    found.extend(page)
-                    found.continue_token = page.continue_token
-                    found.resource_version = page.resource_version
-                if not page.continue_token or (limit is not None and len(found) >= limit):
-                    return found
-        except Gone:
-            if found is None:
-                raise
-            return await self.page(mapped, namespace, selection, limit or 0, "")
+
+        def ask(size: int, token: str) -> Coroutine[Any, Any, Page]:
+            return self.page(mapped, namespace, selection, size, token)
+
+        return await list_pages(ask, mapped.codec, page_size, limit)
 
     def pages(
         self,
@@ -161,9 +151,7 @@ class Reading(Requester):
         """The same in pages, for those who need not hold everything at once; ``Gone`` when a page comes too late."""
         return Pages(self, kind, namespace, Selection(label_selector, field_selector), page_size)
 
-    async def page(
-        self, mapped: Mapped, namespace: str, selection: Selection, size: int, token: str
-    ) -> ObjectList[Any]:
+    async def page(self, mapped: Mapped, namespace: str, selection: Selection, size: int, token: str) -> Page:
         """One page of a list: the first one, or the one at a token; raises ``ApiError``."""
         info = mapped.info
         paging: tuple[tuple[str, str], ...] = (("limit", str(size)),) if size else ()
@@ -175,7 +163,7 @@ class Reading(Requester):
             selection.query + paging,
             accept=mapped.codec.list_accept,
         )
-        return mapped.codec.decode_list((await self.request(request)).body)
+        return Page((await self.request(request)).body)
 
     @overload
     def watch(
@@ -284,7 +272,7 @@ class Pages:
         mapped = await self._reading.mapping.find(self._kind)
         page = await self._reading.page(mapped, self._namespace, self._selection, self._page_size, self._token)
         self._token = page.continue_token or None
-        return page
+        return mapped.codec.decode_list(page)
 
 
 def object_path(mapped: Mapped, key: Key, subresource: str = "") -> str:
