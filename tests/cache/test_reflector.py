@@ -64,6 +64,7 @@ ARROWS: list[tuple[State, Input, Policy, State]] = [
     (Watching("5"), Ended(True), LIST, Opening("5")),
     (Watching("5"), Ended(False), LIST, Waiting(0.1, 1, "5", "the server ends the watch at once")),
     (Watching("5"), Silent(9), LIST, Waiting(0.1, 1, "5", "nothing was heard for 9 s")),
+    (Watching("5", 7), Silent(150), LIST, Waiting(0.1, 1, "5", "nothing was heard for 150 s")),
     (Watching("5"), LOST, LIST, Waiting(0.1, 1, "5", "reset")),
     (Watching("5"), Failed(GarbledAnswer("what?")), LIST, Waiting(0.1, 1, None, "what?")),
     (Watching("5"), Failed(Gone("old")), LIST, Listing(1)),

@@ -224,6 +224,20 @@ def test_an_event_that_comes_again_much_later_is_a_new_one() -> None:
     assert (first.count, later.count, later.name != first.name) == (2, 1, True)
 
 
+def test_a_clock_that_is_put_back_mutes_nobody() -> None:
+    correlator = EventCorrelator()
+    assert correlator.correlate(told("before"), NOW) is not None
+    for number in range(SIMILAR):
+        correlator.correlate(told(f"message {number}"), NOW)
+    past = NOW - timedelta(days=365)
+    after = correlator.correlate(told("after"), past)
+    assert after is not None
+    assert after.occurrence.message == "after"
+    again = correlator.correlate(told("before"), past)
+    assert again is not None
+    assert (again.first, again.last, again.count) == (past, past, 1)
+
+
 def test_a_histogram_counts_into_cumulative_buckets() -> None:
     histogram = Histogram("h", "text", ("who",), (1.0, 2.0))
     for value in (0.5, 1.0, 1.5, 9.0):

@@ -1,5 +1,6 @@
 """The state map against an oracle: a dict of states, a dict of operations, and nothing else."""
 
+import threading
 from typing import Any
 
 import pytest
@@ -154,3 +155,44 @@ def test_a_failing_operation_leaves_no_trace_and_does_not_stop_the_others() -> N
     with pytest.raises(ExceptionGroup, match="deferred operations failed for a/x"):
         states.run_deferred(key)
     assert states.borrow(key) == [2]
+
+
+def test_a_state_that_cannot_be_cloned_changes_nothing() -> None:
+    states: ObjectStateMap[object] = ObjectStateMap()
+    key = Key("a", "x")
+    states.store(key, ["first"], "pid1")
+    with pytest.raises(TypeError):
+        states.store(key, threading.Lock(), "pid2")
+    states.check_invariants()
+    assert states.borrow_by_identity("pid1") == (key, ["first"])
+    states.store(key, ["second"], "pid2")
+    assert states.borrow_by_identity("pid1") is None
+
+
+def test_an_operation_that_deletes_or_replaces_its_own_state_has_the_last_word() -> None:
+    states: ObjectStateMap[list[int]] = ObjectStateMap()
+    key = Key("a", "x")
+    states.store(key, [], "pid1")
+    states.defer(key, lambda state: states.store(key, [7], "pid2"))
+    assert states.run_deferred(key) == 1
+    states.check_invariants()
+    assert states.borrow_by_identity("pid2") == (key, [7])
+    states.defer(key, lambda state: None if states.delete(key) else None)
+    states.defer(key, lambda state: state.append(8))
+    assert states.run_deferred(key) == 1
+    states.check_invariants()
+    assert key not in states
+
+
+def test_what_an_operation_queues_runs_next_time() -> None:
+    states: ObjectStateMap[list[int]] = ObjectStateMap()
+    key = Key("a", "x")
+    states.store(key, [])
+
+    def again(state: list[int]) -> None:
+        state.append(1)
+        states.defer(key, again)
+
+    states.defer(key, again)
+    assert (states.run_deferred(key), states.borrow(key)) == (1, [1])
+    assert (states.run_deferred(key), states.borrow(key)) == (1, [1, 1])

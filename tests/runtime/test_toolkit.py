@@ -1,6 +1,7 @@
 """The small parts of the toolkit, each against its contract."""
 
 import asyncio
+import sys
 import threading
 from datetime import UTC, datetime, timedelta
 
@@ -79,6 +80,93 @@ async def test_a_burst_of_calls_makes_one_and_a_steady_stream_one_every_limit(vi
     assert [round(at - began, 3) for at in fired] == [5.0, 10.1]
 
 
+async def test_many_keys_are_debounced_as_cheaply_as_few_and_leave_nothing_behind() -> None:
+    core: Debounce[int] = Debounce(delay_s=5, max_delay_s=12)
+    for key in range(100_000):
+        core.call(key, key / 100_000)
+        assert core.next_due_s == 5
+    for key in range(99_990):
+        core.drop(key)
+    core.check_invariants()
+    assert core.take_due(100) == list(range(99_990, 100_000))
+    core.check_invariants()
+
+
+async def test_an_action_that_fails_is_told_of_and_the_others_happen(virtual_time: VirtualTime) -> None:
+    done: list[str] = []
+    failures: list[str] = []
+
+    def action(key: str) -> None:
+        if key == "b":
+            raise ValueError("not this one")
+        done.append(key)
+
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(str(context["exception"])))
+    calls: DebouncedCalls[str] = DebouncedCalls(action)
+    for key in "abc":
+        calls.call(key)
+    await passing(0.1)
+    calls.call("d")
+    await passing(5)
+    assert (done, failures) == (["a", "c", "d"], ["not this one"])
+
+
+async def test_what_was_dropped_and_what_was_closed_does_not_happen(virtual_time: VirtualTime) -> None:
+    fired: list[tuple[str, float]] = []
+    calls: DebouncedCalls[str] = DebouncedCalls(lambda key: fired.append((key, virtual_time.time() - began)))
+    began = virtual_time.time()
+    calls.call("a")
+    await passing(0.2)
+    calls.call("b")
+    calls.drop("a")
+    await passing(5)
+    calls.call("c")
+    calls.close()
+    await passing(5)
+    assert fired == [("b", pytest.approx(0.7))]
+
+
+async def test_background_work_that_calls_sys_exit_ends_nothing_but_itself(virtual_time: VirtualTime) -> None:
+    work = BackgroundWork(limit=1)
+    done: list[str] = []
+
+    async def leaves() -> None:
+        sys.exit("enough")
+
+    async def works() -> None:
+        done.append("works")
+
+    work.start(leaves)
+    work.start(works)
+    running = asyncio.create_task(work.run())
+    await passing(1)
+    running.cancel()
+    assert done == ["works"]
+
+
+async def test_background_work_that_is_ended_cancels_what_runs_and_begins_nothing_more(
+    virtual_time: VirtualTime,
+) -> None:
+    work = BackgroundWork(limit=2)
+    log: list[str] = []
+
+    async def job() -> None:
+        log.append("began")
+        try:
+            await passing(100)
+        finally:
+            log.append("over")
+
+    for _ in range(5):
+        work.start(job)
+    running = asyncio.create_task(work.run())
+    await passing(1)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert (log, work.running, len(work)) == (["began", "began", "over", "over"], 0, 3)
+
+
 async def test_background_work_keeps_its_limit_and_order_and_survives_failures(virtual_time: VirtualTime) -> None:
     work = BackgroundWork(limit=2)
     began: list[int] = []
@@ -149,9 +237,26 @@ async def test_retry_raises_the_last_error_when_time_is_up(virtual_time: Virtual
     async def never() -> None:
         raise OSError("still not")
 
+    began = virtual_time.time()
     with pytest.raises(OSError, match="still not"):
         await retry(never, Retrying(1, 10, 20))
-    assert virtual_time.time() > 0
+    assert virtual_time.time() - began == pytest.approx(1 + 2 + 4 + 8), "the next wait would end after the time"
+
+
+async def test_retry_knows_joined_errors_and_does_not_stand_in_the_way_of_a_cancel(virtual_time: VirtualTime) -> None:
+    async def joined() -> None:
+        raise ExceptionGroup("both", [OSError(), Permanent()])
+
+    async def never() -> None:
+        raise OSError("still not")
+
+    with pytest.raises(ExceptionGroup):
+        await retry(joined)
+    retrying = asyncio.create_task(retry(never))
+    await passing(1)
+    retrying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await retrying
 
 
 def test_joined_errors_are_permanent_when_one_is() -> None:

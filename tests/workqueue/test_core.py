@@ -43,51 +43,73 @@ def test_done_without_get_is_an_error_that_says_so() -> None:
         QueueCore[str]().done("a")
 
 
+def test_keys_that_are_raised_again_and_again_leave_nothing_behind() -> None:
+    queue: QueueCore[str] = QueueCore()
+    queue.add("never its turn", -200)
+    for _ in range(10_000):
+        queue.add("a", -100)
+        queue.add("a", 0)
+        assert queue.get() == ("a", 0)
+        queue.done("a")
+        queue.check_invariants()
+    assert queue.get() == ("never its turn", -200)
+
+
 class Queue(RuleBasedStateMachine):
-    """Against an oracle that keeps an ordered list of what waits and two sets."""
+    """Against an oracle that keeps what waits with its priority and arrival, and what must run again."""
 
     def __init__(self) -> None:
         super().__init__()
         self.queue: QueueCore[str] = QueueCore()
-        self.waiting: list[str] = []
+        self.waiting: dict[str, tuple[int, int]] = {}
         self.processing: set[str] = set()
-        self.again: set[str] = set()
+        self.again: dict[str, int] = {}
+        self.arrivals = 0
 
     keys = st.sampled_from("abcd")
 
-    @rule(key=keys)
-    def add(self, key: str) -> None:
-        self.queue.add(key)
+    def _wait(self, key: str, priority: int) -> None:
+        self.arrivals += 1
+        self.waiting[key] = (-priority, self.arrivals)
+
+    @rule(key=keys, priority=st.sampled_from([0, 0, 0, -100, 7]))
+    def add(self, key: str, priority: int) -> None:
+        waits_anew = key not in self.processing and key not in self.waiting
+        assert self.queue.add(key, priority) == waits_anew
         if key in self.processing:
-            self.again.add(key)
-        elif key not in self.waiting:
-            self.waiting.append(key)
+            self.again[key] = max(priority, self.again.get(key, priority))
+        elif waits_anew or priority > -self.waiting[key][0]:
+            self._wait(key, priority)
 
     @rule()
     def get(self) -> None:
-        found = self.queue.get()
-        assert (found and found[0]) == (self.waiting[0] if self.waiting else None)
-        if self.waiting:
-            self.processing.add(self.waiting.pop(0))
+        first = min(self.waiting, key=self.waiting.__getitem__, default=None)
+        assert self.queue.get() == (None if first is None else (first, -self.waiting[first][0]))
+        if first is not None:
+            del self.waiting[first]
+            self.processing.add(first)
 
     @precondition(lambda self: self.processing)
     @rule(data=st.data())
     def done(self, data: st.DataObject) -> None:
         key = data.draw(st.sampled_from(sorted(self.processing)))
-        self.queue.done(key)
+        assert self.queue.done(key) == (key in self.again)
         self.processing.remove(key)
         if key in self.again:
-            self.again.remove(key)
-            self.waiting.append(key)
+            self._wait(key, self.again.pop(key))
 
     @invariant()
     def agrees(self) -> None:
         self.queue.check_invariants()
         state = self.queue.state()
-        assert [key for _, key in state.waiting] == self.waiting
-        assert state.processing == self.processing
-        assert state.dirty == set(self.waiting) | self.again
+        order = sorted(self.waiting, key=self.waiting.__getitem__)
+        assert list(state.waiting) == [(-self.waiting[key][0], key) for key in order]
+        assert (state.processing, self.queue.processing) == (self.processing, self.processing)
+        assert state.dirty == {*self.waiting, *self.again}
         assert QueueCore.of(state).state() == state
+        assert len(self.queue) == len(self.waiting)
+        assert self.queue.is_idle == (not self.waiting and not self.processing)
+        assert self.queue.count(-100) == sum(negated == 100 for negated, _ in self.waiting.values())
 
 
 TestQueue = Queue.TestCase

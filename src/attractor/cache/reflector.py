@@ -191,7 +191,9 @@ def _after_watching(state: State, version: str, failures: int, happened: Input, 
         case Ended():
             return _waiting(failures, version, "the server ends the watch at once", policy)
         case Silent(after_s):
-            return _waiting(failures, version, f"nothing was heard for {after_s:g} s", policy)
+            # The silence was wait enough: a quiet collection of a server without bookmarks is not left alone longer
+            # each time.
+            return _waiting(0, version, f"nothing was heard for {after_s:g} s", policy)
         case Failed(error):
             return _failed(error, failures, version, policy)
     raise UnexpectedInput(f"{happened} while {state}")

@@ -77,7 +77,7 @@ class EventCorrelator:
             return None
         occurrence = self._combined(occurrence, now)
         record = self._records.pop(occurrence, None)
-        if record is not None and (now - record.last).total_seconds() > WINDOW_S:
+        if record is not None and abs((now - record.last).total_seconds()) > WINDOW_S:
             record = None
         if record is None:
             self._names += 1
@@ -92,7 +92,7 @@ class EventCorrelator:
     def _combined(self, occurrence: Occurrence, now: datetime) -> Occurrence:
         group = (occurrence.subject, occurrence.type, occurrence.reason)
         since, messages = self._similar.pop(group, (now, set()))
-        if (now - since).total_seconds() > WINDOW_S:
+        if abs((now - since).total_seconds()) > WINDOW_S:
             since, messages = now, set()
         if len(messages) < SIMILAR:
             messages.add(occurrence.message)
@@ -104,7 +104,8 @@ class EventCorrelator:
 
     def _take_budget(self, subject: tuple[str, ...], now: datetime) -> bool:
         tokens, then = self._budgets.pop(subject, (float(BURST), now))
-        tokens = min(float(BURST), tokens + (now - then).total_seconds() / REFILL_S)
+        passed_s = max(0.0, (now - then).total_seconds())  # a clock that is put back takes nothing away
+        tokens = min(float(BURST), tokens + passed_s / REFILL_S)
         is_allowed = tokens >= 1.0
         _keep(self._budgets, subject, (tokens - 1.0 if is_allowed else tokens, now))
         return is_allowed

@@ -11,7 +11,8 @@ it works. Every write of the Lease carries its resourceVersion: of two candidate
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+import math
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -43,6 +44,11 @@ class Election:
     duration_s: float = 15.0
     renew_deadline_s: float = 10.0
     retry_period_s: float = 2.0
+
+    @property
+    def attempt_s(self) -> float:
+        """How long one attempt may take: a connection that hangs leaves time for another one before the deadline."""
+        return self.renew_deadline_s / 2
 
     def __post_init__(self) -> None:
         if not self.duration_s > self.renew_deadline_s > self.retry_period_s > 0:
@@ -88,7 +94,7 @@ class Candidate:
         me = self.election.identity
         spec = LeaseSpec(
             holder_identity=me,
-            lease_duration_seconds=max(1, round(self.election.duration_s)),
+            lease_duration_seconds=max(1, math.ceil(self.election.duration_s)),
             acquire_time=stamp,
             renew_time=stamp,
             lease_transitions=0,
@@ -162,18 +168,16 @@ class LeaderElector:
     async def _acquire(self) -> float:
         """Wait until the Lease is ours; answers when the write that made it so began."""
         while True:
-            began = _now_s()
-            wait_s = self.election.retry_period_s
             try:
-                free_in = await self._look()
-                if free_in <= 0:
-                    await self._claim()
-                    return began
-                wait_s = free_in
+                async with asyncio.timeout(self.election.attempt_s):
+                    wait_s = await self._look()
+                    if wait_s <= 0:
+                        return await self._claim()
             except (Conflict, AlreadyExists, NotFound):
                 wait_s = 0.05  # somebody moved at the same moment: look who
-            except ApiError as error:
-                self._log.warning("cannot reach the lease", error=error.message)
+            except (ApiError, TimeoutError) as error:
+                self._log.warning("cannot reach the lease", error=_reason(error))
+                wait_s = self.election.retry_period_s
             await self._wait_for_change(wait_s)
 
     async def _look(self) -> float:
@@ -184,31 +188,38 @@ class LeaderElector:
         self._candidate.observe(self._lease, _now_s())
         return self._candidate.free_in_s(self._lease, _now_s())
 
-    async def _claim(self) -> None:
+    async def _claim(self) -> float:
+        """Make the Lease ours, or keep it so; answers when the write began."""
+        began = _now_s()
         claimed = self._candidate.claim(self._lease, self._now())
         if self._lease is None:
             self._lease = await self._client.create(claimed)
         else:
             self._lease = await self._client.update(claimed)
         self._candidate.observe(self._lease, _now_s())
+        return began
 
     async def _wait_for_change(self, at_most_s: float) -> None:
-        """Until the Lease changes, or the time is over; a watch that cannot be had is no reason to wait less."""
+        """Until the Lease changes, or the time is over; a watch that tells nothing is not asked for again at once."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(at_most_s):
+                if not await self._is_told_of_a_change():
+                    await asyncio.sleep(self.election.retry_period_s)
+
+    async def _is_told_of_a_change(self) -> bool:
+        """Whether a watch tells of one before it ends; False, too, where there is no watch to be had."""
         version = "" if self._lease is None else self._lease.metadata.resource_version
-        deadline = _now_s() + at_most_s
+        watch = self._client.watch(
+            Lease, self._key.namespace, resource_version=version,
+            field_selector=f"metadata.name={self._key.name}", bookmarks=False,
+        )  # fmt: skip
         try:
-            async with asyncio.timeout_at(deadline):
-                watch = self._client.watch(
-                    Lease, self._key.namespace, resource_version=version,
-                    field_selector=f"metadata.name={self._key.name}", bookmarks=False,
-                )  # fmt: skip
-                async with watch as events:
-                    async for _ in events:
-                        return
-        except TimeoutError:
-            return
+            async with watch as events:
+                async for _ in events:
+                    return True
         except ApiError:
-            await asyncio.sleep(min(self.election.retry_period_s, max(0.0, deadline - _now_s())))
+            pass  # whoever waits looks at the Lease itself in any case
+        return False
 
     async def _keep(self, lost: Callable[[], None]) -> None:
         """Renew until cancelled; when the deadline passes, leadership is over."""
@@ -226,17 +237,20 @@ class LeaderElector:
     async def _renew(self) -> float:
         """Try until it works; answers when the write that worked began."""
         while True:
-            began = _now_s()
             try:
-                await self._claim()
+                async with asyncio.timeout(self.election.attempt_s):
+                    return await self._claim_again()
+            except (ApiError, TimeoutError) as error:
+                self._log.warning("cannot renew the lease", error=_reason(error))
+            await asyncio.sleep(self.election.retry_period_s)
+
+    async def _claim_again(self) -> float:
+        """Keep the Lease ours, whoever else has written it; raises ``LeadershipLost`` when somebody else holds it."""
+        while True:
+            try:
+                return await self._claim()
             except (Conflict, NotFound, AlreadyExists):
                 await self._look_again()
-                continue
-            except ApiError as error:
-                self._log.warning("cannot renew the lease", error=error.message)
-            else:
-                return began
-            await asyncio.sleep(self.election.retry_period_s)
 
     async def _look_again(self) -> None:
         self.slow_renewals += 1
@@ -245,13 +259,26 @@ class LeaderElector:
             raise LeadershipLost(f"{self._candidate.holder} took the lease")
 
     async def _release(self) -> None:
-        assert self._lease is not None
         try:
             async with asyncio.timeout(self.election.retry_period_s):
-                await self._client.update(self._candidate.released(self._lease, self._now()))
+                while not await self._is_given_up():
+                    await self._look()  # a renewal was under way when it was asked to stop, and has been stored
             self._log.info("released")
         except (ApiError, TimeoutError) as error:
-            self._log.warning("could not release the lease; it expires by itself", error=str(error))
+            self._log.warning("could not release the lease; it expires by itself", error=_reason(error))
+
+    async def _is_given_up(self) -> bool:
+        if self._lease is None or self._candidate.holder != self.election.identity:
+            return True
+        try:
+            await self._client.update(self._candidate.released(self._lease, self._now()))
+        except Conflict:
+            return False
+        return True
+
+
+def _reason(error: ApiError | TimeoutError) -> str:
+    return error.message if isinstance(error, ApiError) else "no answer in time"
 
 
 def _wall_clock() -> datetime:

@@ -98,6 +98,8 @@ class Manager:
         )
         self._health_address = health
         self._grace_s = grace_s
+        self._grace_until_s: float | None = None
+        """Until when what is running may finish, once the manager is stopping."""
         self._now = now
         self._log = FieldLogger("attractor.runtime.manager")
         self._stopping = asyncio.Event()
@@ -183,16 +185,21 @@ class Manager:
         self._log.info("manager", state=state)
 
     async def run(self) -> None:
-        """Run until ``stop``; raises ``LeadershipLost``, or what made a part fail."""
+        """Run until ``stop``; raises ``LeadershipLost``, or what made a part fail, in an ``ExceptionGroup``."""
+        try:
+            await self._run()
+        finally:
+            self._become("stopped")
+
+    async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:
             life = group.create_task(self._live())
             stopped = group.create_task(self._stopping.wait())
             await asyncio.wait({life, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            if self._state not in {"running", "stopping"}:
-                life.cancel()  # it waits for caches or for the Lease: there is nothing to finish
+            if self._state in {"not started", "syncing caches"}:
+                life.cancel()  # no controller runs yet: there is nothing to finish
             await asyncio.wait({life})
             stopped.cancel()
-        self._become("stopped")
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Manager]:
@@ -228,12 +235,24 @@ class Manager:
                 await self._run_controllers(self.controllers)
                 return
             early = [one for one in self.controllers if not one.declared.needs_leader]
-            running = await stack.enter_async_context(_alongside(self._run_all(early)))
-            self._become("standing by")
-            await self._lead([one for one in self.controllers if one.declared.needs_leader])
+            async with _alongside(self._run_all(early)) as running:
+                self._become("standing by")
+                await self._stand_by([one for one in self.controllers if one.declared.needs_leader], early)
+                await self._finish(early, running)
+
+    async def _stand_by(self, controllers: list[RunningController], early: list[RunningController]) -> None:
+        """Until ``stop``, and until what was begun as the leader is finished; what runs early then begins no more."""
+        async with _alongside(self._lead(controllers)) as leading, _alongside(self._stopped()) as stopped:
+            await asyncio.wait({leading, stopped}, return_when=asyncio.FIRST_COMPLETED)
             for one in early:
                 one.stop()
-            await asyncio.wait({running}, timeout=self._grace_s)
+            if self._state == "standing by":
+                self._become("stopping")
+                leading.cancel()  # it waits for the Lease
+            await asyncio.wait({leading})
+
+    async def _stopped(self) -> None:
+        await self._stopping.wait()
 
     async def _finish_events(self, recording: asyncio.Task[None]) -> None:
         """Write the Events that wait, if that is quick."""
@@ -260,14 +279,21 @@ class Manager:
             self._become("running")
             await self._stopping.wait()
             self._become("stopping")
-            for one in controllers:
-                one.stop()
-            _, late = await asyncio.wait({running}, timeout=self._grace_s)
-            if late:
-                keys = sorted(str(key) for one in controllers for key, _ in one.unfinished())
-                self._log.warning(
-                    "reconciles did not finish in time and are cancelled", grace_s=self._grace_s, keys=", ".join(keys)
-                )
+            await self._finish(controllers, running)
+
+    async def _finish(self, controllers: list[RunningController], running: asyncio.Task[None]) -> None:
+        """Let what is running finish, within the grace time that all have together."""
+        for one in controllers:
+            one.stop()
+        now_s = asyncio.get_running_loop().time()
+        if self._grace_until_s is None:
+            self._grace_until_s = now_s + self._grace_s
+        _, late = await asyncio.wait({running}, timeout=max(0.0, self._grace_until_s - now_s))
+        if late:
+            keys = sorted(str(key) for one in controllers for key, _ in one.unfinished())
+            self._log.warning(
+                "reconciles did not finish in time and are cancelled", grace_s=self._grace_s, keys=", ".join(keys)
+            )
 
     async def _watch_over(self) -> None:
         """Say what keeps workers busy for very long: nothing else tells of a reconcile that never returns."""

@@ -50,10 +50,11 @@ class MeteredQueue(WorkQueue["Key"]):
             self._adds.add(*self._labels)
         super().add(key, priority=priority)
 
-    def add_rate_limited(self, key: Key, *, priority: int = 0) -> None:
-        """Ask for a key that failed to run again."""
-        self._retries.add(*self._labels)
-        super().add_rate_limited(key, priority=priority)
+    def add_after(self, key: Key, delay_s: float, *, priority: int = 0) -> None:
+        """Ask for a key to run after a delay; all of these are retries, as client-go counts them."""
+        if not self.is_shut_down:
+            self._retries.add(*self._labels)
+        super().add_after(key, delay_s, priority=priority)
 
     def handed_out(self, key: Key) -> None:
         """A worker gets a key."""

@@ -51,7 +51,7 @@ class Metrics:
         self.active_workers = Gauge("controller_runtime_active_workers", "Workers that reconcile now.", c)
         self.queue_depth = Gauge("workqueue_depth", "Keys that wait, by priority.", (*n, "priority"))
         self.queue_adds = Counter("workqueue_adds_total", "Keys that were added.", n)
-        self.queue_retries = Counter("workqueue_retries_total", "Keys that were added again after a failure.", n)
+        self.queue_retries = Counter("workqueue_retries_total", "Keys that were added to run later.", n)
         self.queue_time = Histogram(
             "workqueue_queue_duration_seconds", "How long a key waited for a worker.", n, QUEUE_BUCKETS
         )

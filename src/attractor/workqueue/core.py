@@ -11,6 +11,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 K = TypeVar("K")
 
+STALE = 64
+"""So many stale entries of a heap are left where they are; of more, at most as many as there are live ones."""
+
 
 class QueueState(NamedTuple, Generic[K]):
     """All that a queue knows, as a value that can be kept, compared and hashed."""
@@ -31,7 +34,7 @@ class QueueCore(Generic[K]):
 
     def __init__(self) -> None:
         self._waiting: list[tuple[int, int, K]] = []
-        """A heap of (negated priority, order of arrival, key); entries of re-prioritised keys are stale."""
+        """A heap of (negated priority, order of arrival, key); entries of re-prioritised keys are stale, and few."""
         self._entry: dict[K, tuple[int, int]] = {}
         """The live heap entry of each waiting key."""
         self._dirty: dict[K, int] = {}
@@ -46,6 +49,7 @@ class QueueCore(Generic[K]):
         assert set(self._dirty) <= set(self._entry) | self._processing, "a dirty key neither waits nor is processed"
         live = [(negated, order) for negated, order, key in self._waiting if self._entry.get(key) == (negated, order)]
         assert len(live) == len(self._entry), "a waiting key is not in the heap exactly once"
+        assert len(self._waiting) <= 2 * len(self._entry) + STALE, "the heap is full of what nobody waits for"
 
     def __len__(self) -> int:
         """How many keys wait for a worker."""
@@ -83,6 +87,12 @@ class QueueCore(Generic[K]):
         self._arrivals += 1
         self._entry[key] = (-priority, self._arrivals)
         heapq.heappush(self._waiting, (-priority, self._arrivals, key))
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Throw stale entries away when there are many: low ones may lie there for as long as others come first."""
+        if len(self._waiting) > 2 * len(self._entry) + STALE:
+            self._waiting = sorted((negated, order, key) for key, (negated, order) in self._entry.items())
 
     def get(self) -> tuple[K, int] | None:
         """The next key and its priority, now with a worker; None when nothing waits."""
@@ -91,6 +101,7 @@ class QueueCore(Generic[K]):
             if self._entry.get(key) == (negated, order):
                 del self._entry[key]
                 self._processing.add(key)
+                self._sweep()
                 return key, self._dirty.pop(key)
         return None
 

@@ -65,7 +65,7 @@ class TokenBucket:
     def delay_s(self, key: Hashable, now_s: float) -> float:
         """How long until a token is there; the token is taken now."""
         if self._last_s is not None:
-            self._tokens = min(self.burst, self._tokens + (now_s - self._last_s) * self.rate)
+            self._tokens = min(self.burst, self._tokens + max(0.0, now_s - self._last_s) * self.rate)
         self._last_s = now_s
         self._tokens -= 1
         return max(0.0, -self._tokens / self.rate)

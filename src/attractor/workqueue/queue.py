@@ -7,7 +7,7 @@ import heapq
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from attractor.objects.compiling import mypyc_attr
-from attractor.workqueue.core import QueueCore
+from attractor.workqueue.core import STALE, QueueCore
 from attractor.workqueue.limits import Backoff, MaxOf, TokenBucket
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ class WorkQueue(Generic[K]):
         self._limiter = limiter or MaxOf(Backoff(), TokenBucket())
         self._waiters: list[asyncio.Future[None]] = []
         self._delayed: list[tuple[float, int, K, int]] = []
-        self._delayed_until: dict[K, float] = {}
+        """A heap of (when it is ready, order, key, priority); entries of keys whose wait has changed are stale."""
+        self._delayed_until: dict[K, tuple[float, int]] = {}
+        """When each delayed key is ready, and the priority that it will have."""
         self._timer: asyncio.TimerHandle | None = None
         self._order = 0
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -62,7 +64,7 @@ class WorkQueue(Generic[K]):
             self._wake_one()
 
     def add_after(self, key: K, delay_s: float, *, priority: int = 0) -> None:
-        """Ask for a key to run after a delay; of several delays for one key the shortest counts."""
+        """Ask for a key to run after a delay; of several for one key the shortest and the highest priority count."""
         if delay_s <= 0:
             self.add(key, priority=priority)
             return
@@ -70,12 +72,21 @@ class WorkQueue(Generic[K]):
             return
         ready = self.loop().time() + delay_s
         known = self._delayed_until.get(key)
-        if known is not None and known <= ready:
-            return
+        if known is not None:
+            ready, priority = min(known[0], ready), max(known[1], priority)
+            if known == (ready, priority):
+                return
         self._order += 1
-        self._delayed_until[key] = ready
+        self._delayed_until[key] = ready, priority
         heapq.heappush(self._delayed, (ready, self._order, key, priority))
+        self._sweep()
         self._set_timer()
+
+    def _sweep(self) -> None:
+        """Throw stale entries away when there are many: a wait that is shortened again and again would fill memory."""
+        if len(self._delayed) > 2 * len(self._delayed_until) + STALE:
+            live = [entry for entry in self._delayed if self._delayed_until.get(entry[2]) == (entry[0], entry[3])]
+            self._delayed = sorted(live)
 
     def add_rate_limited(self, key: K, *, priority: int = 0) -> None:
         """Ask for a key that failed to run again, as late as the limiter says."""
@@ -165,7 +176,7 @@ class WorkQueue(Generic[K]):
         now = self.loop().time()
         while self._delayed and self._delayed[0][0] <= now:
             ready, _, key, priority = heapq.heappop(self._delayed)
-            if self._delayed_until.get(key) == ready:
+            if self._delayed_until.get(key) == (ready, priority):
                 del self._delayed_until[key]
                 self.add(key, priority=priority)
         if self._delayed:

@@ -53,13 +53,14 @@ class BackgroundWork:
                 self._changed.clear()
                 while self._waiting and self._running < self._limit:
                     self._running += 1
-                    group.create_task(self._one(*self._waiting.popleft()))
+                    group.create_task(self._one(*self._waiting.popleft())).add_done_callback(self._ended)
 
     async def _one(self, work: Callable[[], Awaitable[None]], fields: Mapping[str, Any]) -> None:
         try:
             await work()
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # as in a reconcile, ``sys.exit`` ends the work and nothing else
             self._log.error("background work failed", error, **fields)
-        finally:
-            self._running -= 1
-            self._changed.set()
+
+    def _ended(self, _: asyncio.Task[None]) -> None:
+        self._running -= 1
+        self._changed.set()

@@ -7,6 +7,7 @@ last due. ``Debounce`` is the core, without a clock; ``DebouncedCalls`` drives i
 from __future__ import annotations
 
 import asyncio
+import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -17,43 +18,73 @@ K = TypeVar("K", bound="Hashable")
 
 DELAY_S = 0.5
 MAX_DELAY_S = 5.0
+STALE = 64
+"""So many entries of dropped keys are left where they are; of more, at most as many as there are keys."""
 
 
 @dataclass
 class Debounce(Generic[K]):
-    """Which keys wait, and until when."""
+    """Which keys wait, and until when. A call costs as much with many keys waiting as with few."""
 
     delay_s: float = DELAY_S
     max_delay_s: float = MAX_DELAY_S
-    _waiting: dict[K, tuple[float, float]] = field(default_factory=dict)
-    """For each key the time by which it must be due at the latest, and the time at which it is due."""
+    _waiting: dict[K, tuple[float, float, int]] = field(default_factory=dict)
+    """For each key the time by which it must be due at the latest, the time at which it is due, and a ticket."""
+    _order: list[tuple[float, int, K]] = field(default_factory=list)
+    """A heap of (not due before, ticket, key), one entry for each key that waits; those of dropped keys are stale."""
+    _tickets: int = 0
 
     def check_invariants(self) -> None:
         """What holds between any two calls."""
-        assert all(due <= latest for latest, due in self._waiting.values()), "a key waits longer than it may"
+        assert all(due <= latest for latest, due, _ in self._waiting.values()), "a key waits longer than it may"
+        looked_at = {(ticket, key): at for at, ticket, key in self._order}
+        for key, (_, due, ticket) in self._waiting.items():
+            assert looked_at.get((ticket, key), due + 1) <= due, "a key is not looked at when it is due"
+        assert len(self._order) <= 2 * len(self._waiting) + STALE, "the heap is full of what nobody waits for"
 
     def call(self, key: K, now_s: float) -> float:
         """Count a call; answers when the key is due."""
-        latest, _ = self._waiting.get(key, (now_s + self.max_delay_s, 0.0))
+        known = self._waiting.get(key)
+        self._tickets += known is None
+        latest, _, ticket = known or (now_s + self.max_delay_s, 0.0, self._tickets)
         due = min(now_s + self.delay_s, latest)
-        self._waiting[key] = (latest, due)
+        self._waiting[key] = (latest, due, ticket)
+        if known is None:
+            heapq.heappush(self._order, (due, ticket, key))
         return due
 
     def drop(self, key: K) -> None:
         """Forget the calls so far: what they wanted happens now for another reason."""
         self._waiting.pop(key, None)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        if len(self._order) > 2 * len(self._waiting) + STALE:
+            self._order = sorted((due, ticket, key) for key, (_, due, ticket) in self._waiting.items())
 
     def take_due(self, now_s: float) -> list[K]:
         """The keys whose time has come, earliest first; they no longer wait."""
-        found = sorted((due, key) for key, (_, due) in self._waiting.items() if due <= now_s)
-        for _, key in found:
+        found: list[K] = []
+        while (due := self.next_due_s) is not None and due <= now_s:
+            key = heapq.heappop(self._order)[2]
             del self._waiting[key]
-        return [key for _, key in found]
+            found.append(key)
+        self._sweep()
+        return found
 
     @property
     def next_due_s(self) -> float | None:
         """When the next key is due; None when none waits."""
-        return min((due for _, due in self._waiting.values()), default=None)
+        while self._order:
+            at, ticket, key = self._order[0]
+            known = self._waiting.get(key)
+            if known is None or known[2] != ticket:
+                heapq.heappop(self._order)
+            elif known[1] > at:  # it was called again meanwhile
+                heapq.heapreplace(self._order, (known[1], ticket, key))
+            else:
+                return at
+        return None
 
 
 class DebouncedCalls(Generic[K]):
@@ -94,6 +125,10 @@ class DebouncedCalls(Generic[K]):
 
     def _fire(self) -> None:
         self._timer = None
-        for key in self._core.take_due(asyncio.get_running_loop().time()):
-            self._action(key)
+        loop = asyncio.get_running_loop()
+        for key in self._core.take_due(loop.time()):
+            try:
+                self._action(key)
+            except Exception as error:  # the other keys are due all the same
+                loop.call_exception_handler({"message": f"the action for {key} failed", "exception": error})
         self._set_timer()

@@ -96,14 +96,14 @@ class ObjectStateMap(Generic[S]):
         return None if entry is None else entry.identity
 
     def store(self, key: Key, state: S, identity: Hashable = None) -> None:
-        """Keep a clone of a state, whatever was there; raises ``IdentityTaken``."""
+        """Keep a clone of a state, whatever was there; raises ``IdentityTaken``, and then nothing changes."""
         owner = self._owners.get(identity) if identity is not None else None
         if owner is not None and owner != key:
             raise IdentityTaken(f"{identity!r} belongs to {owner} already and cannot be {key}'s too")
-        before = self._entries.get(key)
+        before, made = self._entries.get(key), _Entry(self._clone(state), identity)
         if before is not None and before.identity is not None:
             del self._owners[before.identity]
-        self._entries[key] = _Entry(self._clone(state), identity)
+        self._entries[key] = made
         if identity is not None:
             self._owners[identity] = key
 
@@ -190,7 +190,8 @@ class ObjectStateMap(Generic[S]):
             except Exception as error:
                 errors.append(error)
                 continue
-            self._entries[key] = entry._replace(state=state if returned is None else returned)
+            if self._entries.get(key) is entry:  # else the operation itself has replaced the state, or deleted it
+                self._entries[key] = entry._replace(state=state if returned is None else returned)
         if errors:
             raise ExceptionGroup(f"deferred operations failed for {key}", errors)
         return ran
