@@ -383,7 +383,7 @@ async def test_run_that_is_stopped_before_its_controllers_ran_ends_in_good_order
     )
     assert child.stderr is not None
     async with asyncio.timeout(60):
-        await child.stderr.readuntil(b"lost touch with the server")
+        await child.stderr.readuntil(b"the first list of a kind fails; controllers wait for it")
     child.send_signal(signal.SIGTERM)
     _, said = await child.communicate()
     assert child.returncode == 0, said.decode()

@@ -126,6 +126,8 @@ class LeaderElector:
         self._log = FieldLogger("attractor.runtime.lease", {"lease": str(self._key), "identity": election.identity})
         self._led_until_s = 0.0
         """Until when this process may act, by its own clock; 0 while it does not lead."""
+        self.unreachable = ""
+        """Why the Lease can neither be read nor taken at present; empty while all is well."""
         self.slow_renewals = 0
         """How often the Lease had to be read before it could be renewed."""
 
@@ -168,13 +170,24 @@ class LeaderElector:
                 free_in = await self._look()
                 if free_in <= 0:
                     await self._claim()
+                    self.unreachable = ""
                     return began
                 wait_s = free_in
-            except (Conflict, AlreadyExists, NotFound):
-                wait_s = 0.05  # somebody moved at the same moment: look who
             except ApiError as error:
-                self._log.warning("cannot reach the lease", error=error.message)
+                if self._was_overtaken(error):
+                    wait_s = 0.05  # look who it was
+                else:
+                    self.unreachable = error.message
+                    self._log.warning("cannot reach the lease", error=error.message)
+            else:
+                self.unreachable = ""
             await self._wait_for_change(wait_s)
+
+    def _was_overtaken(self, error: ApiError) -> bool:
+        """Whether somebody moved at the same moment. Where nothing was to be replaced, it is the namespace that is not
+        found, and that does not change by looking again.
+        """
+        return isinstance(error, Conflict | AlreadyExists) or (isinstance(error, NotFound) and self._lease is not None)
 
     async def _look(self) -> float:
         try:
@@ -229,10 +242,10 @@ class LeaderElector:
             began = _now_s()
             try:
                 await self._claim()
-            except (Conflict, NotFound, AlreadyExists):
-                await self._look_again()
-                continue
             except ApiError as error:
+                if self._was_overtaken(error):
+                    await self._look_again()
+                    continue
                 self._log.warning("cannot renew the lease", error=error.message)
             else:
                 return began
