@@ -230,7 +230,9 @@ def test_what_cannot_be_done_is_explained(run: Run, arguments: tuple[str, ...], 
 
 
 def test_the_specification_named_as_the_module_is_the_prominent_one(run: Run) -> None:
-    assert run("check", "lift.py", "--json").out.startswith('{"spec": "Lift(')
+    found = run("check", "lift.py", "--json")
+    assert found.out.startswith('{"spec": "Lift(')
+    assert found.err == "note: this is `Lift`; for `Other` write `lift.py:Other`\n"
 
 
 def test_several_specifications_must_be_told_apart(run: Run, tmp_path: Path) -> None:
@@ -344,6 +346,17 @@ def test_a_module_without_a_class_is_about_its_world(run: Run) -> None:
     several = run("check", "attractor.operators.dbcluster.worlds")
     assert several.code == 2
     assert "has several worlds: creation, " in several.err
+
+
+def test_a_world_that_was_chosen_among_several_is_named(run: Run, tmp_path: Path) -> None:
+    alone = "from attractor.operators.configpair import properties\nworld = properties.world()\n"
+    (tmp_path / "one.py").write_text(alone)
+    assert run("check", "one.py").err == ""
+    (tmp_path / "several.py").write_text(f"{alone}crashing = world\nrivals = world\n")
+    found = run("check", "several.py")
+    assert found.out.startswith("world of configpair ")
+    assert found.err == "note: this is `world`; for `crashing`, `rivals` write `several.py:crashing`\n"
+    assert run("check", "several.py:world").err == ""
 
 
 def test_a_verdict_is_said_although_its_traces_cannot_be_written(run: Run, tmp_path: Path) -> None:

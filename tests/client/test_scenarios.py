@@ -326,6 +326,11 @@ async def test_an_object_with_finalizers_is_asked_to_go_and_stays(client: Client
     await client.merge_patch(ConfigMap, created.key, {"metadata": {"finalizers": None}})
 
 
+async def test_all_of_a_kind_are_not_deleted_without_a_namespace(client: Client) -> None:
+    with pytest.raises(ValueError, match="v1, Kind=ConfigMap lives in a namespace: give it"):
+        await client.delete_all_of(ConfigMap)
+
+
 @pytest.mark.any_cluster
 async def test_delete_all_of_takes_what_the_selector_chooses(client: Client, namespace: str) -> None:
     for name, app in (("a", "web"), ("b", "web"), ("c", "db")):

@@ -7,7 +7,7 @@ import pytest
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource
-from attractor.runtime import BuilderError, Context, For, Index, Manager, Result, Watches, controller
+from attractor.runtime import BuilderError, Context, For, Index, Manager, Permission, Result, Watches, controller
 from attractor.testing import ClusterUnderTest
 from tests.runtime.things import Thing
 
@@ -39,6 +39,9 @@ class Outside(Protocol):
         ({"for_": Thing, "watches": [ConfigMap]}, "says nothing of how it is watched or indexed"),
         ({"for_": Thing, "sources": [[Key("a", "b")]]}, "cannot be read with `async for`; give a Channel"),
         ({"for_": For(Thing, when=True)}, "`when` takes a Predicate, such as generation_changed, not True"),  # type: ignore[arg-type]
+        ({"for_": Thing, "permissions": [ConfigMap]}, r"is no permission; write permissions=\[Permission\(Secret\)\]"),
+        ({"for_": Thing, "permissions": [Permission(ConfigMap, "get")]}, "the verbs of a permission are a list"),  # type: ignore[arg-type]
+        ({"for_": Thing, "externals": ["dns"]}, "takes the class that says what an outside system can do"),
         ({"for_": Thing, "owns": [ConfigMap, ConfigMap]}, "owns ConfigMap twice; declare it once"),
         ({"for_": Thing, "watches": [Watches(ConfigMap)]}, "needs either `to_keys`, a function from an object"),
         ({"for_": Thing, "watches": [Watches(ConfigMap, index="uses")]}, r"declare it with indexes=\[Index\(Thing"),

@@ -16,13 +16,14 @@ from attractor.apiserver.asked import User
 from attractor.cli.main import main
 from attractor.cli.reloading import stamps
 from attractor.client import Client
+from attractor.objects.builtin.coordination_v1 import Lease
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.errors import Forbidden
-from attractor.objects.gvk import Key
+from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.resource import ObjectMeta
 from attractor.operators.configpair.controller import configpair
 from attractor.operators.configpair.types import ConfigPair, ConfigPairSpec
-from attractor.runtime import Election, Manager, Permission, Watches, controller
+from attractor.runtime import Election, Index, Manager, Permission, Watches, controller
 from attractor.runtime.manifests import rules
 from attractor.testing import ClusterUnderTest, eventually
 from tests.runtime.things import Thing
@@ -70,6 +71,11 @@ async def test_the_printed_manifests_are_accepted_and_grant_just_enough(
         await eventually(is_kept)
         with pytest.raises(Forbidden):
             await client.delete(ConfigPair, pair.key)
+        for lease in ("another-leader", "kube-scheduler"):
+            with pytest.raises(Forbidden):
+                await client.get(Lease, Key("default", lease))
+        with pytest.raises(Forbidden):
+            await client.list(Lease, "default")
 
 
 def test_rules_follow_from_the_declaration_and_permissions_add_to_them() -> None:
@@ -93,6 +99,67 @@ def test_rules_follow_from_the_declaration_and_permissions_add_to_them() -> None
         {"apiGroups": ["test.attractor.dev"], "resources": ["things/status"], "verbs": ["get", "update", "patch"]},
         {"apiGroups": ["test.attractor.dev"], "resources": ["things/finalizers"], "verbs": ["update"]},
     ]
+
+
+def test_what_is_indexed_may_be_read_and_resources_are_called_by_their_own_names() -> None:
+    async def reconcile(ctx: object, key: object) -> None:
+        return None
+
+    declared = controller(
+        reconcile,
+        for_=Thing,
+        indexes=[Index(ConfigMap, "of", lambda _: [])],
+        permissions=[
+            Permission(GroupVersionKind("", "v1", "Endpoints"), ("get",)),
+            Permission(GroupVersionKind("example.org", "v1", "Policy"), ("get",)),
+            Permission(Thing, ("patch",), "scale"),
+        ],
+    )
+    granted = {(one["apiGroups"][0], name): one["verbs"] for one in rules([declared]) for name in one["resources"]}
+    assert granted["", "configmaps"] == ["get", "list", "watch"]
+    assert granted["", "endpoints"] == ["get"]
+    assert granted["example.org", "policies"] == ["get"]
+    assert granted["test.attractor.dev", "things/scale"] == ["patch"]
+
+
+SCOPED = """
+from attractor import Resource, Struct, controller
+from attractor.objects.builtin.core_v1 import ConfigMap
+
+class Zone(Resource, group="example.org", version="v1", scope="Cluster"):
+    pass
+
+class Unwatched(Resource, group="example.org", version="v1"):
+    pass
+
+@controller(for_=ConfigMap)
+async def inside(ctx, key): ...
+
+@controller(for_=Zone)
+async def outside(ctx, key): ...
+"""
+
+
+def test_in_one_namespace_what_lives_in_none_has_a_role_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "scoped.py").write_text(SCOPED)
+    assert main(["manifests", str(tmp_path / "scoped.py"), "--watch-namespace", "team-a"]) == 0
+    documents = list(yaml.safe_load_all(capsys.readouterr().out))
+    granted = {
+        (one["kind"], one["metadata"]["name"], one["metadata"].get("namespace", "")): {
+            resource for rule in one["rules"] for resource in rule["resources"]
+        }
+        for one in documents
+        if "rules" in one
+    }
+    assert granted == {
+        ("ClusterRole", "scoped-cluster", ""): {"zones", "zones/finalizers", "events"},
+        ("Role", "scoped", "team-a"): {"configmaps", "configmaps/finalizers", "events"},
+        ("Role", "scoped-leader", "default"): {"leases"},
+    }
+    defined = {one["metadata"]["name"] for one in documents if one["kind"] == "CustomResourceDefinition"}
+    assert defined == {"zones.example.org", "unwatcheds.example.org"}, "as `attractor crd` prints them"
 
 
 NEEDS_OUTSIDE = """
@@ -256,6 +323,16 @@ def test_a_change_of_the_code_is_noticed(tmp_path: Path) -> None:
     assert set(known) == {path}
 
 
+def test_only_a_persons_own_code_is_watched(tmp_path: Path) -> None:
+    own = [tmp_path / "operator.py", tmp_path / "kinds" / "web.py", tmp_path / "kinds" / "deeper" / "db.py"]
+    others = [tmp_path / ".git" / "hook.py", tmp_path / "env" / "lib" / "x.py", tmp_path / "node_modules" / "y.py"]
+    for path in [*own, *others]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    (tmp_path / "env" / "pyvenv.cfg").write_text("")
+    assert set(stamps(str(own[0]))) == set(own)
+
+
 @pytest.mark.slow
 async def test_run_serves_an_embedded_cluster_reconciles_and_ends_in_good_order(tmp_path: Path) -> None:
     from attractor.client.http.transport import HttpTransport
@@ -306,7 +383,7 @@ async def test_run_that_is_stopped_before_its_controllers_ran_ends_in_good_order
     )
     assert child.stderr is not None
     async with asyncio.timeout(60):
-        await child.stderr.readuntil(b"lost touch with the server")
+        await child.stderr.readuntil(b"the first list of a kind fails; controllers wait for it")
     child.send_signal(signal.SIGTERM)
     _, said = await child.communicate()
     assert child.returncode == 0, said.decode()

@@ -6,16 +6,17 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from attractor.client import Client
-from attractor.objects.builtin.core_v1 import ConfigMap, Secret
+from attractor.objects.builtin.core_v1 import ConfigMap, Event, Secret
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.runtime import BuilderError, Context, Controller, For, Index, Manager, Watches, controller
+from attractor.runtime import BuilderError, Context, Controller, For, Index, Manager, Result, Watches, controller
 from attractor.runtime.predicates import Change, Predicate
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
 from attractor.testing.pythonfiles import import_file
@@ -187,6 +188,69 @@ async def test_a_reconcile_that_never_returns_is_told_of(
         assert {(one["controller"], one["key"], one["others"]) for one in told} == {("waiting", "default/a", 0)}
     late = [vars(record) for record in caplog.records if "did not finish in time" in record.getMessage()]
     assert [one["keys"] for one in late] == ["default/a"]
+
+
+MISTAKES: list[tuple[Callable[[Context], Any], str]] = [
+    (lambda ctx: ctx.update_status(config_map("a")), "v1, Kind=ConfigMap has no status of its own to be written"),
+    (lambda ctx: ctx.create(ConfigMap(metadata=ObjectMeta(name="a"))), "v1, Kind=ConfigMap a lives in a namespace"),
+    (
+        lambda ctx: ctx.list(Thing, index=("of", "x")),
+        r"has no index 'of' of Thing \(there are: none\); declare it with",
+    ),
+    (lambda ctx: ctx.emit(None, "Gone", "it is gone"), "ctx.emit tells of an object that was read, not of None"),  # type: ignore[arg-type]
+    (lambda ctx: ctx.emit(thing(), "Gone", "", type="Error"), "a type, Normal or Warning, not 'Gone' and 'Error'"),  # type: ignore[arg-type]
+    (lambda ctx: ctx.merge(*[thing()] * 2), "ctx.merge needs what was read and a changed copy of it"),
+]
+
+
+@pytest.mark.parametrize(("ask", "said"), MISTAKES, ids=[said[:30] for _, said in MISTAKES])
+async def test_what_cannot_be_asked_is_told_to_the_reconcile(
+    cluster: ClusterUnderTest, ask: Callable[[Context], Any], said: str
+) -> None:
+    failures: list[Exception] = []
+
+    @controller(name="asking", for_=Thing)
+    async def asking(ctx: Context, key: Key) -> None:
+        try:
+            await ask(ctx)
+        except Exception as error:
+            failures.append(error)
+
+    async with cluster.running(asking):
+        await cluster.client.create(thing())
+        await eventually(lambda: len(failures) == 1)
+    with pytest.raises(type(failures[0]), match=said):
+        raise failures[0]
+
+
+async def test_an_error_may_be_the_message_of_an_event(cluster: ClusterUnderTest) -> None:
+    @controller(name="telling", for_=Thing)
+    async def telling(ctx: Context, key: Key) -> None:
+        await ctx.emit(await ctx.get(Thing, key), "Failed", ConnectionError("nobody answers"), type="Warning")  # type: ignore[arg-type]
+
+    async with cluster.running(telling):
+        await cluster.client.create(thing("a" * 253))
+
+        async def is_told() -> bool:
+            found = await cluster.client.list(Event, "default")
+            return [one.message for one in found] == ["nobody answers"]
+
+        await eventually(is_told)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"requeue_after_s": "5"}, "requeue_after_s is '5'; give a number of seconds"),
+        ({"requeue_after_s": timedelta(seconds=5)}, "give a number of seconds"),
+        ({"requeue_after_s": float("nan")}, "use 0 for never, or a positive time"),
+        ({"requeue_after_s": float("inf")}, "use 0 for never, or a positive time"),
+        ({"requeue": 5}, r"requeue is 5; use True, or Result\(requeue_after_s=...\) for a time"),
+    ],
+)
+def test_a_result_that_makes_no_sense_is_refused_in_its_line(options: dict[str, Any], said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=said):
+        Result(**options)
 
 
 def module_with(tmp_path: Path, body: str) -> Controller:

@@ -71,6 +71,8 @@ log = logging.getLogger("attractor.cache")
 T = TypeVar("T")
 IDLE_S = 150.0
 """A watch that says nothing for so long is taken for dead; servers send a bookmark about every minute."""
+TELL_AGAIN_S = 10.0
+"""How often it is told that the server cannot be followed, for the same reason."""
 WATCH_S = (300, 600)
 """How long a watch is asked to last, at random between these."""
 
@@ -112,6 +114,8 @@ class Informer(Generic[T]):
         self._jitter = jitter
         self._codec: Codec[T] | None = None
         self._why = "not started"
+        self._told_at = 0.0
+        """When it was last told that the server cannot be followed."""
         self._handlers: dict[object, Callable[[InformerEvent[T]], None]] = {}
         self._watch: Watch[EncodedObject] | None = None
         self._events: deque[Event[EncodedObject]] = deque()
@@ -307,6 +311,7 @@ class Informer(Generic[T]):
 
     async def run(self) -> None:
         """Follow the server until cancelled."""
+        self._why = "its first list has not come yet"
         try:
             while True:
                 self._move(await self._act())
@@ -339,14 +344,24 @@ class Informer(Generic[T]):
             return
         was_ready = self.is_synced and reflector.is_live(before)
         if isinstance(self.state, Waiting):
-            self._why = self.state.why
-            log.warning(
-                "a view has lost touch with the server",
-                extra={"kind": name_of(self.kind), "why": self._why, "retry_in_s": round(self.state.delay_s, 3)},
-            )
+            self._complain(self.state)
         elif self.is_ready and not was_ready:
+            self._why = "it is being read anew"
             log.info("a view follows the server", extra={"kind": name_of(self.kind), "objects": len(self.core.seen)})
         self.wake()
+
+    def _complain(self, waiting: Waiting) -> None:
+        """Say why nothing comes: at once, again when the reason is another one, and now and then while it stays."""
+        now_s = asyncio.get_running_loop().time()
+        is_told, self._why = self._why == waiting.why, waiting.why
+        if is_told and now_s - self._told_at < TELL_AGAIN_S:
+            return
+        self._told_at = now_s
+        lost, first = "a view has lost touch with the server", "the first list of a kind fails; controllers wait for it"
+        log.warning(
+            lost if self.is_synced else first,
+            extra={"kind": name_of(self.kind), "why": self._why, "retry_in_s": round(waiting.delay_s, 3)},
+        )
 
     async def _list(self) -> Input:
         begun = self.core.begin()

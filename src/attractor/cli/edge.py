@@ -269,7 +269,10 @@ def _run_status(args: argparse.Namespace) -> int:
     from attractor.cli import edgestatus
     from attractor.client import ConfigError
     from attractor.client.errors import ServerUnreachable
+    from attractor.embedded.fieldlog import log_to_stderr
     from attractor.objects.errors import ApiError
+
+    log_to_stderr(logging.WARNING)  # such as why nothing is shown
 
     async def run() -> None:
         async with _client(args.kubeconfig) as client:

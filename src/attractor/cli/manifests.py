@@ -6,13 +6,12 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from attractor.cli.arguments import namespace, positive
 from attractor.cli.modules import ModuleError
 from attractor.cli.operatormodule import HELP, load, need_controllers
 from attractor.cli.terminal import say
 from attractor.objects.names import dns1123_label
+from attractor.objects.resource import yamltext
 
 if TYPE_CHECKING:
     from attractor.objects.jsontypes import JsonObject
@@ -91,7 +90,7 @@ def print_manifests(args: argparse.Namespace) -> int:
         watch_namespace=args.watch_namespace,
         replicas=args.replicas,
     )
-    _print(manifests(operator, loaded.controllers))
+    _print(manifests(operator, loaded.controllers, loaded.kinds))
     if not args.image:
         print(f"note: the image is {operator.image}; name another with --image", file=sys.stderr)
     return 0
@@ -105,4 +104,4 @@ def _named(name: str) -> str:
 
 def _print(documents: list[JsonObject]) -> None:
     if documents:
-        say([yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True).rstrip("\n")])
+        say([yamltext.dump_all(documents).rstrip("\n")])

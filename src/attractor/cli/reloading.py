@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 POLL_S = 0.3
 STOP_S = 10.0
 
 
 def watched_files(module: str) -> list[Path]:
-    """The Python files beside the module, at every depth below it."""
+    """The Python files beside the module, at every depth below it, but for what is not a person's own code."""
     spelled = module.partition(":")[0]
     path = Path(spelled) if spelled.endswith(".py") else Path(*spelled.split("."))
     if not path.suffix and not path.is_dir():
         path = path.with_suffix(".py")
     base = path if path.is_dir() else path.parent
-    return sorted(base.rglob("*.py")) if path.is_dir() or path.exists() else sorted(Path.cwd().glob("*.py"))
+    return sorted(_below(base)) if path.is_dir() or path.exists() else sorted(Path.cwd().glob("*.py"))
+
+
+def _below(base: Path) -> Iterator[Path]:
+    """Neither hidden directories nor virtual environments: they hold ten thousands of files, which nobody edits."""
+    for folder, inner, names in os.walk(base):
+        inner[:] = [name for name in inner if name[0] != "." and name not in {"__pycache__", "node_modules"}]
+        inner[:] = [name for name in inner if not os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))]
+        yield from (Path(folder, name) for name in names if name.endswith(".py"))
 
 
 def stamps(module: str) -> dict[Path, float]:

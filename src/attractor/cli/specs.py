@@ -91,7 +91,9 @@ def _prominent_world(module: ModuleType, spelled: str) -> Any:
             f"module `{module.__name__}` has several worlds: {', '.join(found)}",
             f"name one: `attractor check {spelled}:{next(iter(found))}`",
         )
-    return found.get("world") or next(iter(found.values()))
+    chosen = "world" if "world" in found else next(iter(found))
+    _say_choice(chosen, found, spelled)
+    return found[chosen]
 
 
 def prominent(module: ModuleType, spelled: str) -> Any:
@@ -100,13 +102,28 @@ def prominent(module: ModuleType, spelled: str) -> Any:
     if not found:
         return _prominent_world(module, spelled)
     stem = module.__name__.rpartition(".")[2].replace("_", "")
-    named = [each for name, each in found.items() if name.lower() == stem.lower()]
+    named = [name for name in found if name.lower() == stem.lower()]
     if len(found) > 1 and not named:
         raise UsageError(
             f"module `{module.__name__}` has several specifications: {', '.join(found)}",
             f"name one: `attractor check {spelled}:{next(iter(found))}`",
         )
-    return named[0] if named else next(iter(found.values()))
+    chosen = named[0] if named else next(iter(found))
+    _say_choice(chosen, [*found, *_worlds_beside(module)], spelled)
+    return found[chosen]
+
+
+def _worlds_beside(module: ModuleType) -> Iterable[str]:
+    """The worlds of a module that has specifications, too; none where worlds were not even loaded."""
+    return worlds_of(module) if "attractor.check.world" in sys.modules else ()
+
+
+def _say_choice(chosen: str, found: Iterable[str], spelled: str) -> None:
+    """Say what else could have been meant: a verdict on one of several must not be taken for one on all."""
+    others = [name for name in found if name != chosen]
+    if others:
+        listed = ", ".join(f"`{name}`" for name in others)
+        print(f"note: this is `{chosen}`; for {listed} write `{spelled}:{others[0]}`", file=sys.stderr)
 
 
 def _named(module: ModuleType, attribute: str) -> Any:

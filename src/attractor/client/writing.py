@@ -73,8 +73,7 @@ class Writing(Reading):
     ) -> O:
         """Store a new object; answers it as stored. Raises ``AlreadyExists``, ``Invalid`` or another ``ApiError``."""
         mapped, key = self._addressed_nowait(obj) or await self._addressed(obj)
-        info = mapped.info
-        path = resource_path(info.group, info.version, info.resource, key.namespace)
+        path = collection_path(mapped, key)
         query = self._options(dry_run, field_manager, field_validation)
         answer = await self._write(mapped, key, ClientRequest("POST", path, query, _body(obj)), is_told=not dry_run)
         return _read(type(obj), mapped, answer)
@@ -94,6 +93,7 @@ class Writing(Reading):
         was faster. Raises ``NotFound``, ``Invalid`` or another ``ApiError``.
         """
         mapped, key = self._addressed_nowait(obj) or await self._addressed(obj)
+        _require_subresource(mapped, subresource, obj)
         query = self._options(dry_run, field_manager, field_validation)
         request = ClientRequest("PUT", object_path(mapped, key, subresource), query, _body(obj))
         answer = await self._write(mapped, key, request, is_told=not dry_run)
@@ -130,6 +130,7 @@ class Writing(Reading):
         if not difference:
             return changed
         mapped, key = await self._addressed(original)
+        _require_subresource(mapped, subresource, original)
         body: JsonObject = dict(difference)  # type: ignore[arg-type]  # two objects differ by an object
         version = _version(original)
         if optimistic_lock:
@@ -273,8 +274,7 @@ class Writing(Reading):
     ) -> None:  # fmt: skip
         """Delete every object of a kind that the selectors choose, in a namespace or, for cluster-scoped kinds, all."""
         mapped = await self.mapping.find(kind)
-        info = mapped.info
-        path = resource_path(info.group, info.version, info.resource, namespace)
+        info, path = mapped.info, collection_path(mapped, Key(namespace, ""))
         body = _delete_options("", "", propagation, grace_period_s, dry_run)
         query = Selection(label_selector, field_selector).query
         answer = parsed((await self.request(ClientRequest("DELETE", path, query, orjson.dumps(body)))).body)
@@ -342,6 +342,24 @@ def _query(dry_run: bool, field_manager: str, field_validation: str) -> Query:
     """The options of a write; a client writes with the same ones again and again."""
     named = (("dryRun", "All" if dry_run else ""), ("fieldManager", field_manager))
     return tuple(pair for pair in (*named, ("fieldValidation", field_validation)) if pair[1])
+
+
+def collection_path(mapped: Mapped, key: Key) -> str:
+    """Where objects of a kind are created or deleted: in a namespace, where they live in one; raises ``ValueError``."""
+    info = mapped.info
+    if bool(key.namespace) != info.namespaced:
+        scope = "lives in a namespace: give it" if info.namespaced else "lives in no namespace: leave it out"
+        raise ValueError(f"{f'{info.gvk} {key.name}'.rstrip()} {scope}, as in ObjectMeta(namespace=..., name=...)")
+    return resource_path(info.group, info.version, info.resource, key.namespace)
+
+
+def _require_subresource(mapped: Mapped, subresource: str, obj: Resource | JsonObject) -> None:
+    """Raise ``ValueError`` where a server would only say that there is no such object."""
+    if subresource and isinstance(obj, Resource) and subresource not in mapped.info.subresources:
+        advice = (
+            "; declare it in the class, as in `status: WidgetStatus | None = None`" if subresource == "status" else ""
+        )
+        raise ValueError(f"{mapped.info.gvk} has no {subresource} of its own to be written{advice}")
 
 
 def _json(obj: Resource | JsonObject) -> JsonObject:

@@ -137,6 +137,8 @@ class Context:
 
     def merge(self, original: R, changed: R, *, subresource: str = "") -> effects.Patch[R]:
         """Write what differs between two copies of an object; raises ``Conflict`` if it changed since ``original``."""
+        if original is changed:
+            raise ValueError("ctx.merge needs what was read and a changed copy of it; change a deep_copy()")
         before, after = (_part(value, subresource) for value in differing(original, changed))
         body = cast("JsonObject", merge_patch_between(before, after))
         metadata = {**(body.get("metadata") or {}), "resourceVersion": original.metadata.resource_version}
@@ -182,7 +184,11 @@ class Context:
 
     def emit(self, obj: Resource, reason: str, message: str, *, type: EventKind = "Normal") -> effects.Emit:  # noqa: A002
         """Tell people about an object with a Kubernetes Event; never fails."""
-        return effects.Emit(obj, type, reason, message)
+        if not isinstance(obj, Resource):
+            raise TypeError(f"ctx.emit tells of an object that was read, not of {obj!r}")
+        if not isinstance(reason, str) or type not in {"Normal", "Warning"}:
+            raise TypeError(f"ctx.emit takes a reason and a type, Normal or Warning, not {reason!r} and {type!r}")
+        return effects.Emit(obj, type, reason, str(message))
 
     def external(self, protocol: Callable[..., P]) -> P:
         """An outside system that the controller declared; each of its methods is one effect."""

@@ -114,6 +114,8 @@ class Permission:
 
     kind: type[Resource] | GroupVersionKind
     verbs: tuple[str, ...] = ("get", "list", "watch")
+    subresource: str = ""
+    """Such as ``status`` of a kind that is not the reconciled one, or ``eviction`` of a Pod."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,6 +294,25 @@ def _check(declared: Controller) -> None:
             )
     _check_reconcile(declared)
     _check_watches(declared)
+    for permission in declared.permissions:
+        _check_permission(name, permission)
+    for protocol in declared.externals:
+        if not isinstance(protocol, type):
+            raise BuilderError(
+                f"controller {name!r}: `externals` takes the class that says what an outside system can do, as in "
+                f"externals=[Dns], not {protocol!r}; give the object itself to whoever runs the controller"
+            )
+
+
+def _check_permission(name: str, given: Any) -> None:
+    if not isinstance(given, Permission):
+        raise BuilderError(f"controller {name!r}: {given!r} is no permission; write {_LISTS['permissions']}")
+    verbs: Any = given.verbs
+    if isinstance(verbs, str) or not all(isinstance(verb, str) for verb in verbs):
+        raise BuilderError(
+            f"controller {name!r}: the verbs of a permission are a list, as in Permission(Secret, ('get', 'create')), "
+            f"not {verbs!r}"
+        )
 
 
 def _check_part(name: str, part: Any) -> None:

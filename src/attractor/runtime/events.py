@@ -34,6 +34,8 @@ BURST = 25
 REFILL_S = 300.0
 KEPT = 4096
 MAX_WAITING = 1000
+MAX_NAME = 253
+"""How long a name may be."""
 COMBINED = "(combined from similar events): "
 
 
@@ -82,7 +84,7 @@ class EventCorrelator:
         if record is None:
             self._names += 1
             stamp = f"{int(now.timestamp() * 1e6):x}{self._names:04x}"
-            record = Record(occurrence, f"{occurrence.subject[3]}.{stamp}", now, now)
+            record = Record(occurrence, f"{_shortened(occurrence.subject[3], len(stamp))}.{stamp}", now, now)
         else:
             record.count += 1
             record.last = now
@@ -109,6 +111,11 @@ class EventCorrelator:
         is_allowed = tokens >= 1.0
         _keep(self._budgets, subject, (tokens - 1.0 if is_allowed else tokens, now))
         return is_allowed
+
+
+def _shortened(name: str, beside: int) -> str:
+    """As much of an object's name as leaves room for a dot and so many characters in the name of its Event."""
+    return name[: MAX_NAME - beside - 1].rstrip("-.")
 
 
 def _keep(known: OrderedDict, key: object, value: object) -> None:  # type: ignore[type-arg]

@@ -40,7 +40,9 @@ class FieldLogger:
         self._write(logging.WARNING, message, fields)
 
     def error(self, message: str, error: BaseException | None = None, **fields: Any) -> None:
-        """What failed; with its traceback when the error is given."""
+        """What failed; with its traceback when the error is given, and in short in the line itself (``error=``)."""
+        if error is not None:
+            fields.setdefault("error", _in_short(error))
         self._write(logging.ERROR, message, fields, error)
 
     def _write(self, level: int, message: str, fields: Mapping[str, Any], error: BaseException | None = None) -> None:
@@ -48,3 +50,9 @@ class FieldLogger:
             merged = {**self._fields, **fields}
             extra = {f"{name}_" if name in _RESERVED else name: value for name, value in merged.items()}
             self._logger.log(level, message, extra=extra, exc_info=error)
+
+
+def _in_short(error: BaseException) -> str:
+    """An error in one line: ``NotFound: configmaps "a" not found``."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -132,6 +132,8 @@ class LeaderElector:
         self._log = FieldLogger("attractor.runtime.lease", {"lease": str(self._key), "identity": election.identity})
         self._led_until_s = 0.0
         """Until when this process may act, by its own clock; 0 while it does not lead."""
+        self.unreachable = ""
+        """Why the Lease can neither be read nor taken at present; empty while all is well."""
         self.slow_renewals = 0
         """How often the Lease had to be read before it could be renewed."""
 
@@ -171,14 +173,23 @@ class LeaderElector:
             try:
                 async with asyncio.timeout(self.election.attempt_s):
                     wait_s = await self._look()
-                    if wait_s <= 0:
-                        return await self._claim()
-            except (Conflict, AlreadyExists, NotFound):
-                wait_s = 0.05  # somebody moved at the same moment: look who
+                    began = await self._claim() if wait_s <= 0 else None
+                self.unreachable = ""
+                if began is not None:
+                    return began
             except (ApiError, TimeoutError) as error:
-                self._log.warning("cannot reach the lease", error=_reason(error))
-                wait_s = self.election.retry_period_s
+                if self._was_overtaken(error):
+                    wait_s = 0.05  # look who it was
+                else:
+                    self.unreachable, wait_s = _reason(error), self.election.retry_period_s
+                    self._log.warning("cannot reach the lease", error=self.unreachable)
             await self._wait_for_change(wait_s)
+
+    def _was_overtaken(self, error: ApiError | TimeoutError) -> bool:
+        """Whether somebody moved at the same moment. Where nothing was to be replaced, it is the namespace that is not
+        found, and that does not change by looking again.
+        """
+        return isinstance(error, Conflict | AlreadyExists) or (isinstance(error, NotFound) and self._lease is not None)
 
     async def _look(self) -> float:
         try:
@@ -249,7 +260,9 @@ class LeaderElector:
         while True:
             try:
                 return await self._claim()
-            except (Conflict, NotFound, AlreadyExists):
+            except ApiError as error:
+                if not self._was_overtaken(error):
+                    raise
                 await self._look_again()
 
     async def _look_again(self) -> None:

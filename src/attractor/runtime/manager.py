@@ -93,8 +93,10 @@ class Manager:
             self.cache.scope(kind, scope)
         self._recorder = EventRecorder(client, self.metrics, now, instance=election.identity if election else "")
         self._elector = LeaderElector(client, election, now=now) if election is not None else None
-        self._health = HealthServer(
-            self.metrics, {"ping": lambda: ""}, {"manager": self._wrong, "caches": self._unsynced}
+        self.health = HealthServer(
+            self.metrics,
+            {"ping": lambda: ""},
+            {"manager": self._wrong, "caches": self._unsynced, "leader-election": self._leaderless},
         )
         self._health_address = health
         self._grace_s = grace_s
@@ -144,7 +146,7 @@ class Manager:
     @property
     def health_port(self) -> int:
         """The port of the health endpoints."""
-        return self._health.port
+        return self.health.port
 
     @property
     def is_leader(self) -> bool:
@@ -158,14 +160,18 @@ class Manager:
 
     @property
     def is_ready(self) -> bool:
-        """Whether caches follow the server, and this process runs its controllers or stands by."""
-        return not self._wrong() and not self._unsynced()
+        """Whether caches follow the server, and this process runs its controllers or stands by and could lead."""
+        return not self._wrong() and not self._unsynced() and not self._leaderless()
 
     def _wrong(self) -> str:
         return "" if self._state in {"running", "standing by"} else self._state
 
     def _unsynced(self) -> str:
         return "; ".join(f"{one.kind}: {one.why or 'not synced'}" for one in self.cache.health() if one.why)
+
+    def _leaderless(self) -> str:
+        """A process that can never lead must not look as if it stood by."""
+        return "" if self._elector is None else self._elector.unreachable
 
     def stop(self) -> None:
         """Ask ``run`` to end in good order."""
@@ -214,7 +220,7 @@ class Manager:
 
     async def _listen(self, host: str, port: int) -> None:
         try:
-            await self._health.start(host, port)
+            await self.health.start(host, port)
         except OSError as error:
             raise BuilderError(
                 f"health cannot be served on {host}:{port}: {error.strerror}; choose another address, or port 0"
@@ -224,7 +230,7 @@ class Manager:
         async with AsyncExitStack() as stack:
             if self._health_address is not None:
                 await self._listen(*self._health_address)
-                stack.push_async_callback(self._health.aclose)
+                stack.push_async_callback(self.health.aclose)
             recording = await stack.enter_async_context(_alongside(self._recorder.run()))
             stack.push_async_callback(self._finish_events, recording)
             await stack.enter_async_context(_alongside(self.cache.run()))

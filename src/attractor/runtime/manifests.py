@@ -1,23 +1,26 @@
 """Manifests from declarations: CRDs, RBAC, ServiceAccount, Deployment, PodDisruptionBudget, Lease role.
 
 RBAC follows from what controllers declare: the reconciled kind may be read, written, its status and finalizers set;
-owned kinds may be read and written; watched kinds may be read; Events may be written; ``permissions`` add the rest.
+owned kinds may be read and written; watched and indexed kinds may be read; Events may be written; ``permissions`` add
+the rest.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from attractor.objects import builtin
 from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.resource import crd_for
+from attractor.objects.resource.kind import guess_plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from attractor.objects.jsontypes import JsonObject
     from attractor.objects.resource import Resource
-    from attractor.runtime.controller import Controller
+    from attractor.runtime.controller import Controller, Permission
 
 READ = ("get", "list", "watch")
 WRITE = ("create", "update", "patch", "delete")
@@ -52,40 +55,58 @@ def crds(kinds: Iterable[type[Resource]]) -> list[JsonObject]:
     return [crd_for(*versions) for versions in by_kind.values()]
 
 
+class Right(NamedTuple):
+    """What is granted: verbs on a resource, or on a subresource of it."""
+
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+    is_namespaced: bool = True
+
+
 def rules(controllers: Iterable[Controller]) -> list[JsonObject]:
     """What the controllers may do, as RBAC rules: one for each set of verbs and group, in a stable order."""
+    return _joined(_rights(controllers))
+
+
+def _rights(controllers: Iterable[Controller]) -> list[Right]:
+    return [right for one in controllers for right in _rights_of(one)]
+
+
+def _rights_of(one: Controller) -> Iterator[Right]:
+    reconciled = one.for_.kind.resource_info
+    group, resource, is_namespaced = reconciled.group, reconciled.resource, reconciled.namespaced
+    yield Right(group, resource, (*READ, "update", "patch"), is_namespaced)
+    yield Right(group, f"{resource}/finalizers", ("update",), is_namespaced)
+    if "status" in reconciled.subresources:
+        yield Right(group, f"{resource}/status", ("get", "update", "patch"), is_namespaced)
+    yield Right("", "events", ("create", "patch"), is_namespaced)
+    for owned in one.owns:
+        info = owned.kind.resource_info
+        yield Right(info.group, info.resource, (*READ, *WRITE), info.namespaced)
+    for kind in one.kinds:  # what is watched or indexed
+        info = kind.resource_info
+        yield Right(info.group, info.resource, READ, info.namespaced)
+    for extra in one.permissions:
+        yield _permitted(extra)
+
+
+def _permitted(extra: Permission) -> Right:
+    kind = extra.kind
+    info = builtin.find_kind(kind) if isinstance(kind, GroupVersionKind) else kind.resource_info
+    group, resource, is_namespaced = (
+        (kind.group, guess_plural(kind.kind), True)  # type: ignore[union-attr]  # every class has a resource
+        if info is None
+        else (info.group, info.resource, info.namespaced)
+    )
+    below = f"/{extra.subresource}" if extra.subresource else ""
+    return Right(group, resource + below, tuple(extra.verbs), is_namespaced)
+
+
+def _joined(rights: Iterable[Right]) -> list[JsonObject]:
     granted: dict[tuple[str, str], set[str]] = {}
-
-    def grant(group: str, resource: str, verbs: Iterable[str]) -> None:
-        granted.setdefault((group, resource), set()).update(verbs)
-
-    for one in controllers:
-        reconciled = one.for_.kind.resource_info
-        grant(reconciled.group, reconciled.resource, (*READ, "update", "patch"))
-        grant(reconciled.group, f"{reconciled.resource}/finalizers", ("update",))
-        if "status" in reconciled.subresources:
-            grant(reconciled.group, f"{reconciled.resource}/status", ("get", "update", "patch"))
-        for owned in one.owns:
-            info = owned.kind.resource_info
-            grant(info.group, info.resource, (*READ, *WRITE))
-        for watched in one.watches:
-            info = watched.kind.resource_info
-            grant(info.group, info.resource, READ)
-        for extra in one.permissions:
-            grant(*_resource(extra.kind), extra.verbs)
-        grant("", "events", ("create", "patch"))
-    return _joined(granted)
-
-
-def _resource(kind: type[Resource] | GroupVersionKind) -> tuple[str, str]:
-    if isinstance(kind, GroupVersionKind):
-        from attractor.objects.resource.kind import guess_plural
-
-        return kind.group, guess_plural(kind.kind)
-    return kind.resource_info.group, kind.resource_info.resource
-
-
-def _joined(granted: dict[tuple[str, str], set[str]]) -> list[JsonObject]:
+    for right in rights:
+        granted.setdefault((right.group, right.resource), set()).update(right.verbs)
     order = [*READ, *WRITE]
     by_verbs: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (group, resource), verbs in granted.items():
@@ -97,27 +118,19 @@ def _joined(granted: dict[tuple[str, str], set[str]]) -> list[JsonObject]:
     ]
 
 
-def manifests(operator: Operator, controllers: Sequence[Controller]) -> list[JsonObject]:
-    """Everything that is needed to run the controllers in a cluster, in the order in which to apply it."""
-    account = {"kind": "ServiceAccount", "name": operator.name, "namespace": operator.namespace}
-    scoped = bool(operator.watch_namespace)
-    role_kind = "Role" if scoped else "ClusterRole"
-    where = {"namespace": operator.watch_namespace} if scoped else {}
-    lease = f"{operator.name}-leader"
-    lease_rules = [
-        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": [*READ, "create", "update"]}
-    ]
+def manifests(
+    operator: Operator, controllers: Sequence[Controller], kinds: Iterable[type[Resource]] | None = None
+) -> list[JsonObject]:
+    """Everything that is needed to run the controllers in a cluster, in the order in which to apply it.
+
+    ``kinds`` are those that need a definition, by default those that the controllers declare.
+    """
     labels = {"app.kubernetes.io/name": operator.name}
     return [
-        *crds(custom_kinds(controllers)),
+        *crds(custom_kinds(controllers) if kinds is None else kinds),
         _object("v1", "ServiceAccount", operator.name, operator.namespace, labels),
-        {
-            **_object(f"{RBAC}/v1", role_kind, operator.name, where.get("namespace", ""), labels),
-            "rules": rules(controllers),
-        },
-        _binding(role_kind, operator.name, operator.name, where.get("namespace", ""), account, labels),
-        {**_object(f"{RBAC}/v1", "Role", lease, operator.namespace, labels), "rules": lease_rules},
-        _binding("Role", lease, lease, operator.namespace, account, labels),
+        *_roles(operator, _rights(controllers), labels),
+        *_role(operator, f"{operator.name}-leader", operator.namespace, _lease_rules(operator), labels),
         _deployment(operator, labels),
         {
             **_object("policy/v1", "PodDisruptionBudget", operator.name, operator.namespace, labels),
@@ -126,19 +139,44 @@ def manifests(operator: Operator, controllers: Sequence[Controller]) -> list[Jso
     ]
 
 
+def _roles(operator: Operator, rights: Sequence[Right], labels: JsonObject) -> Iterator[JsonObject]:
+    """Rights in the whole cluster; or in one namespace, where what lives in no namespace needs a role of its own."""
+    name, namespace = operator.name, operator.watch_namespace
+    if not namespace:
+        yield from _role(operator, name, "", _joined(rights), labels)
+        return
+    inside = [right for right in rights if right.is_namespaced]
+    if outside := [right for right in rights if not right.is_namespaced]:
+        yield from _role(operator, f"{name}-cluster", "", _joined(outside), labels)
+    if inside:
+        yield from _role(operator, name, namespace, _joined(inside), labels)
+
+
+def _lease_rules(operator: Operator) -> list[JsonObject]:
+    """One Lease and no other; which one is created cannot be told from a request to create."""
+    leases: JsonObject = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    own = {"resourceNames": [f"{operator.name}-leader"], "verbs": ["get", "watch", "update"]}
+    return [{**leases, "verbs": ["create"]}, {**leases, **own}]
+
+
+def _role(
+    operator: Operator, name: str, namespace: str, granted: list[JsonObject], labels: JsonObject
+) -> Iterator[JsonObject]:
+    """A role and who has it: of one namespace, or of the cluster."""
+    kind = "Role" if namespace else "ClusterRole"
+    yield {**_object(f"{RBAC}/v1", kind, name, namespace, labels), "rules": granted}
+    yield {
+        **_object(f"{RBAC}/v1", f"{kind}Binding", name, namespace, labels),
+        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": operator.name, "namespace": operator.namespace}],
+    }
+
+
 def _object(api_version: str, kind: str, name: str, namespace: str, labels: JsonObject) -> JsonObject:
     metadata: JsonObject = {"name": name, "labels": dict(labels)}
     if namespace:
         metadata["namespace"] = namespace
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
-
-
-def _binding(
-    role_kind: str, name: str, role: str, namespace: str, account: JsonObject, labels: JsonObject
-) -> JsonObject:
-    kind = "RoleBinding" if role_kind == "Role" else "ClusterRoleBinding"
-    reference = {"apiGroup": RBAC, "kind": role_kind, "name": role}
-    return {**_object(f"{RBAC}/v1", kind, name, namespace, labels), "roleRef": reference, "subjects": [dict(account)]}
 
 
 def _deployment(operator: Operator, labels: JsonObject) -> JsonObject:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -15,8 +16,13 @@ class Result:
     """After this time; it counts instead of ``requeue`` when positive, and resets the backoff."""
 
     def __post_init__(self) -> None:
-        if self.requeue_after_s < 0:
-            raise ValueError(f"requeue_after_s is {self.requeue_after_s}; use 0 for never, or a positive time")
+        after_s, requeue = self.requeue_after_s, self.requeue
+        if not isinstance(requeue, bool):
+            raise TypeError(f"requeue is {requeue!r}; use True, or Result(requeue_after_s=...) for a time")
+        if not isinstance(after_s, int | float):
+            raise TypeError(f"requeue_after_s is {after_s!r}; give a number of seconds")
+        if not 0 <= after_s < math.inf:
+            raise ValueError(f"requeue_after_s is {after_s}; use 0 for never, or a positive time")
 
 
 class TerminalError(Exception):

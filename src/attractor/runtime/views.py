@@ -40,7 +40,9 @@ class Views:
         }
         """By kind, those that have whole objects."""
         self._log = FieldLogger(f"attractor.controller.{declared.name}", {"controller": declared.name})
+        self._indexes: dict[type[Resource], set[str]] = {kind: set() for kind in declared.kinds}
         for index in declared.indexes:
+            self._indexes[index.kind].add(index.name)
             self.whole[index.kind].add_index(self._own(index.name), self._safe(index))
 
     def _own(self, index: str) -> str:
@@ -65,7 +67,13 @@ class Views:
     async def list(
         self, kind: type[R], namespace: str = "", *, labels: str = "", index: tuple[str, str] | None = None
     ) -> list[R]:
-        """The selected objects, in order of their keys."""
+        """The selected objects, in order of their keys; raises ``LookupError`` for an index that is not declared."""
+        if index is not None and index[0] not in self._indexes[kind]:
+            declared = ", ".join(sorted(self._indexes[kind])) or "none"
+            raise LookupError(
+                f"controller {self._name!r} has no index {index[0]!r} of {kind.__name__} (there are: {declared}); "
+                f"declare it with indexes=[Index({kind.__name__}, {index[0]!r}, ...)]"
+            )
         named = None if index is None else (self._own(index[0]), index[1])
         return await self.whole[kind].list(namespace, label_selector=labels, index=named)
 

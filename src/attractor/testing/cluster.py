@@ -10,6 +10,7 @@ from attractor.embedded import EmbeddedCluster
 from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
 from attractor.objects.errors import AlreadyExists
 from attractor.runtime.manager import Manager, wall_clock
+from attractor.runtime.manifests import custom_kinds
 from attractor.testing.faults import Faults, FaultyTransport
 from attractor.testing.requestlog import RequestLog
 from attractor.testing.virtualtime import VirtualSource
@@ -87,8 +88,7 @@ class ClusterUnderTest:
 
     @asynccontextmanager
     async def running(self, *controllers: Controller, **options: Any) -> AsyncIterator[Manager]:
-        """Run controllers inside the ``async with``; custom kinds that they reconcile are installed first."""
-        custom = [one.for_.kind for one in controllers if not one.for_.kind.resource_info.definition]
-        await self.install(*custom)
+        """Run controllers inside the ``async with``; custom kinds that they declare are installed first."""
+        await self.install(*custom_kinds(controllers))
         async with self.manager(*controllers, **options).running() as manager:
             yield manager
