@@ -54,6 +54,15 @@ def test_another_objects_event_at_the_same_version_does_not_end_the_wait() -> No
     assert core.get(A) == obj(A, 4)
 
 
+def test_an_answer_between_two_events_of_its_version_is_served_until_its_own_event() -> None:
+    core = view(obj(A, 1), obj(B, 1), version=1)
+    core.observe("MODIFIED", obj(B, 4))
+    core.wrote(obj(A, 4))
+    assert core.get(A) == obj(A, 4)
+    core.observe("MODIFIED", obj(A, 4))
+    assert core.pending == {}
+
+
 def test_an_answer_that_comes_after_its_event_changes_nothing() -> None:
     core = view(obj(A, 1))
     core.observe("MODIFIED", obj(A, 4))
