@@ -54,6 +54,15 @@ def test_another_objects_event_at_the_same_version_does_not_end_the_wait() -> No
     assert core.get(A) == obj(A, 4)
 
 
+def test_what_the_watch_tells_of_the_past_is_no_news() -> None:
+    core = view(obj(A, 9), version=9)
+    assert core.observe("MODIFIED", obj(A, 7)) is None
+    assert core.observe("DELETED", obj(A, 8)) is None
+    assert core.observe("MODIFIED", obj(A, 9)) is None
+    assert core.get(A) == obj(A, 9)
+    assert core.observe("DELETED", obj(A, 9)) == Deleted(obj(A, 9)), "some servers show the last version it had"
+
+
 def test_an_answer_between_two_events_of_its_version_is_served_until_its_own_event() -> None:
     core = view(obj(A, 1), obj(B, 1), version=1)
     core.observe("MODIFIED", obj(B, 4))
