@@ -168,8 +168,9 @@ class _CuttableStream:
 
     def _stop(self) -> None:
         self.is_over = True
-        if self._receiving is not None and not self._receiving.cancel():
-            self._receiving.exception()  # nobody will ask for it any more
+        receiving, self._receiving = self._receiving, None
+        if receiving is not None and not receiving.cancel() and not receiving.cancelled():
+            receiving.exception()  # nobody will ask for it any more
 
 
 class FaultyTransport:
