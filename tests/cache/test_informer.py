@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from attractor.cache import Informer, InformerEvent, Policy, Scope
 from attractor.cache.informer import IDLE_S
-from attractor.client import NO_RETRY, Client, MetadataOnly, PartialObjectMetadata
+from attractor.client import NO_RETRY, Client, ClientRequest, MetadataOnly, PartialObjectMetadata
 from attractor.embedded import EmbeddedCluster
 from attractor.objects.builtin.core_v1 import ConfigMap
 from attractor.objects.errors import Forbidden, NotFound
@@ -271,6 +271,24 @@ async def test_who_may_not_list_is_told_so_and_heals_when_allowed(policy: Policy
         await w.settled()
         running.cancel()
         await asyncio.wait({running})
+
+
+@both_ways
+@on_virtual_time
+async def test_a_request_that_cancels_itself_does_not_end_the_view_in_silence(policy: Policy) -> None:
+    ends: list[BaseException] = [asyncio.CancelledError(), asyncio.CancelledError()]
+
+    def refusal(request: ClientRequest) -> None:
+        if ends:
+            raise ends.pop()
+
+    async with world(policy=policy) as w:
+        w.transport.refusal = refusal
+        w.transport.cut()
+        await w.informer.wait_for(lambda: "cancelled" in w.informer.health.why)
+        await w.rival.create(config_map("second"))
+        await w.settled()
+        assert list(w.heard) == ["first", "second"]
 
 
 @on_virtual_time

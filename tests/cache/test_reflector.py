@@ -121,6 +121,12 @@ def test_every_path_goes_on_backs_off_and_is_live_only_while_watching(data: st.D
             assert not isinstance(state, Waiting) or state.resume is None, f"{before} must not resume after {happened}"
 
 
+def test_a_view_is_live_while_it_watches_and_between_two_watches_that_ended_well() -> None:
+    live = [Watching("5"), Watching("5", 2), Opening("5")]
+    dead = [Listing(), Opening("5", 1), Opening(None), Syncing(), Waiting(1, 1, "5", "")]
+    assert [is_live(state) for state in (*live, *dead)] == [True] * 3 + [False] * 5
+
+
 @given(failures=st.integers(1, 10_000))
 def test_delays_grow_up_to_the_longest(failures: int) -> None:
     policy = Policy()

@@ -3,6 +3,7 @@
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -51,6 +52,24 @@ def test_another_objects_event_at_the_same_version_does_not_end_the_wait() -> No
     core.wrote(obj(A, 4))
     core.observe("MODIFIED", obj(B, 4))
     assert core.get(A) == obj(A, 4)
+
+
+def test_what_the_watch_tells_of_the_past_is_no_news() -> None:
+    core = view(obj(A, 9), version=9)
+    assert core.observe("MODIFIED", obj(A, 7)) is None
+    assert core.observe("DELETED", obj(A, 8)) is None
+    assert core.observe("MODIFIED", obj(A, 9)) is None
+    assert core.get(A) == obj(A, 9)
+    assert core.observe("DELETED", obj(A, 9)) == Deleted(obj(A, 9)), "some servers show the last version it had"
+
+
+def test_an_answer_between_two_events_of_its_version_is_served_until_its_own_event() -> None:
+    core = view(obj(A, 1), obj(B, 1), version=1)
+    core.observe("MODIFIED", obj(B, 4))
+    core.wrote(obj(A, 4))
+    assert core.get(A) == obj(A, 4)
+    core.observe("MODIFIED", obj(A, 4))
+    assert core.pending == {}
 
 
 def test_an_answer_that_comes_after_its_event_changes_nothing() -> None:
@@ -299,6 +318,79 @@ def test_a_view_is_a_value_that_can_be_kept_and_restored() -> None:
     assert len({kept, core.state()}) == 1
 
 
+def test_a_deletion_that_no_event_tells_is_history_once_the_watch_has_passed_a_later_write() -> None:
+    core = ViewCore(lambda one: one, sees_all=False)
+    core.replace("10", core.begin(), [])
+    core.sending(A)
+    core.deleted(A, "hidden")
+    core.settled(A)
+    core.sending(B)
+    core.wrote(obj(B, 15))
+    core.settled(B)
+    core.advance("14")
+    assert A in core.pending, "it may have come into view before it was deleted"
+    core.advance("15")
+    assert A not in core.pending
+
+
+def test_a_write_that_was_sent_before_a_deletion_was_answered_says_nothing_of_it() -> None:
+    core = ViewCore(lambda one: one, sees_all=False)
+    core.replace("10", core.begin(), [])
+    core.deleted(Key("n", "earlier"), "u")
+    core.sending(B)
+    core.deleted(A, "hidden")
+    core.wrote(obj(B, 15))
+    core.settled(B)
+    core.advance("16")
+    assert set(core.pending) == {A}
+
+
+def test_a_refused_write_puts_in_doubt_until_a_later_write_is_passed_and_a_lost_one_until_it_is_asked_about() -> None:
+    core = view(version=10)
+    core.unsure(A)
+    core.unsure(B, may_happen=True)
+    core.unsure(B)
+    other = Key("n", "other")
+    core.sending(other)
+    core.wrote(obj(other, 12))
+    core.settled(other)
+    core.advance("13")
+    assert (core.get(A), core.get(B)) == (None, UNSURE)
+
+
+@pytest.mark.parametrize("sees_all", [True, False])
+def test_a_hundred_thousand_objects_that_came_and_went_leave_nothing_behind(sees_all: bool) -> None:
+    core = ViewCore(lambda one: one, sees_all=sees_all)
+    core.replace("0", core.begin(), [])
+    version, most = 0, 0
+    for number in range(100_000):
+        key = Key("n", f"k{number}")
+        version += 2
+        core.sending(key)
+        core.wrote(obj(key, version - 1, f"u{number}"), in_scope=sees_all)
+        core.settled(key)
+        core.sending(key)
+        core.unsure(key)
+        core.settled(key)
+        core.sending(key)
+        core.deleted(key, f"u{number}")
+        core.settled(key)
+        if sees_all:
+            core.observe("ADDED", obj(key, version - 1, f"u{number}"))
+            core.observe("DELETED", obj(key, version, f"u{number}"))
+        elif number % 50 == 49:
+            core.advance(str(version))
+        most = max(most, sizes(core))
+    assert most < 700
+    assert (len(core.pending), len(core.seen)) == ((0, 0) if sees_all else (1, 0))
+
+
+def sizes(core: ViewCore) -> int:
+    """How much a view keeps of single objects."""
+    kept = (core._floors, core._awaited or (), core._in_flight, core._settling or (), core.seen)
+    return sum(map(len, kept))
+
+
 KEYS = st.sampled_from([A, A, A, B])
 
 
@@ -403,8 +495,18 @@ class Interleavings(RuleBasedStateMachine):
     @rule(data=st.data())
     def an_answer_is_lost(self, data: st.DataObject) -> None:
         _, key, _ = self.answers.pop(data.draw(st.integers(0, len(self.answers) - 1)))
+        self.core.unsure(key, may_happen=True)
+        self.core.settled(key)
+
+    @rule(key=KEYS)
+    def own_write_is_refused(self, key: Key) -> None:
+        """It exists already, has changed, or is gone: whatever it is, our view may be older."""
+        self.core.sending(key)
         self.core.unsure(key)
         self.core.settled(key)
+        told = [revision for revision, at, _, _ in self.history if at == key]
+        if told:
+            self.acknowledged[key] = max(self.acknowledged.get(key, 0), told[-1])
 
     @rule(is_answered=st.booleans())
     def the_server_is_asked_about_the_unsure(self, is_answered: bool) -> None:

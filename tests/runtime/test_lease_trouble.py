@@ -222,6 +222,58 @@ async def test_a_leader_away_from_the_server_for_longer_than_the_lease_stops_at_
     assert lost_at == [pytest.approx(renewed_at + 10, abs=0.01)]
 
 
+async def test_a_leader_whose_lease_somebody_has_taken_stops_at_once_and_does_not_take_it_back(
+    cluster: ClusterUnderTest, virtual_time: VirtualTime
+) -> None:
+    elector = LeaderElector(cluster.controller_client("one"), election("one"), now=virtual_time.now)
+    lost: list[str] = []
+    async with leading(elector, lost):
+        await cluster.client.merge_patch(Lease, LEASE, {"spec": {"holderIdentity": "two"}})
+        await passing(2.5)
+        assert lost == ["lost"]
+        await passing(60)
+    assert (await cluster.client.get(Lease, LEASE)).spec.holder_identity == "two"
+    assert elector.holder == "two"
+
+
+async def test_a_lease_that_was_deleted_or_emptied_under_its_leader_is_written_anew(
+    cluster: ClusterUnderTest, virtual_time: VirtualTime
+) -> None:
+    elector = LeaderElector(cluster.controller_client("one"), election("one"), now=virtual_time.now)
+    lost: list[str] = []
+    async with leading(elector, lost):
+        await cluster.client.delete(Lease, LEASE)
+        await passing(3)
+        assert (await cluster.client.get(Lease, LEASE)).spec.holder_identity == "one"
+        await cluster.client.merge_patch(Lease, LEASE, {"spec": {"holderIdentity": None}})
+        await passing(3)
+        assert (await cluster.client.get(Lease, LEASE)).spec.holder_identity == "one"
+        assert elector.slow_renewals == 2
+    assert lost == []
+
+
+def test_a_candidate_waits_for_the_duration_that_the_holder_has_stored_if_it_is_longer_than_its_own() -> None:
+    wall = datetime(2026, 1, 1, tzinfo=UTC)
+    patient = Candidate(Election("x", "default", "a", duration_s=60, renew_deadline_s=50, retry_period_s=2))
+    hasty = Candidate(Election("x", "default", "b", duration_s=5, renew_deadline_s=4, retry_period_s=2))
+    lease = patient.claim(None, wall)
+    lease.metadata.resource_version = "1"
+    hasty.observe(lease, 100)
+    assert hasty.free_in_s(lease, 110) == 50
+    lease.spec.lease_duration_seconds = None
+    assert hasty.free_in_s(lease, 101) == 4
+
+
+def test_a_renewal_keeps_when_and_how_often_the_lease_changed_hands_and_a_takeover_counts() -> None:
+    early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
+    one, two = Candidate(election("one")), Candidate(election("two"))
+    first = one.claim(None, early)
+    again, taken = one.claim(first, late), two.claim(first, late)
+    spec = again.spec
+    assert (spec.acquire_time, spec.renew_time, spec.lease_transitions) == (early, late, 0)
+    assert (taken.spec.acquire_time, taken.spec.renew_time, taken.spec.lease_transitions) == (late, late, 1)
+
+
 def test_other_implementations_are_told_of_the_whole_duration() -> None:
     candidate = Candidate(Election("x", "default", "me", duration_s=15.4, renew_deadline_s=15.3, retry_period_s=2))
     assert candidate.claim(None, datetime(2026, 1, 1, tzinfo=UTC)).spec.lease_duration_seconds == 16

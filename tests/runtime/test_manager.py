@@ -76,6 +76,22 @@ async def test_health_readiness_and_metrics_are_served(cluster: ClusterUnderTest
             assert line in text, line
 
 
+async def test_a_scraper_that_does_not_read_what_it_asked_for_does_not_keep_the_address(
+    virtual_time: VirtualTime,
+) -> None:
+    metrics = Metrics()
+    for number in range(100_000):
+        metrics.events.add(f"{number}" * 20)
+    server = HealthServer(metrics, {}, {})
+    await server.start("127.0.0.1", 0)
+    _, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1)
+    writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
+    await passing(1)
+    async with asyncio.timeout(60):
+        await server.aclose()
+    writer.close()
+
+
 async def test_a_manager_whose_watch_is_dead_is_not_ready_until_it_heals(
     cluster: ClusterUnderTest, virtual_time: VirtualTime
 ) -> None:

@@ -342,3 +342,85 @@ def test_type_checkers_refuse_functions_of_another_kind() -> None:
     Watches(ConfigMap, keys)
     Watches(Secret, keys)  # type: ignore[arg-type]  # mypy complains where this is not needed
     Index(Secret, "names", names)  # type: ignore[arg-type]
+
+
+class Leaving:
+    """A source that ends its own task, then the process, and then works."""
+
+    def __init__(self) -> None:
+        self.ends: list[BaseException] = [SystemExit("enough"), asyncio.CancelledError()]
+
+    async def __aiter__(self) -> AsyncIterator[Key]:
+        if self.ends:
+            raise self.ends.pop()
+        yield A
+
+
+async def test_a_source_that_ends_its_task_or_the_process_is_asked_again(
+    cluster: ClusterUnderTest, virtual_time: VirtualTime, caplog: pytest.LogCaptureFixture
+) -> None:
+    ran: list[Key] = []
+
+    @controller(name="listening", for_=Thing, sources=[Leaving()])
+    async def listening(ctx: Context, key: Key) -> None:
+        ran.append(key)
+
+    async with cluster.running(listening):
+        await eventually(lambda: ran == [A])
+    assert "the source cancelled itself" in caplog.text
+    assert "the source called sys.exit('enough')" in caplog.text
+
+
+async def test_background_work_that_cancels_itself_is_told_of(
+    cluster: ClusterUnderTest, virtual_time: VirtualTime, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work(ctx: Context) -> None:
+        raise asyncio.CancelledError
+
+    @controller(name="starting", for_=Thing)
+    async def starting(ctx: Context, key: Key) -> None:
+        await ctx.start(work)
+
+    async with cluster.running(starting):
+        await cluster.client.create(thing())
+        await eventually(lambda: "the work cancelled itself" in caplog.text)
+
+
+async def test_an_event_that_cannot_be_written_down_ends_nothing(
+    cluster: ClusterUnderTest, virtual_time: VirtualTime, caplog: pytest.LogCaptureFixture
+) -> None:
+    @controller(name="telling", for_=Thing)
+    async def telling(ctx: Context, key: Key) -> None:
+        await ctx.emit(await ctx.get(Thing, key), "Read", "a file named \udcff")
+        await ctx.emit(await ctx.get(Thing, key), "Written", "another one")
+
+    async with cluster.running(telling) as manager:
+        await cluster.client.create(thing())
+        await eventually(lambda: manager.metrics.events.value("written") == 1)
+        assert manager.metrics.events.value("failed") == 1
+    assert "event not written" in caplog.text
+
+
+@pytest.mark.parametrize("mistake", ["raises", "answers nothing"])
+async def test_a_transform_that_fails_on_one_object_keeps_it_as_it_is_and_ends_nothing(
+    cluster: ClusterUnderTest, caplog: pytest.LogCaptureFixture, mistake: str
+) -> None:
+    seen: dict[str, int] = {}
+
+    def shrink(obj: Any) -> Any:
+        if obj.metadata.name == "odd":
+            if mistake == "raises":
+                raise KeyError("not as I thought")
+            return None
+        obj.spec.size = 0
+        return obj
+
+    @controller(name="watching", for_=Thing)
+    async def watching(ctx: Context, key: Key) -> None:
+        seen[key.name] = (await ctx.get(Thing, key)).spec.size
+
+    async with cluster.running(watching, transform=shrink):
+        for name in ("odd", "even"):
+            await cluster.client.create(thing(name, 7))
+        await eventually(lambda: seen == {"odd": 7, "even": 0})
+    assert "cannot transform an object, so it is kept as it is" in caplog.text

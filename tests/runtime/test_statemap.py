@@ -169,6 +169,10 @@ def test_a_state_that_cannot_be_cloned_changes_nothing() -> None:
     assert states.borrow_by_identity("pid1") is None
 
 
+def gone(is_deleted: bool) -> None:
+    assert is_deleted
+
+
 def test_an_operation_that_deletes_or_replaces_its_own_state_has_the_last_word() -> None:
     states: ObjectStateMap[list[int]] = ObjectStateMap()
     key = Key("a", "x")
@@ -177,7 +181,7 @@ def test_an_operation_that_deletes_or_replaces_its_own_state_has_the_last_word()
     assert states.run_deferred(key) == 1
     states.check_invariants()
     assert states.borrow_by_identity("pid2") == (key, [7])
-    states.defer(key, lambda state: None if states.delete(key) else None)
+    states.defer(key, lambda _: gone(states.delete(key)))
     states.defer(key, lambda state: state.append(8))
     assert states.run_deferred(key) == 1
     states.check_invariants()

@@ -131,6 +131,41 @@ async def test_watches_are_cut_and_versions_are_gone(cluster: ClusterUnderTest) 
             pass
 
 
+class Pieces:
+    """A stream of one piece, which comes when it is told to."""
+
+    code = 200
+
+    def __init__(self) -> None:
+        self.piece = asyncio.get_running_loop().create_future()
+        self.is_closed = False
+
+    async def receive(self) -> bytes:
+        data: bytes = await asyncio.shield(self.piece)
+        self.piece = asyncio.get_running_loop().create_future()
+        return data
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_whoever_stops_waiting_for_a_watch_and_asks_again_misses_nothing(turns: int) -> None:
+    inner = Pieces()
+    stream = Faults().opened("pods", inner)
+    waiting = asyncio.ensure_future(stream.receive())
+    await asyncio.sleep(0)
+    inner.piece.set_result(b"news")
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    async with asyncio.timeout(5):
+        assert (await stream.receive() if waiting.cancelled() else waiting.result()) == b"news"
+    stream.close()
+    assert inner.is_closed
+
+
 async def test_eventually_tells_the_last_answer_when_it_gives_up(virtual_time: VirtualTime) -> None:
     with pytest.raises(AssertionError, match=r"not within 3 s; the last answer was \[\]"):
         await eventually(list, within_s=3)

@@ -157,6 +157,23 @@ def test_token_bucket_lets_a_burst_through_and_then_the_rate() -> None:
     assert bucket.delay_s("a", 10) == 0
 
 
+def test_a_token_bucket_that_nobody_used_for_long_holds_no_more_than_its_burst() -> None:
+    bucket = TokenBucket(rate=2, burst=2)
+    assert [bucket.delay_s("a", now) for now in (0, 1000, 1000, 1000)] == [0, 0, 0, 0.5]
+
+
+def test_several_limits_forget_a_key_together_and_remember_what_the_longest_memory_does() -> None:
+    first, second = Backoff(base_s=1, max_s=9), Backoff(base_s=1, max_s=9)
+    both = MaxOf(first, second, TokenBucket())
+    second.delay_s("a", 0)
+    both.delay_s("a", 0)
+    assert both.failures("a") == 2
+    both.forget("a")
+    assert (first.failures("a"), second.failures("a"), both.failures("a")) == (0, 0, 0)
+    with pytest.raises(ValueError, match="at least one limiter"):
+        MaxOf()
+
+
 def test_longest_of_several_limits_counts() -> None:
     both = MaxOf(Backoff(base_s=1, max_s=1), TokenBucket(rate=0.1, burst=1))
     assert [both.delay_s("a", 0), both.delay_s("a", 0)] == [1, 10]

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     CachedKind = type[Resource] | UntypedKind | MetadataOnly
 
 
+REMEMBERED = 1024
+"""For how many resources and namespaces a cache remembers which informers a write concerns."""
+
+
 class Cache:
     """Informers that controllers share. Informers begin when they are asked for and the cache runs."""
 
@@ -210,6 +214,8 @@ class Cache:
                 is_same = mapped.info.version == info.version or isinstance(informer.kind, MetadataOnly)
                 found.append((informer, is_same))
         if None not in mappings:
+            if len(self._concerned) >= REMEMBERED:  # namespaces come and go
+                self._concerned.clear()
             self._concerned[at] = found
         return found
 
@@ -237,10 +243,10 @@ class Cache:
         for informer, _ in self._views(info, key):
             informer.core.settled(key)
 
-    def unsure(self, info: ResourceInfo, key: Key) -> None:
+    def unsure(self, info: ResourceInfo, key: Key, *, may_happen: bool = False) -> None:
         """What the server has is not known, or known to be something else."""
         for informer, _ in self._views(info, key):
-            informer.core.unsure(key)
+            informer.core.unsure(key, may_happen=may_happen)
             informer.wake()
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from attractor.cache.changes import Added, Deleted, Updated
 from attractor.cache.floors import Floor, InFlight, Question, Removed, Unsure, Wrote
 from attractor.cache.index import Indexer
+from attractor.cache.settling import Settling
 from attractor.objects.compiling import mypyc_attr
 
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ class ViewCore:
         self._awaited: list[tuple[int, Key]] | None = [] if floors is None and reached is version_reached else None
         """A heap of the versions of own writes, so that the watch looks only at those that it passes. What is no longer
         a floor stays in it until it is passed. None where versions cannot be put in order."""
+        self._settling = None if self._awaited is None else Settling()
+        """Which floors end with a later own write; None where versions cannot be put in order."""
         self._in_flight: dict[Key, InFlight] = {}
         """Own writes that were sent and are not answered."""
         self._staged: dict[Key, EncodedObject] | None = None
@@ -183,6 +186,8 @@ class ViewCore:
         # A list that was asked for after a write was acknowledged shows it, whatever the versions say.
         settled = self._settle(lambda floor: floor.order <= begun or self._is_shown_by_list(floor))
         self._contest()
+        if self._settling is not None:
+            self._settling.begin()
         # Readers were shown own writes of which the watch never told: somebody may wait for the end of such an object.
         ends = [obj for obj in unseen if obj is not None and obj.key in settled and obj.key not in now]
         return changes + [Deleted(obj) for obj in ends]
@@ -241,10 +246,13 @@ class ViewCore:
             if not self._floors:
                 if self._awaited:
                     self._awaited.clear()
+                if self._settling:
+                    self._settling.clear()
             elif self._awaited is None:
                 self._settle(self._is_told)
             else:
                 self._pass(self._awaited)
+                self._pass_later_writes()
 
     def _pass(self, awaited: list[tuple[int, Key]]) -> None:
         """Drop the own writes that the watch has passed; versions that are no numbers are never passed."""
@@ -254,6 +262,14 @@ class ViewCore:
             floor = self._floors.get(key)
             if floor is not None and self._is_told(floor):
                 del self._floors[key]
+
+    def _pass_later_writes(self) -> None:
+        """Drop the deletions and doubts that came before an own write which the watch has passed."""
+        if self._settling:
+            for key, order in self._settling.passed(self.version):
+                floor = self._floors.get(key)
+                if floor is not None and floor.order == order and not isinstance(floor, Wrote):
+                    del self._floors[key]
 
     def _is_told(self, floor: Floor) -> bool:
         """Whether the watch has passed a write; one version may have several objects, so equal is not enough."""
@@ -274,7 +290,10 @@ class ViewCore:
     def sending(self, key: Key) -> None:
         """A write is about to be sent; ``settled`` follows in any case."""
         flight = self._in_flight.get(key)
-        self._in_flight[key] = _FIRST if flight is None else flight._replace(sent=flight.sent + 1, overlapped=True)
+        if flight is not None:
+            self._in_flight[key] = flight._replace(sent=flight.sent + 1, overlapped=True)
+        else:
+            self._in_flight[key] = InFlight(since=self._order) if self._settling else _FIRST
 
     def settled(self, key: Key) -> None:
         """The write was answered or failed; what came of it was told before."""
@@ -284,6 +303,13 @@ class ViewCore:
 
     def wrote(self, obj: EncodedObject, *, in_scope: bool = True) -> None:
         """A write was acknowledged; the answer is the object as stored, and may have left this view's scope with it."""
+        self._file(obj, in_scope)
+        if self._settling:
+            self._settling.wrote(obj.resource_version, self._in_flight.get(obj.key, _FIRST).since)
+            if not self._is_listing:
+                self._pass_later_writes()
+
+    def _file(self, obj: EncodedObject, in_scope: bool) -> None:
         key, uid, version = obj.key, obj.uid, obj.resource_version
         floor = self._floors.get(key)
         made = Wrote(obj if in_scope else None, uid, version, self._next())
@@ -335,12 +361,14 @@ class ViewCore:
     def _remove(self, key: Key, uid: str) -> None:
         seen = self.seen.get(key)
         self._floors[key] = Removed(uid, seen.uid if seen is not None else "", self._next())
+        if self._settling is not None:
+            self._settling.note(key, self._order, self._floors)
 
-    def unsure(self, key: Key) -> None:
-        """A write may have happened, or was refused because our view is old: the server must be asked."""
-        self._doubt(key)
+    def unsure(self, key: Key, *, may_happen: bool = False) -> None:
+        """A write was refused because our view is old, or nobody knows whether it happened or will: ask the server."""
+        self._doubt(key, may_happen=may_happen)
 
-    def _doubt(self, key: Key, uid: str = "", *, is_contested: bool = False) -> None:
+    def _doubt(self, key: Key, uid: str = "", *, is_contested: bool = False, may_happen: bool = False) -> None:
         """Only the server knows. ``uid`` is an object that was there by an answer, and of which the watch has not told.
 
         It is kept: should there be nothing now, then that object has gone, and the watch will say so.
@@ -354,7 +382,10 @@ class ViewCore:
             uid = below
         if is_contested or (seen is not None and seen.uid == uid):
             uid = ""
+        was_open = isinstance(floor, Unsure) and self._settling is not None and not self._settling.has(key, floor.order)
         self._floors[key] = Unsure(uid, is_contested, self._next())
+        if self._settling is not None and not may_happen and not was_open:
+            self._settling.note(key, self._order, self._floors)
 
     def asking(self, key: Key) -> Question:
         """The server is about to be asked about an object that we are unsure of; ``resolve`` wants the answer."""
@@ -444,6 +475,8 @@ class ViewCore:
         self._floors = dict(state.floors)
         if self._awaited is not None:
             self._awaited.clear()
+        if self._settling is not None:
+            self._settling.clear()
         for key, floor in self._floors.items():
             if isinstance(floor, Wrote):
                 self._await(key, floor.version)

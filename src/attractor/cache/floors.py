@@ -68,3 +68,5 @@ class InFlight(NamedTuple):
     """The uids whose end was told."""
     was_listed: bool = False
     """Whether the collection was listed."""
+    since: int = 0
+    """How many steps the view had made when the first of them was sent."""

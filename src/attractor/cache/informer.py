@@ -300,11 +300,18 @@ class Informer(Generic[T]):
         self.wake()
 
     def prepared(self, obj: EncodedObject) -> EncodedObject:
-        """An object as it is kept: transformed, if there is a transform."""
+        """An object as it is kept: transformed, if there is a transform; as it is, if the transform fails on it."""
         if self.transform is None:
             return obj
-        made: Any = self.transform(self.decode(obj))
-        data = made.to_json() if isinstance(made, Resource) else orjson.dumps(made)
+        try:
+            made: Any = self.transform(self.decode(obj))
+            if not isinstance(made, Resource | dict):
+                raise TypeError(f"the transform answered {made!r}; answer the object that it was given, changed")
+            data = made.to_json() if isinstance(made, Resource) else orjson.dumps(made)
+        except Exception as error:  # user code on arbitrary objects must not end the view of all others
+            extra = {"kind": name_of(self.kind), "key": str(obj.key)}
+            log.error("cannot transform an object, so it is kept as it is", exc_info=error, extra=extra)
+            return obj
         return EncodedObject(obj.key, obj.uid, obj.resource_version, data)
 
     # Following the server.
@@ -335,6 +342,12 @@ class Informer(Generic[T]):
                     assert_never(self.state)
         except ApiError as error:
             return Failed(error)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Something below has cancelled itself. Nobody would hear of a task that ends so.
+            return Failed(AnswerLost("the request was cancelled, and not by who waits for it"))
 
     def _move(self, happened: Input) -> None:
         before = self.state

@@ -43,8 +43,11 @@ class WriteObserver(Protocol):
         """The server removed the object; ``uid`` is empty where the answer did not say."""
         ...
 
-    def unsure(self, info: ResourceInfo, key: Key) -> None:
-        """The object's state is not what it was thought to be, or no longer known: read it from the server."""
+    def unsure(self, info: ResourceInfo, key: Key, *, may_happen: bool = False) -> None:
+        """The object's state is not what it was thought to be, or no longer known: read it from the server.
+
+        ``may_happen`` when the write was not answered, and may be carried out even later.
+        """
         ...
 
 
@@ -94,7 +97,7 @@ class Telling:
             return
         is_refused = isinstance(error, ApiError) and outcome_is_known(error)
         if error is not None and (not is_refused or isinstance(error, Conflict | AlreadyExists | NotFound)):
-            self._observer.unsure(self._info, self._key)
+            self._observer.unsure(self._info, self._key, may_happen=not is_refused)
         self._observer.settled(self._info, self._key)
 
 

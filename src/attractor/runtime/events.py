@@ -163,9 +163,10 @@ class EventRecorder:
             try:
                 await self._write(controller, record)
                 self._metrics.events.add("written")
-            except ApiError as error:
+            except Exception as error:  # what an author's message holds must not end everything
                 self._metrics.events.add("failed")
-                self._log.warning("event not written", reason=record.occurrence.reason, error=error.message)
+                said = error.message if isinstance(error, ApiError) else str(error)
+                self._log.warning("event not written", reason=record.occurrence.reason, error=said)
 
     async def _write(self, controller: str, record: Record) -> None:
         from attractor.objects.builtin.core_v1 import Event

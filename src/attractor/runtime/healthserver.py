@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from attractor.runtime.metrics import Metrics
 
 MAX_HEAD_BYTES = 8192
-HEAD_TIMEOUT_S = 5.0
+TIMEOUT_S = 5.0
+"""How long whoever asks may take to do so and to read the answer; stopping waits for it."""
 
 
 class HealthServer:
@@ -43,22 +44,22 @@ class HealthServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            async with asyncio.timeout(HEAD_TIMEOUT_S):
+            async with asyncio.timeout(TIMEOUT_S):
                 head = await reader.readuntil(b"\r\n\r\n")
-            code, kind, body = self.answer(head.split(b"\r\n", 1)[0].decode("latin-1"))
-            phrase = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}[code]
-            writer.write(
-                f"HTTP/1.1 {code} {phrase}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
-                "Connection: close\r\n\r\n".encode()
-                + body
-            )
-            await writer.drain()
+                writer.write(self._response(head))
+                await writer.drain()
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
             pass  # whoever called has gone or sends nonsense
         finally:
             writer.close()
             with suppress(ConnectionError):
                 await writer.wait_closed()
+
+    def _response(self, head: bytes) -> bytes:
+        code, kind, body = self.answer(head.split(b"\r\n", 1)[0].decode("latin-1"))
+        phrase = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}[code]
+        lines = (f"HTTP/1.1 {code} {phrase}", f"Content-Type: {kind}", f"Content-Length: {len(body)}")
+        return "\r\n".join((*lines, "Connection: close\r\n\r\n")).encode() + body
 
     def answer(self, request_line: str) -> tuple[int, str, bytes]:
         """Code, content type and body for a request line."""

@@ -256,14 +256,16 @@ class LeaderElector:
             await asyncio.sleep(self.election.retry_period_s)
 
     async def _claim_again(self) -> float:
-        """Keep the Lease ours, whoever else has written it; raises ``LeadershipLost`` when somebody else holds it."""
-        while True:
-            try:
-                return await self._claim()
-            except ApiError as error:
-                if not self._was_overtaken(error):
-                    raise
-                await self._look_again()
+        """Keep the Lease ours, also one that others have written or deleted; raises ``LeadershipLost`` if it is not.
+
+        Whatever the server says against the Lease as it was, only a look tells what it is: a write of a Lease that is
+        gone is refused as an internal error.
+        """
+        try:
+            return await self._claim()
+        except ApiError:
+            await self._look_again()
+        return await self._claim()
 
     async def _look_again(self) -> None:
         self.slow_renewals += 1

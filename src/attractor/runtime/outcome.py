@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from attractor.runtime.result import Result, TerminalError
@@ -46,11 +47,17 @@ def after_error(error: BaseException) -> Next:
     return Next("done" if isinstance(error, TerminalError) else "backoff")
 
 
-def ended_itself(end: BaseException) -> RuntimeError:
-    """What a reconcile has failed by that raised what ends a task or a process: it ends neither."""
+def ended_itself(end: BaseException, what: str = "the reconcile") -> RuntimeError:
+    """What a reconcile (or other work) has failed by that raised what ends a task or a process: it ends neither."""
     if isinstance(end, SystemExit):
-        return RuntimeError(f"the reconcile called sys.exit({end.code!r}); it cannot end the process: raise an error")
-    return RuntimeError("the reconcile cancelled itself")
+        return RuntimeError(f"{what} called sys.exit({end.code!r}); it cannot end the process: raise an error")
+    return RuntimeError(f"{what} cancelled itself")
+
+
+def is_cancelled_from_outside(end: BaseException) -> bool:
+    """Whether somebody wants the current task to end, and not only what runs in it has raised so."""
+    task = asyncio.current_task()
+    return isinstance(end, asyncio.CancelledError) and (task is None or task.cancelling() > 0)
 
 
 MISTAKES = (

@@ -16,7 +16,15 @@ from attractor.runtime.context import Context
 from attractor.runtime.driver import drive
 from attractor.runtime.fieldlogger import FieldLogger
 from attractor.runtime.meteredqueue import MeteredQueue
-from attractor.runtime.outcome import Next, after_error, after_result, ended_itself, is_panic, wrong_result
+from attractor.runtime.outcome import (
+    Next,
+    after_error,
+    after_result,
+    ended_itself,
+    is_cancelled_from_outside,
+    is_panic,
+    wrong_result,
+)
 from attractor.runtime.result import Result, TerminalError
 from attractor.runtime.routing import handler
 from attractor.runtime.toolkit.background import BackgroundWork
@@ -138,13 +146,18 @@ class RunningController:
                     failures = 0
                     self._add_named(key, named)
             except Exception as error:  # author's code, and whatever it listens to
-                failures += 1
-                delay_s = min(SOURCE_AGAIN_S * 2.0 ** min(failures - 1, 16), MAX_SOURCE_AGAIN_S)
-                self._log.error("a source failed", error, source=named, again_in_s=delay_s)
-                await asyncio.sleep(delay_s)
+                failure = error
+            except (asyncio.CancelledError, SystemExit) as end:
+                if is_cancelled_from_outside(end):
+                    raise
+                failure = ended_itself(end, "the source")
             else:
                 self._log.info("a source has ended", source=named)
                 return
+            failures += 1
+            delay_s = min(SOURCE_AGAIN_S * 2.0 ** min(failures - 1, 16), MAX_SOURCE_AGAIN_S)
+            self._log.error("a source failed", failure, source=named, again_in_s=delay_s)
+            await asyncio.sleep(delay_s)
 
     def _add_named(self, key: Any, source: str) -> None:
         if isinstance(key, Key):
@@ -197,8 +210,7 @@ class RunningController:
             self._failed(key, error)
             self._go_on(key, after_error(error), priority)
         except (asyncio.CancelledError, SystemExit) as end:
-            task = asyncio.current_task()
-            if isinstance(end, asyncio.CancelledError) and (task is None or task.cancelling()):
+            if is_cancelled_from_outside(end):
                 raise
             failure = ended_itself(end)
             self._failed(key, failure)

@@ -137,6 +137,8 @@ class _CuttableStream:
     def __init__(self, inner: ByteStream) -> None:
         self._inner = inner
         self._cut = asyncio.get_running_loop().create_future()
+        self._receiving: asyncio.Future[bytes] | None = None
+        """What is being received; whoever stops waiting for it may ask again, and misses nothing."""
         self.is_over = False
 
     @property
@@ -146,23 +148,29 @@ class _CuttableStream:
     def cut(self) -> None:
         if not self._cut.done():
             self._cut.set_result(None)
-        self.is_over = True
+        self._stop()
 
     async def receive(self) -> bytes:
         if self._cut.done():
             raise AnswerLost("the watch was cut")
-        receiving = asyncio.ensure_future(self._inner.receive())
-        try:
-            await asyncio.wait({receiving, self._cut}, return_when=asyncio.FIRST_COMPLETED)
-            if not receiving.done():
-                raise AnswerLost("the watch was cut")
-            return receiving.result()
-        finally:
-            receiving.cancel()
+        if self._receiving is None:
+            self._receiving = asyncio.ensure_future(self._inner.receive())
+        receiving = self._receiving
+        await asyncio.wait({receiving, self._cut}, return_when=asyncio.FIRST_COMPLETED)
+        if self._cut.done():
+            raise AnswerLost("the watch was cut")
+        self._receiving = None
+        return receiving.result()
 
     def close(self) -> None:
-        self.is_over = True
+        self._stop()
         self._inner.close()
+
+    def _stop(self) -> None:
+        self.is_over = True
+        receiving, self._receiving = self._receiving, None
+        if receiving is not None and not receiving.cancel() and not receiving.cancelled():
+            receiving.exception()  # nobody will ask for it any more
 
 
 class FaultyTransport:

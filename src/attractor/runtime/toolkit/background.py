@@ -12,6 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from attractor.runtime.fieldlogger import FieldLogger
+from attractor.runtime.outcome import ended_itself, is_cancelled_from_outside
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -58,8 +59,12 @@ class BackgroundWork:
     async def _one(self, work: Callable[[], Awaitable[None]], fields: Mapping[str, Any]) -> None:
         try:
             await work()
-        except (Exception, SystemExit) as error:  # as in a reconcile, ``sys.exit`` ends the work and nothing else
+        except Exception as error:
             self._log.error("background work failed", error, **fields)
+        except (asyncio.CancelledError, SystemExit) as end:  # as in a reconcile, they end the work and nothing else
+            if is_cancelled_from_outside(end):
+                raise
+            self._log.error("background work failed", ended_itself(end, "the work"), **fields)
 
     def _ended(self, _: asyncio.Task[None]) -> None:
         self._running -= 1
