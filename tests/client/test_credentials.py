@@ -237,8 +237,9 @@ def test_which_proxy_the_environment_asks_for(url: str, environ: dict[str, str],
 def test_a_proxys_address_is_understood_or_refused() -> None:
     assert Proxy.parse("http://user:p%40ss@proxy:3128") == Proxy("proxy", 3128, False, "Basic dXNlcjpwQHNz")
     assert Proxy.parse("https://proxy") == Proxy("proxy", 443, True)
-    with pytest.raises(ConfigError, match="socks5"):
-        Proxy.parse("socks5://proxy:1080")
+    assert Proxy.parse("socks5://user:p%40ss@proxy") == Proxy("proxy", 1080, is_socks=True, login=("user", "p@ss"))
+    with pytest.raises(ConfigError, match="give one such as http://proxy:3128 or socks5://localhost:1080"):
+        Proxy.parse("socks4://proxy:1080")
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -210,7 +211,7 @@ async def test_a_half_answer_is_an_answer_lost() -> None:
 async def test_nobody_there_is_unreachable_and_nothing_was_sent() -> None:
     async with peer(OK) as (_, transport):
         config = transport.config
-    with pytest.raises(ServerUnreachable, match="no connection to 127"):
+    with pytest.raises(ServerUnreachable, match=r"no connection to 127\.0\.0\.1:\d+: Connection refused"):
         await HttpTransport(config).send(POST)
 
 
@@ -300,10 +301,13 @@ async def test_closing_the_client_fails_what_is_under_way_and_what_comes() -> No
 async def test_a_path_in_the_servers_address_comes_first_and_impersonation_is_sent() -> None:
     async with peer(OK) as (server, transport):
         config = ClientConfig(f"{transport.config.server}/k8s/clusters/c1").as_user("jane", "dev", "ops")
+        assert config.impersonate is not None
+        config = replace(config, impersonate=replace(config.impersonate, extra={"example.org/scopes": ("view",)}))
         behind = HttpTransport(config)
         await behind.send(ClientRequest("GET", "/api/v1/pods", (("labelSelector", "a in (b,c)"),)))
         await behind.aclose()
         assert server.requests[0].startswith(b"GET /k8s/clusters/c1/api/v1/pods?labelSelector=a%20in%20%28b%2Cc%29 ")
+        assert b"Impersonate-Extra-example.org%2Fscopes: view\r\n" in server.requests[0]
         assert b"Impersonate-User: jane\r\nImpersonate-Group: dev\r\nImpersonate-Group: ops\r\n" in server.requests[0]
 
 

@@ -123,6 +123,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"context": {"cluster": "d"}}, "no cluster 'd'; there are: c"),
     ({"context": {"user": "v"}}, "no user 'v'; there are: u"),
     ({"cluster": {"server": ""}}, "has no server"),
+    ({"user": {"as-groups": ["dev"]}}, "as-groups says more about somebody who is not named; add `as`"),
     ({"cluster": {"certificate-authority-data": "%"}}, "certificate-authority-data is not base64"),
     ({"cluster": {"certificate-authority": "nowhere"}}, "nowhere cannot be read"),
     ({"cluster": {"certificate-authority-data": "Q0E=", "insecure-skip-tls-verify": True}}, "remove one of them"),

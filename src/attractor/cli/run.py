@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from attractor.cli.operatormodule import OperatorModule
     from attractor.client import Client
-    from attractor.runtime import Controller
+    from attractor.runtime import Controller, Manager
 
 _EXAMPLES = """\
 examples:
@@ -181,7 +181,9 @@ def _refuse(message: str, hint: str) -> int:
 
 
 async def _run(args: argparse.Namespace, loaded: OperatorModule) -> int:
-    with Stopping() as stopping:
+    from attractor.cli.blocking import BlockingWatch
+
+    with Stopping() as stopping, BlockingWatch():
         await _manage(args, loaded, stopping)
     return stopping.code
 
@@ -210,7 +212,7 @@ async def _manage(args: argparse.Namespace, loaded: OperatorModule, stopping: St
         stopping.orderly = manager.stop
         async with asyncio.TaskGroup() as group:
             running = group.create_task(manager.run())
-            announcing = group.create_task(_announce(manager))
+            announcing = group.create_task(_announce(manager, args.namespace))
             await asyncio.wait({running})
             announcing.cancel()
 
@@ -229,13 +231,30 @@ def _recorded(
     return [recorder.watching(one) for one in loaded.controllers]
 
 
-async def _announce(manager: Any) -> None:
+async def _announce(manager: Manager, namespace: str) -> None:
     try:
         await manager.wait_running()
     except RuntimeError:
         return  # it was told to stop while it stood by or waited for the server
     names = ", ".join(one.declared.name for one in manager.controllers)
     print(f"running:     {names}", flush=True)
+    if namespace and await _is_missing(manager.client, namespace):
+        print(f"note: there is no namespace {namespace!r}, so there is nothing to do yet", file=sys.stderr)
+
+
+async def _is_missing(client: Client, namespace: str) -> bool:
+    """Whether a namespace is certainly not there; whoever may not ask, or cannot, gets no answer."""
+    from attractor.objects.builtin.core_v1 import Namespace
+    from attractor.objects.errors import ApiError, NotFound
+    from attractor.objects.gvk import Key
+
+    try:
+        await client.get(Namespace, Key("", namespace))
+    except NotFound:
+        return True
+    except ApiError:
+        pass
+    return False
 
 
 @contextlib.asynccontextmanager

@@ -285,6 +285,8 @@ def _cluster_info(cluster: _Entry, ca: bytes | None) -> dict[str, Any]:
 def _impersonation(user: _Entry) -> Impersonation | None:
     name = user.text("as")
     if not name:
+        if given := [one for one in ("as-uid", "as-groups", "as-user-extra") if user.value.get(one)]:
+            raise ConfigError(f"{user.file}: {given[0]} says more about somebody who is not named; add `as`")
         return None
     extra = {key: tuple(values) for key, values in (user.value.get("as-user-extra") or {}).items()}
     return Impersonation(name, user.text("as-uid"), tuple(user.value.get("as-groups") or ()), extra)

@@ -14,6 +14,7 @@ from attractor.objects.resource import (
     KindError,
     PrinterColumn,
     Resource,
+    Scale,
     Scheme,
     SchemeError,
     Struct,
@@ -209,3 +210,22 @@ def test_two_classes_cannot_have_one_kind_in_a_scheme() -> None:
     assert scheme.register(Widget) is Widget
     with pytest.raises(SchemeError, match="is registered already, as"):
         scheme.register(Rival)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"short_names": "ws"}, r"short_names is 'ws'; write it as in short_names=\['ws'\]"),
+        ({"categories": "all"}, r"write it as in categories=\['all'\]"),
+        ({"rules": ["self.spec.size < 9"]}, r"write it as in rules=\[Rule\('self.spec.size < 9'\)\]"),
+        ({"printer_columns": [("Size", ".spec.size")]}, r"write it as in printer_columns=\[PrinterColumn\('Size'"),
+        ({"printer_columns": [PrinterColumn("Size", "spec.size")]}, "the path 'spec.size' .* write '.spec.size'"),
+        ({"selectable_fields": ["spec.size"]}, "the path 'spec.size' does not begin at the object"),
+        ({"scale": Scale("spec.replicas")}, "the path 'spec.replicas' does not begin at the object"),
+        ({"scale": ".spec.replicas"}, r"write it as in scale=Scale\("),
+        ({"shortnames": ["ws"]}, "Web has no option 'shortnames'; did you mean `short_names=`?"),
+    ],
+)
+def test_an_option_of_a_kind_that_makes_no_sense_is_named_with_its_fix(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(KindError, match=said):
+        ResourceMeta("Web", (Resource,), {}, group="example.org", version="v1", **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
 import jsonschema_rs
@@ -25,6 +25,7 @@ from attractor.objects.resource import (
     Meta,
     MicroTime,
     PreserveUnknown,
+    Resource,
     Rule,
     SchemaError,
     Struct,
@@ -190,3 +191,36 @@ def test_a_class_variable_is_no_field() -> None:
     assert Counted.count == 3
     assert set(schema_of(Counted)["properties"]) == {"size"}
     assert msgspec.to_builtins(Counted()) == {"size": 1}
+
+
+class Sized(Struct):
+    size: int = 1
+
+
+class Reported(Resource, group="example.org", version="v1"):
+    spec: Sized
+    status: Sized
+
+
+def test_a_status_that_must_be_there_from_the_start_is_refused() -> None:
+    with pytest.raises(SchemaError, match=r"Reported.status: it is required, .* `status: WidgetStatus | None = None`"):
+        schema_of(Reported)
+
+
+@pytest.mark.parametrize(
+    ("hint", "default", "said"),
+    [
+        (int, "x", "its default 'x' does not fit: Expected `int`, got `str`"),
+        (Annotated[int, Meta(ge=5)], 1, "its default 1 does not fit: Expected `int` >= 5"),
+        (Literal["a", "b"], "c", "its default 'c' does not fit: Invalid enum value 'c'"),
+        (list[int], ["a"], "its default .* does not fit"),
+    ],
+)
+def test_a_default_that_its_own_field_refuses_is_refused(hint: Any, default: Any, said: str) -> None:
+    with pytest.raises(SchemaError, match=f"One.it: {said}"):
+        field_schema(hint, it=default)
+
+
+def test_objects_are_no_set_however_it_is_said() -> None:
+    with pytest.raises(SchemaError, match="only scalars form a set"):
+        field_schema(set[Sized])

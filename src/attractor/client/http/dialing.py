@@ -1,13 +1,15 @@
-"""How a connection comes about: straight, over TLS, or through a proxy's tunnel."""
+"""How a connection comes about: straight, over TLS, or through a proxy."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.client.errors import ServerUnreachable
+from attractor.client.http import socks
 from attractor.client.http.connection import Connection
 from attractor.wire.addresses import connected
 from attractor.wire.link import RECEIVE_BYTES, Link, Party
@@ -36,11 +38,6 @@ class Endpoint(NamedTuple):
         at = f"{self.host}:{self.port}"
         return f"{at} through proxy {self.proxy.host}:{self.proxy.port}" if self.proxy else at
 
-    @property
-    def is_tunnelled(self) -> bool:
-        """Whether a proxy passes bytes on unseen; over plain HTTP it reads the requests instead."""
-        return self.proxy is not None and self.tls is not None
-
 
 class Dialer:
     """Makes connections to one endpoint, which share what an event loop needs only once."""
@@ -64,14 +61,14 @@ class Dialer:
                 "authority and tls-server-name of the configuration"
             ) from error
         except (OSError, ssl.SSLError) as error:
-            raise ServerUnreachable(f"no connection to {endpoint}: {error.strerror or error}") from error
+            raise ServerUnreachable(f"no connection to {endpoint}: {_reason(error)}") from error
 
     async def _dial(self) -> Connection:
         endpoint = self._endpoint
         proxy = endpoint.proxy
-        if proxy is None:
+        if proxy is None or proxy.is_socks:
             tls = TlsSession(endpoint.tls, endpoint.server_name) if endpoint.tls is not None else None
-            return await self._established(await self._linked(endpoint.host, endpoint.port), tls)
+            return await self._established(await self._linked(*(proxy or endpoint)[:2]), tls)
         to_proxy = TlsSession(ssl.create_default_context(), proxy.host) if proxy.is_tls else None
         link = await self._linked(proxy.host, proxy.port)
         if endpoint.tls is None:
@@ -87,6 +84,13 @@ class Dialer:
             self._poller = poller(loop)
         sock = await connected(host, port)
         _keep_alive(sock)
+        endpoint = self._endpoint
+        if endpoint.proxy is not None and endpoint.proxy.is_socks:
+            try:
+                await socks.ask(sock, endpoint.host, endpoint.port, endpoint.proxy.login)
+            except BaseException:
+                sock.close()
+                raise
         return Link(self._poller, sock, self._received)
 
     async def _established(self, link: Link, tls: TlsSession | None) -> Connection:
@@ -128,6 +132,12 @@ async def _greeted(link: Link, party: Party, established: asyncio.Future[None], 
         established.cancel()
         link.abort()
         raise
+
+
+def _reason(error: OSError) -> str:
+    """What the system calls it, such as ``Connection refused``; asyncio only says that a call failed."""
+    number = 0 if isinstance(error, ssl.SSLError) else error.errno or 0
+    return os.strerror(number) if number > 0 else error.strerror or str(error)
 
 
 class _Tunnel(Party):

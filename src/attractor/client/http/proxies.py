@@ -19,24 +19,33 @@ if TYPE_CHECKING:
 
 
 class Proxy(NamedTuple):
-    """An HTTP proxy."""
+    """An HTTP proxy, or one that speaks SOCKS5."""
 
     host: str
     port: int
     is_tls: bool = False
     authorization: str = ""
     """The value of ``Proxy-Authorization``, if the address has credentials."""
+    is_socks: bool = False
+    login: tuple[str, str] | None = None
+    """User and password for SOCKS5, if the address has them."""
 
     @classmethod
     def parse(cls, url: str) -> Proxy:
-        """A proxy from its URL; raises ``ConfigError`` for what is no HTTP proxy."""
+        """A proxy from its URL; raises ``ConfigError`` for what is no proxy."""
         parts = urlsplit(url if "://" in url else f"http://{url}")
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ConfigError(f"proxy {url!r} cannot be used; give an HTTP proxy, such as http://proxy:3128")
-        authorization = ""
+        if parts.scheme not in {"http", "https", "socks5", "socks5h"} or not parts.hostname:
+            raise ConfigError(
+                f"proxy {url!r} cannot be used; give one such as http://proxy:3128 or socks5://localhost:1080"
+            )
+        login = None
         if parts.username is not None:
-            plain = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-            authorization = f"Basic {base64.b64encode(plain.encode()).decode()}"
+            login = unquote(parts.username), unquote(parts.password or "")
+        if parts.scheme.startswith("socks5"):
+            return cls(parts.hostname, parts.port or 1080, is_socks=True, login=login)
+        authorization = ""
+        if login is not None:
+            authorization = f"Basic {base64.b64encode(':'.join(login).encode()).decode()}"
         is_tls = parts.scheme == "https"
         return cls(parts.hostname, parts.port or (443 if is_tls else 80), is_tls, authorization)
 

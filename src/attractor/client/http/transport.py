@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from attractor.client.config import ClientConfig, tls_context
 from attractor.client.credentials import Rewritten, StaticCredentials
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 60.0
 POOL_SIZE = 64
+HEADER_NAME_SIGNS = "!#$&'*+^`|"
+"""What the name of a header may have besides letters, digits and ``-._~``; anything else in it is percent-encoded."""
 
 
 class HttpTransport:
@@ -45,11 +47,13 @@ class HttpTransport:
             Proxy.parse(config.proxy_url) if config.proxy_url else environment_proxy(config.server, os.environ)
         )
         self._prefix = parts.path.rstrip("/")
-        if self._proxy is not None and not self._is_tls:
+        forwards = self._proxy is not None and not self._proxy.is_socks and not self._is_tls
+        """Whether a proxy reads the requests, instead of passing bytes on unseen."""
+        if forwards:
             self._prefix = f"http://{parts.netloc}{self._prefix}"
         self.host = parts.netloc
         """The server's host and port, as metrics name it."""
-        self._fixed_headers = self._headers(parts.netloc)
+        self._fixed_headers = self._headers(parts.netloc, self._proxy.authorization if forwards and self._proxy else "")
         credentials = config.credentials
         self._lasting = credentials if isinstance(credentials, StaticCredentials | Rewritten) else None
         """Where the credential comes from, if it stays the same until it is rejected."""
@@ -60,22 +64,23 @@ class HttpTransport:
         if self._lasting is not None:
             self._pool_for(self._lasting.credential)  # certificates that cannot be used are refused now, not later
 
-    def _headers(self, host: str) -> str:
+    def _headers(self, host: str, proxy_authorization: str) -> str:
         """What every request says; a name or a value with a line break would be another header, and is refused."""
         config = self.config
         lines = {"Host": host, "User-Agent": config.user_agent}
         compression = config.compression if config.compression is not None else not is_loopback(self._host)
         if compression:
             lines["Accept-Encoding"] = "gzip"
-        if self._proxy is not None and not self._is_tls and self._proxy.authorization:
-            lines["Proxy-Authorization"] = self._proxy.authorization
+        if proxy_authorization:
+            lines["Proxy-Authorization"] = proxy_authorization
         pairs = list(lines.items())
         if config.impersonate is not None:
             as_whom = config.impersonate
             pairs.append(("Impersonate-User", as_whom.user))
             pairs.extend([("Impersonate-Uid", as_whom.uid)] if as_whom.uid else ())
             pairs.extend(("Impersonate-Group", group) for group in as_whom.groups)
-            pairs.extend((f"Impersonate-Extra-{name}", v) for name, values in as_whom.extra.items() for v in values)
+            extra = {quote(name, safe=HEADER_NAME_SIGNS): values for name, values in as_whom.extra.items()}
+            pairs.extend((f"Impersonate-Extra-{name}", value) for name, values in extra.items() for value in values)
         text = "".join(f"{name}: {value}\r\n" for name, value in pairs)
         if len(text.splitlines()) != len(pairs):
             raise ConfigError("the user agent or the impersonated user has a line break in it")

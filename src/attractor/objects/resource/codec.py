@@ -105,6 +105,11 @@ def convert(cls: type[S], value: Any) -> S:
     return decode(cls, data)
 
 
+def check(value: Any, hint: Any) -> None:
+    """Raise ``msgspec.ValidationError`` or ``ValueError`` for a JSON value that does not fit a type."""
+    msgspec.convert(value, hint, dec_hook=_decode_hook)
+
+
 def _convert_folding(cls: type[S], value: Any) -> S:
     fold_in_place(cls, value)
     try:

@@ -12,6 +12,8 @@ widget.to_dict()
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, dataclass_transform
@@ -23,6 +25,7 @@ from attractor.objects.builtin.resourceinfo import ResourceInfo, SubresourceInfo
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.resource import codec
 from attractor.objects.resource.codec import DecodeError
+from attractor.objects.resource.markers import Rule
 from attractor.objects.resource.metadata import ObjectMeta, OwnerReference
 from attractor.objects.resource.struct import Struct, StructMeta, field, written
 
@@ -106,11 +109,16 @@ class ResourceMeta(StructMeta):
             return super().__new__(mcls, name, bases, namespace, **settings)
         gvk = GroupVersionKind(group or "", version, kind or name)
         _check_names(name, gvk, scope)
+        columns = _several(name, printer_columns, "printer_columns")
+        selectable = _several(name, selectable_fields, "selectable_fields")
+        options = KindOptions(columns, scale, selectable, served, deprecated, deprecation_warning)
+        _check_paths(name, options)
         annotate_more(namespace, {"api_version": str, "kind": str})
         namespace |= {
             "api_version": field(default_factory=written(gvk.api_version)),
             "kind": field(default_factory=written(gvk.kind)),
         }
+        _check_settings(name, settings)
         made = cast("type[Resource]", super().__new__(mcls, name, bases, namespace, **settings))
         made.gvk = gvk
         made.resource_info = ResourceInfo(
@@ -121,15 +129,13 @@ class ResourceMeta(StructMeta):
             singular=singular or gvk.kind.lower(),
             namespaced=scope == "Namespaced",
             verbs=_VERBS,
-            short_names=tuple(short_names),
-            categories=tuple(categories),
+            short_names=_several(name, short_names, "short_names"),
+            categories=_several(name, categories, "categories"),
             subresources=_subresources(made, gvk, scale),
             group_versions=(gvk.version,),
             load_schema=lambda: _schema(made),
         )
-        made.kind_options = KindOptions(
-            tuple(printer_columns), scale, tuple(selectable_fields), served, deprecated, deprecation_warning
-        )
+        made.kind_options = options
         return made
 
 
@@ -140,6 +146,47 @@ def _check_names(name: str, gvk: GroupVersionKind, scope: str) -> None:
         raise KindError(f"{name}: group {gvk.group!r} is no DNS name such as example.org")
     if scope not in {"Namespaced", "Cluster"}:
         raise KindError(f"{name}: scope {scope!r} is neither Namespaced nor Cluster")
+
+
+_EXAMPLES = {
+    "short_names": "short_names=['ws']",
+    "categories": "categories=['all']",
+    "printer_columns": "printer_columns=[PrinterColumn('Size', '.spec.size', 'integer')]",
+    "selectable_fields": "selectable_fields=['.spec.size']",
+    "rules": "rules=[Rule('self.spec.size < 9')]",
+}
+"""The options of a class statement that take several things, and how they are written."""
+
+
+def _several(name: str, given: Any, option: str) -> tuple[Any, ...]:
+    """What an option lists; a text by itself would be taken for its letters."""
+    wanted = {"printer_columns": PrinterColumn, "rules": Rule}.get(option, str)
+    if not isinstance(given, list | tuple) or not all(isinstance(item, wanted) for item in given):
+        raise KindError(f"{name}: {option} is {given!r}; write it as in {_EXAMPLES[option]}")
+    return tuple(given)
+
+
+def _check_paths(name: str, options: KindOptions) -> None:
+    scale = options.scale
+    if scale is not None and not isinstance(scale, Scale):
+        raise KindError(f"{name}: scale is {scale!r}; write it as in scale=Scale('.spec.replicas', '.status.replicas')")
+    paths = [column.json_path for column in options.printer_columns] + list(options.selectable_fields)
+    if scale is not None:
+        paths += [scale.spec_replicas_path, scale.status_replicas_path, scale.label_selector_path or ".status"]
+    for path in paths:
+        if not path.startswith("."):
+            raise KindError(f"{name}: the path {path!r} does not begin at the object; write {'.' + path!r}")
+
+
+def _check_settings(name: str, settings: dict[str, Any]) -> None:
+    """Raise ``KindError`` for options that there are not; others are for the struct that the class is."""
+    _several(name, settings.get("rules", ()), "rules")
+    own = set(inspect.signature(ResourceMeta.__new__).parameters) - {"mcls", "name", "bases", "namespace", "settings"}
+    known = own | {"rules", "omitempty", "frozen", "eq", "order", "gc", "weakref", "dict", "cache_hash"}
+    for option in settings.keys() - known:
+        near = difflib.get_close_matches(option, known, n=1)
+        hint = f"did you mean `{near[0]}=`?" if near else f"there are: {', '.join(sorted(own | {'rules'}))}"
+        raise KindError(f"{name} has no option {option!r}; {hint}")
 
 
 def guess_plural(kind: str) -> str:

@@ -12,11 +12,13 @@ import inspect
 import textwrap
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import msgspec
 import msgspec.inspect as mi
+from msgspec import UnsetType
 
+from attractor.objects.resource import codec
 from attractor.objects.resource.codec import to_builtins
 from attractor.objects.resource.kind import Resource
 from attractor.objects.resource.scalars import Duration, MicroTime
@@ -126,9 +128,13 @@ class _Writer:
         match schema.get("x-kubernetes-list-type"):
             case "map":
                 self._check_list_map(schema, path)
-            case "set" if schema["items"].get("type") in {"object", "array"}:
-                raise self.refuse(path, 'only scalars form a set; identify objects by a field, as in ListMap("name")')
+            case "set":
+                self._check_set(schema, path)
         return schema
+
+    def _check_set(self, schema: JsonObject, path: tuple[str, ...]) -> None:
+        if schema["items"].get("type") in {"object", "array"}:
+            raise self.refuse(path, 'only scalars form a set; identify objects by a field, as in ListMap("name")')
 
     def _check_list_map(self, schema: JsonObject, path: tuple[str, ...]) -> None:
         items = schema.get("items") or {}
@@ -153,6 +159,7 @@ class _Writer:
         schema: JsonObject = {"type": "array", "items": self.type(info.item_type, (*path, "[]"))}
         if isinstance(info, mi.SetType | mi.FrozenSetType):
             schema["x-kubernetes-list-type"] = "set"
+            self._check_set(schema, path)
         return schema | _present(minItems=info.min_length, maxItems=info.max_length)
 
     def _map(self, info: mi.DictType, path: tuple[str, ...]) -> JsonObject:
@@ -190,6 +197,13 @@ class _Writer:
         for field in info.fields:
             if field.encode_name == HIDDEN or (is_kind and field.name in _ROOT):
                 continue
+            if is_kind and field.name == "status" and field.required:
+                raise self.refuse(
+                    (*path, "status"),
+                    "it is required, but nothing is created with a status: the server leaves it out; give it a "
+                    "default, as in `status: WidgetStatus | None = None`",
+                )
+            self._check_default(hints_with_bounds(cls)[field.name], field, (*path, field.encode_name))
             schema = self._field(field, (*path, field.encode_name), _drops_empty(cls))
             if "description" not in schema and field.name in texts:
                 schema = {"description": texts[field.name], **schema}
@@ -206,16 +220,37 @@ class _Writer:
             made["x-kubernetes-validations"] = [rule.manifest() for rule in rules]
         return made
 
+    def _check_default(self, hint: Any, field: mi.Field, path: tuple[str, ...]) -> None:
+        """A default that its own field does not admit would be refused by every server, with the whole kind."""
+        default = _default(field)
+        if default is None or isinstance(default, UnsetType):
+            return
+        try:
+            codec.check(_json(default), hint)
+        except (msgspec.ValidationError, ValueError) as error:
+            raise self.refuse(path, f"its default {default!r} does not fit: {error}") from error
+
     def _field(self, field: mi.Field, path: tuple[str, ...], drops_empty: bool) -> JsonObject:
         schema = self.type(field.type, path)
-        default = field.default if field.default is not msgspec.NODEFAULT else None
-        if field.default_factory is not msgspec.NODEFAULT:
-            default = field.default_factory()
+        default = _default(field)
         if default is not None and not (drops_empty and not default):
             schema["default"] = _json(default)
         if _admits_null(field.type) and field.default is not None:
             schema["nullable"] = True
         return schema
+
+
+def _default(field: mi.Field) -> Any:
+    """What a field is when nobody says; None where it is required."""
+    if field.default_factory is not msgspec.NODEFAULT:
+        return field.default_factory()
+    return field.default if field.default is not msgspec.NODEFAULT else None
+
+
+@cache
+def hints_with_bounds(cls: type) -> Mapping[str, Any]:
+    """The annotations of a class, with what ``Meta`` says."""
+    return get_type_hints(cls, include_extras=True)
 
 
 def _drops_empty(cls: type) -> bool:
