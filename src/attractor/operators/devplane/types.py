@@ -1,8 +1,8 @@
 """The kinds ``Executable`` and ``ExecutableReplicaSet``: a process of this machine, and some equal ones.
 
-An Executable is run once, and again as its ``restartPolicy`` says. What it runs is decided when it starts: afterwards the
-server refuses other commands, arguments, variables, probes and services (delete it and create another). ``start`` and
-``stop`` may go from false to true, never back; ``restartPolicy`` and ``stopGraceSeconds`` may change at any time.
+An Executable is run once, and again as its ``restartPolicy`` says. What it runs is decided when it starts: afterwards
+the server refuses other commands, arguments, variables, probes and services (delete it and create another). ``start``
+and ``stop`` may go from false to true, never back; ``restartPolicy`` and ``stopGraceSeconds`` may change at any time.
 
 Arguments, values of variables and addresses of probes may hold ``{{portForServing "svc"}}``, ``{{addressForServing
 "svc"}}``, ``{{portFor "svc"}}`` and ``{{addressFor "svc"}}``: the first two say where this process is to listen, the
@@ -130,7 +130,7 @@ class ExecutableSpec(Struct):
     probes: Annotated[list[Probe], Meta(max_length=16), ListMap("name")] = field(default_factory=list)
     """All must succeed for it to be healthy; without any, running is healthy."""
     restart_policy: RestartPolicy = "Never"
-    """Whether it runs again after it ended by itself, a little later each time; OnFailure: after another code than 0."""
+    """Whether it runs again after it ended by itself, later each time; OnFailure: after another code than 0."""
     stop_grace_seconds: Annotated[float, Meta(ge=0, le=3600)] = 6.0
     """How long it may take to end after SIGTERM, before SIGKILL ends it and all that it started."""
 
