@@ -67,7 +67,7 @@ class Processes(Protocol):
         """Begin a run, unless it was claimed; what became of it, ``look`` says. Ends first what earlier runs left."""
         raise NotImplementedError
 
-    async def stop(self, uid: str, grace_s: float) -> None:
+    async def stop(self, key: Key, uid: str, grace_s: float) -> None:
         """End the latest run and all it started: SIGTERM, after the grace SIGKILL. One that was not claimed, never is.
 
         Answers when nothing of the Executable runs; raises ``OSError`` when something does not even heed SIGKILL.

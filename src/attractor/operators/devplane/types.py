@@ -40,7 +40,7 @@ RestartPolicy: TypeAlias = Literal["Never", "OnFailure", "Always"]
 
 MOVES: Mapping[Phase, frozenset[Phase]] = MappingProxyType(
     {
-        "": frozenset({"Starting", "Terminated", "FailedToStart", "Unknown"}),
+        "": frozenset({"Starting", "Terminated"}),
         "Starting": frozenset({"Running", "Stopping", "Finished", "Terminated", "FailedToStart", "Unknown"}),
         "Running": frozenset({"Starting", "Stopping", "Finished", "Terminated", "Unknown"}),
         "Stopping": frozenset({"Finished", "Terminated", "Unknown"}),
@@ -52,6 +52,7 @@ MOVES: Mapping[Phase, frozenset[Phase]] = MappingProxyType(
 )
 """Where a phase may lead; from Running to Starting when the process ended and is to run again.
 
+Without a phase there is no process, and never was: that it is starting is stored before anything is started.
 Finished: it ended by itself. Terminated: it was told to stop. FailedToStart: it never ran. Unknown: it is gone, and
 nobody saw how it ended. The last four are final.
 """
@@ -264,6 +265,9 @@ class ExecutableReplicaSet(
         _AGE,
         _MESSAGE,
     ),
+    rules=[
+        Rule("self.metadata.name.size() <= 57", "a set's name has at most 57 letters: it is a label of its replicas")
+    ],
 ):
     """Some equal Executables, named ``SET-0``, ``SET-1`` and so on."""
 

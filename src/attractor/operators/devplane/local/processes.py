@@ -91,13 +91,14 @@ class LocalProcesses:
             self._follow(uid)
         self.changes.send(key)
 
-    async def stop(self, uid: str, grace_s: float) -> None:
+    async def stop(self, key: Key, uid: str, grace_s: float) -> None:
         """End the latest run and all it started, or see to it that it never begins."""
         numbers = [int(home.name) for home in self._records.homes(uid)]
         for home in self._records.homes(uid)[:1]:
             (home / "stop").touch()
             shim.claim(str(home), {"cancelled": True})
         await self._end(uid, grace_s, numbers)
+        self.changes.send(key)
 
     async def remove(self, uid: str) -> None:
         """Delete what is written down, and what was written by the runs."""
