@@ -28,6 +28,10 @@ COLOURS = {
 """What is neither well nor over nor wrong is on its way, which is yellow."""
 
 
+UNSEEN = "Waiting"
+"""The state of an object that its controller has not looked at yet."""
+
+
 class Line(NamedTuple):
     """One object, cell by cell."""
 
@@ -41,6 +45,11 @@ class Line(NamedTuple):
         """What it is a line about."""
         return self.kind, self.name
 
+    @property
+    def is_told(self) -> bool:
+        """Whether there is something to tell: not while nobody has looked at the object yet."""
+        return self.state != UNSEEN
+
 
 def _name(obj: Resource) -> str:
     metadata = obj.metadata
@@ -49,22 +58,24 @@ def _name(obj: Resource) -> str:
 
 def service_line(service: Service) -> Line:
     """Where a Service is, and how many are behind it; or why it is not ready."""
-    status = service.status
-    parts = []
+    status, parts = service.status, []
+    state = status.phase if status.observed_generation else UNSEEN
     if status.effective_port:
         parts.append(f"{status.effective_address}:{status.effective_port}")
     if status.phase == "Ready":
         parts.append(f"{status.endpoints} endpoint{'' if status.endpoints == 1 else 's'}")
     if status.message:
         parts.append(status.message)
-    return Line(SHORT["Service"], _name(service), status.phase, ", ".join(parts))
+    return Line(SHORT["Service"], _name(service), state, ", ".join(parts))
 
 
 def replicas_line(replicas: ExecutableReplicaSet) -> Line:
     """How many run of how many that are wanted."""
     status, wanted = replicas.status, replicas.spec.replicas
     is_well = status.running_replicas == wanted and status.health not in {"Unhealthy", "Caution"}
-    state = "Running" if is_well else "Unhealthy" if status.health == "Unhealthy" else "Waiting"
+    state = "Running" if is_well else "Unhealthy" if status.health == "Unhealthy" else "Starting"
+    if not status.observed_generation:
+        state = UNSEEN
     said = [f"{status.running_replicas} of {wanted} run"]
     if status.failed_replicas:
         said.append(f"{status.failed_replicas} failed")
@@ -76,7 +87,7 @@ def replicas_line(replicas: ExecutableReplicaSet) -> Line:
 def process_line(executable: Executable) -> Line:
     """What became of a process."""
     status, said = executable.status, []
-    state: str = status.phase or ("Waiting" if executable.spec.start else "Created")
+    state: str = status.phase or (UNSEEN if executable.spec.start else "Created")
     if status.phase == "Running" and executable.spec.probes and status.health != "Healthy":
         state = status.health if status.health == "Unhealthy" else "Unproven"
     if status.phase == "Finished" and status.exit_code:
