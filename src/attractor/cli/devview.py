@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from attractor.cli.terminal import Paint
     from attractor.objects.resource import Resource
@@ -105,7 +105,11 @@ def process_line(executable: Executable) -> Line:
 
 def lines_of(found: Mapping[str, Sequence[Any]]) -> list[Line]:
     """The whole view, from the objects of each kind."""
-    makers = {"Service": service_line, "ExecutableReplicaSet": replicas_line, "Executable": process_line}
+    makers: dict[str, Callable[[Any], Line]] = {
+        "Service": service_line,
+        "ExecutableReplicaSet": replicas_line,
+        "Executable": process_line,
+    }
     return [maker(one) for kind, maker in makers.items() for one in found[kind]]
 
 

@@ -34,7 +34,7 @@ from attractor.operators.devplane.types import Executable, ExecutableSpec, Serve
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.check.world.properties import Claim
+    from attractor.check.world.properties import Claim, StepClaim
     from attractor.runtime import Controller
 
 WEB = Key("default", "web")
@@ -135,7 +135,7 @@ def never_changes(before: Look, after: Look) -> bool:
     return all(said.get(one.metadata.uid, one.spec) == one.spec for one in after.list(Endpoint))
 
 
-def service_promises() -> list[Claim]:
+def service_promises() -> list[Claim | StepClaim]:
     """What the controller of Services owes."""
     return [
         eventually_stable(listens_where_it_says_for_whom_it_should),
@@ -144,7 +144,7 @@ def service_promises() -> list[Claim]:
     ]
 
 
-def endpoint_promises() -> list[Claim]:
+def endpoint_promises() -> list[Claim | StepClaim]:
     """What the controller of Endpoints owes: above all, that none outlives the run that it stands for."""
     return [eventually_stable(endpoints_are_those_of_what_runs), always_step(never_changes)]
 
@@ -184,7 +184,7 @@ def world(
     objects: Any,
     users: Any = (),
     faults: Faults | None = None,
-    properties: Sequence[Claim] = (),
+    properties: Sequence[Claim | StepClaim] = (),
     proxies: ProxiesModel | None = None,
 ) -> World:
     """A world of this machine's listeners; one worker for each controller, so that there is less to interleave."""
