@@ -98,11 +98,11 @@ class Wanted:
 class Screen:
     """Where lines go: changes and output on stdout, what is waited for on stderr."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Sequence[str] = ()) -> None:
         self._paint = Paint(sys.stdout)
         self._progress = ProgressLine()
         self._known: dict[tuple[str, str], devview.Line] = {}
-        self._widths = [8, 8, 10]
+        self._widths = devview.widths_of([devview.Line("", f"{name}-0", "") for name in names])
         self._styles: dict[str, tuple[str, ...]] = {}
 
     def fact(self, name: str, text: str) -> None:
@@ -165,17 +165,17 @@ async def _live(wanted: Wanted, stopping: Stopping) -> None:
     from attractor.operators.devplane.local.processes import LocalProcesses
     from attractor.runtime import Manager
 
-    screen, stop = Screen(), asyncio.Event()
+    screen, stop = Screen([part.name for part in wanted.parts]), asyncio.Event()
     async with _server(wanted) as client:
         await install(client, session.KINDS)
         machine = LocalProcesses(wanted.place.processes)
         async with opened(externals_of(machine)) as externals, _own_client(client) as own:
             await session.open_session(client, str(os.getpid()))
             async with Manager(own, controllers_of(machine), externals=externals).running():
+                await _apply(client, wanted.parts)
                 screen.fact("kubeconfig", str(wanted.place.kubeconfig))
                 for doubt in wanted.doubts:
                     screen.fact("note", doubt)
-                await _apply(client, wanted.parts)
                 stopping.orderly = stop.set
                 async with _followed(client, screen, stop, logs=wanted.logs):
                     await stop.wait()

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from attractor.operators.devplane.types import Executable, ExecutableReplicaSet
 
 HEADINGS = ("KIND", "NAME", "STATE", "WHAT")
+LEAST = (8, 4, len("FailedToStart"))
+"""How wide the columns are at least; as wide as the longest state, so that lines that come one by one stay in order."""
 SHORT = {"Service": "service", "ExecutableReplicaSet": "replicas", "Executable": "process"}
 COLOURS = {
     "Ready": "green",
@@ -86,6 +88,8 @@ def replicas_line(replicas: ExecutableReplicaSet) -> Line:
 
 def process_line(executable: Executable) -> Line:
     """What became of a process."""
+    from attractor.operators.devplane.types import FINAL
+
     status, said = executable.status, []
     state: str = status.phase or (UNSEEN if executable.spec.start else "Created")
     if status.phase == "Running" and executable.spec.probes and status.health != "Healthy":
@@ -94,7 +98,7 @@ def process_line(executable: Executable) -> Line:
         state = "Failed"
     if status.phase in {"Running", "Stopping"} and status.pid is not None:
         said.append(f"pid {status.pid}")
-    if status.exit_code is not None and status.phase != "Running":
+    if status.exit_code is not None and status.phase in FINAL:
         said.append(f"exit code {status.exit_code}")
     if status.restarts:
         said.append(f"restart {status.restarts}")
@@ -120,7 +124,7 @@ def text_of(line: Line, widths: Sequence[int], paint: Paint) -> str:
     return f"{paint(kind, 'dim')}  {paint(name, 'bold')}  {state}  {line.what}".rstrip()
 
 
-def widths_of(lines: Sequence[Line], least: Sequence[int] = (8, 8, 10)) -> list[int]:
+def widths_of(lines: Sequence[Line], least: Sequence[int] = LEAST) -> list[int]:
     """How wide the columns are."""
     return [max([least[at], *(len(line[at]) for line in lines)]) for at in range(3)]
 
