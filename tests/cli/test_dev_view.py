@@ -72,7 +72,7 @@ def line_of(obj: Any) -> Line:
         (service(observed_generation=1, message="nobody"), Line("service", "web", "NotReady", "nobody")),
         (
             service(observed_generation=1, phase="Ready", effective_address="::1", effective_port=80, endpoints=1),
-            Line("service", "web", "Ready", "::1:80, 1 endpoint"),
+            Line("service", "web", "Ready", "[::1]:80, 1 endpoint"),
         ),
         (replicas(2), Line("replicas", "set", "Waiting", "0 of 2 run")),
         (
@@ -121,7 +121,9 @@ def test_lines_come_whole_and_the_rest_in_the_end(tmp_path: Path) -> None:
 def test_a_line_without_an_end_comes_in_pieces(tmp_path: Path) -> None:
     file = tmp_path / "out"
     file.write_bytes(b"x" * (LONGEST_BYTES + 1))
-    assert [len(line) for line in Tail(str(file)).lines()] == [LONGEST_BYTES + 1]
+    tail = Tail(str(file))
+    assert [len(line) for line in tail.lines()] == [LONGEST_BYTES + 1]
+    tail.close()
 
 
 def test_files_are_followed_by_name_until_their_owner_is_gone(tmp_path: Path) -> None:

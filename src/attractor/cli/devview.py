@@ -60,10 +60,12 @@ def _name(obj: Resource) -> str:
 
 def service_line(service: Service) -> Line:
     """Where a Service is, and how many are behind it; or why it is not ready."""
+    from attractor.operators.devplane.proxies import Place
+
     status, parts = service.status, []
     state = status.phase if status.observed_generation else UNSEEN
     if status.effective_port:
-        parts.append(f"{status.effective_address}:{status.effective_port}")
+        parts.append(str(Place(status.effective_address, status.effective_port)))
     if status.phase == "Ready":
         parts.append(f"{status.endpoints} endpoint{'' if status.endpoints == 1 else 's'}")
     if status.message:
