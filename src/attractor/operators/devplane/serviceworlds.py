@@ -44,6 +44,8 @@ FREE = 40000
 MOST = 3
 """Free ports beyond this number are told apart no more, so that there are finitely many."""
 FIXED = 8080
+LISTENING = "eventually a service listens where it says, for whom it should"
+NAMED = "eventually endpoints are those of what runs"
 
 
 class ProxiesModel:
@@ -138,7 +140,7 @@ def never_changes(before: Look, after: Look) -> bool:
 def service_promises() -> list[Claim | StepClaim]:
     """What the controller of Services owes."""
     return [
-        eventually_stable(listens_where_it_says_for_whom_it_should),
+        eventually_stable(listens_where_it_says_for_whom_it_should, name=LISTENING),
         always_step(published_ports_never_change),
         always(no_listener_outlives_its_service),
     ]
@@ -146,7 +148,7 @@ def service_promises() -> list[Claim | StepClaim]:
 
 def endpoint_promises() -> list[Claim | StepClaim]:
     """What the controller of Endpoints owes: above all, that none outlives the run that it stands for."""
-    return [eventually_stable(endpoints_are_those_of_what_runs), always_step(never_changes)]
+    return [eventually_stable(endpoints_are_those_of_what_runs, name=NAMED), always_step(never_changes)]
 
 
 # Things and worlds.
@@ -217,7 +219,7 @@ def taken(declared: Controller = services) -> World:
         sometimes(lambda look: any(one.status.effective_port for one in look.list(Service)), name="it listens"),
     ]
     proxies = ProxiesModel(is_taken=True)
-    promised = [*service_promises()[1:], eventually_stable(_listens_unless_taken)]
+    promised = [*service_promises()[1:], eventually_stable(_listens_unless_taken, name=LISTENING)]
     return world([declared], [service(FIXED), endpoint(1)], (), Faults(crash=1), [*promised, *reached], proxies)
 
 
