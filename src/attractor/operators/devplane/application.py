@@ -1,9 +1,9 @@
 """An application as its author writes it: YAML files with Executables, replica sets and Services.
 
 ``read`` answers the objects of some files, each with the place where it stands, or says what is wrong with the first
-that cannot be right: no YAML, a kind or a field that there is not, two objects of one name. ``doubts`` names what may be
-meant but looks like a slip: a Service that nobody serves, or one that somebody waits for and that is not there. Pure:
-no server is asked, and what only a server knows (whether values are valid) is not looked at here.
+that cannot be right: no YAML, a kind or a field that there is not, two objects of one name. ``doubts`` names what may
+be meant but looks like a slip: a Service that nobody serves, or one that somebody waits for and that is not there.
+Pure: no server is asked, and what only a server knows (whether values are valid) is not looked at here.
 """
 
 from __future__ import annotations
