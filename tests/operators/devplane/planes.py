@@ -37,6 +37,16 @@ def family(word: str) -> list[int]:
     return found
 
 
+def names_in(directory: Path) -> list[str]:
+    """The names of all files of a directory."""
+    return sorted(path.name for path in directory.iterdir())
+
+
+def text_of(path: str) -> str:
+    """What a file says."""
+    return Path(path).read_text()
+
+
 @dataclass
 class Plane:
     """A cluster, a machine, and what runs on both."""
@@ -60,11 +70,12 @@ class Plane:
     async def until(self, name: str, condition: Callable[[Executable], Any], within_s: float = 30) -> Executable:
         """An Executable, as soon as something is true of it."""
 
-        async def found() -> Executable | None:
+        async def found() -> Executable:
             executable = await self.get(name)
-            return executable if condition(executable) else None
+            assert condition(executable), executable.status
+            return executable
 
-        return await eventually(found, within_s=within_s)  # type: ignore[return-value]  # a truthy one
+        return await eventually(found, within_s=within_s)
 
     async def until_in(self, name: str, phase: str) -> Executable:
         """An Executable, as soon as it is in a phase."""
@@ -93,7 +104,7 @@ class Plane:
     @property
     def records(self) -> list[str]:
         """What is written down."""
-        return sorted(path.name for path in self.directory.iterdir())
+        return names_in(self.directory)
 
 
 @asynccontextmanager
@@ -107,5 +118,5 @@ async def plane(directory: Path) -> AsyncIterator[Plane]:
             async with cluster.running(*declared, externals=externals) as manager:
                 yield Plane(cluster, manager, declared[0], directory)
         finally:
-            for record in directory.iterdir():
-                await machine.stop(Key("", ""), record.name, 0)
+            for uid in names_in(directory):
+                await machine.stop(Key("", ""), uid, 0)

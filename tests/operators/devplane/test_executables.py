@@ -3,6 +3,7 @@
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from attractor.objects.gvk import Key
 from attractor.operators.devplane.types import EnvVar, Executable, Serves
 from attractor.operators.local.processes import PROC, started_at
 from attractor.testing import eventually
-from tests.operators.devplane.planes import FOREVER, Plane, family
+from tests.operators.devplane.planes import FOREVER, Plane, family, text_of
 
 
 async def test_an_executable_is_started(plane: Plane) -> None:
@@ -38,7 +39,7 @@ async def test_the_exit_code_is_captured_also_when_it_ends_at_once(plane: Plane,
 async def test_what_it_writes_is_in_the_files_that_the_status_names(plane: Plane) -> None:
     await plane.create("job", "echo out; echo err >&2")
     status = (await plane.until_in("job", "Finished")).status
-    assert (Path(status.stdout_file).read_text(), Path(status.stderr_file).read_text()) == ("out\n", "err\n")
+    assert (text_of(status.stdout_file), text_of(status.stderr_file)) == ("out\n", "err\n")
 
 
 async def test_a_signal_that_ends_it_is_told_as_shells_tell_it(plane: Plane) -> None:
@@ -60,14 +61,14 @@ async def test_it_gets_arguments_variables_and_directory(plane: Plane, tmp_path:
         working_directory=str(tmp_path),
     )
     status = (await plane.until_in("job", "Finished")).status
-    assert Path(status.stdout_file).read_text() == f"file own c argument {tmp_path}\n"
+    assert text_of(status.stdout_file) == f"file own c argument {tmp_path}\n"
 
 
 async def test_it_inherits_the_environment_unless_told_not_to(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OF_THE_CONTROLLER", "yes")
     await plane.create("heir", "echo $OF_THE_CONTROLLER")
     await plane.create("other", "echo $OF_THE_CONTROLLER", inherit_env=False)
-    said = [Path((await plane.until_in(one, "Finished")).status.stdout_file).read_text() for one in ("heir", "other")]
+    said = [text_of((await plane.until_in(one, "Finished")).status.stdout_file) for one in ("heir", "other")]
     assert said == ["yes\n", "\n"]
 
 
@@ -94,7 +95,7 @@ async def test_stopping_ends_the_whole_family(plane: Plane) -> None:
 async def test_what_does_not_heed_sigterm_is_killed_after_the_grace(plane: Plane) -> None:
     made = await plane.create("web", f"trap '' TERM; echo ready; {FOREVER}", stop_grace_seconds=0.3)
     running = await plane.until_in("web", "Running")
-    await eventually(lambda: Path(running.status.stdout_file).read_text() == "ready\n")
+    await eventually(lambda: text_of(running.status.stdout_file) == "ready\n")
     await plane.change("web", stop=True)
     assert (await plane.until_in("web", "Terminated")).status.exit_code == 128 + signal.SIGKILL
     assert family(made.metadata.uid) == []
@@ -165,9 +166,7 @@ async def test_what_is_left_by_one_whose_finalizer_was_removed_is_cleared_away(p
         ({"args": ['{{portForServing "web"}}']}, "add it to `serves`"),
     ],
 )
-async def test_what_cannot_be_started_says_why(
-    plane: Plane, tmp_path: Path, fields: dict[str, object], said: str
-) -> None:
+async def test_what_cannot_be_started_says_why(plane: Plane, tmp_path: Path, fields: dict[str, Any], said: str) -> None:
     (tmp_path / "text").write_text("no program")
     for name, content in (("odd", "#!/no/such/interpreter\n"), ("blob", "\0\0\0\0")):
         (tmp_path / name).write_text(content)
@@ -206,7 +205,7 @@ async def test_ports_are_chosen_once_and_told(plane: Plane) -> None:
     await plane.create("web", said, serves=[Serves(service="a"), Serves(service="b", port=7)], restart_policy="Always")
     status = (await plane.until("web", lambda one: one.status.restarts == 2)).status
     assert status.ports["b"] == 7
-    lines = Path(status.stdout_file).read_text().splitlines()
+    lines = text_of(status.stdout_file).splitlines()
     assert lines == [f"127.0.0.1:{status.ports['a']} 7"] * len(lines)
     assert len(lines) == 2
 

@@ -67,6 +67,7 @@ class LocalProcesses:
         for task in self._tasks:
             task.cancel()
         await self._group.__aexit__(None, None, None)
+        processes.reap()
 
     async def look(self, uid: str) -> Run | None:
         """The latest run of an Executable that was claimed; when it changes, that will be told."""
