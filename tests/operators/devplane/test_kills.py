@@ -14,7 +14,7 @@ from attractor.httpd.authentication import ADMIN, Authenticator
 from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.devplane.operator import STATE
+from attractor.operators.devplane.controller import STATE
 from attractor.operators.devplane.servicetypes import Endpoint, Service
 from attractor.operators.devplane.types import Executable, ExecutableReplicaSet, ExecutableSpec
 from attractor.operators.local.processes import started_at
@@ -30,7 +30,7 @@ class Operator:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._command = [sys.executable, "-m", "attractor", "run", "attractor.operators.devplane.operator"]
+        self._command = [sys.executable, "-m", "attractor", "run", "attractor.operators.devplane.controller"]
         self._command += ["--kubeconfig", str(directory / "kubeconfig"), "--log-level", "warning"]
         self._process: subprocess.Popen[bytes] | None = None
 
