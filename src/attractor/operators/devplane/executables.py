@@ -121,10 +121,10 @@ class Executables(Reconciler[Executable]):
     async def clean_up(self, ctx: Context, obj: Executable) -> Result | None:
         """Stop what runs, or may yet begin to; then remove what was written down."""
         known, status = await recalled(ctx, obj.metadata.uid), obj.status
-        if known is None:
-            return Result(requeue_after_s=LATER_S)
+        if known is None or known.starting is not None:
+            return Result(requeue_after_s=LATER_S)  # whatever is being started is not removed before it is there
         if status.phase != "":
-            if known.starting is None and known.stop == "":
+            if known.stop == "":
                 await self._stop(ctx, obj, known)
             if known.stop != "done":
                 if status.phase not in FINAL:

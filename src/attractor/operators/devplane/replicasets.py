@@ -38,7 +38,7 @@ class ReplicaSets(Reconciler[ExecutableReplicaSet]):
         for name in wanted:
             if name not in owned:
                 problems += await self._create(ctx, obj, name)
-        for name in sorted(owned.keys() - set(wanted), key=_number, reverse=True):
+        for name in sorted((name for name in owned if name not in wanted), key=_number, reverse=True):
             await self._delete(ctx, owned[name])
         tell(obj, list(owned.values()), "; ".join(problems))
         return None

@@ -132,7 +132,8 @@ def stopped(declared: Controller | None = None) -> World:
 def deleted(declared: Controller | None = None) -> World:
     """The user deletes it at any moment of its life, and a cache may have been filled by a server that lags."""
     users, faults = [Delete(Executable, KEY)], Faults(crash=1, stale_list=1)
-    return world("deleted", [executable()], users, faults, [_GONE, _in_phase("Running")], declared=declared)
+    more = [_GONE, _in_phase("Running")]
+    return world("deleted", [executable()], users, faults, more, declared=declared).but(lag=LAG + 1)
 
 
 def recreated(declared: Controller | None = None) -> World:

@@ -6,11 +6,13 @@ import asyncio
 import os
 import signal
 import ssl
+import subprocess
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from attractor.operators.devplane.local.launching import CannotStart, order_of
+from attractor.operators.local import processes
 
 if TYPE_CHECKING:
     from attractor.operators.devplane.health import Question
@@ -55,19 +57,23 @@ async def _page(url: str) -> str:
 
 async def _command(launch: Launch) -> str:
     order = order_of(launch, MARKED, os.environ)
-    child = await asyncio.create_subprocess_exec(
-        *order["command"],
-        executable=order["program"],
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-        cwd=order["directory"],
-        env=order["environment"],
-        start_new_session=True,
+    processes.reap()
+    child = processes.keep(
+        subprocess.Popen(  # noqa: S603 - what the Executable's author asks for
+            order["command"],
+            executable=order["program"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=order["directory"],
+            env=order["environment"],
+            start_new_session=True,
+        )
     )
     try:
-        code = await child.wait()
+        await child.ended()
     finally:
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
+    code = processes.exit_code(child)
     return "" if code == 0 else f"{launch.command[0]} ends with {code}"
