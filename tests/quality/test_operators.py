@@ -19,6 +19,8 @@ from attractor.operators.configpair.types import ConfigPair
 from attractor.operators.dbcluster import Cluster
 from attractor.operators.dbcluster import worlds as dbcluster
 from attractor.operators.dbcluster.properties import settled
+from attractor.operators.devplane import worlds as devplane
+from attractor.operators.devplane.types import Executable
 from attractor.operators.edge import properties as owed
 from attractor.operators.edge import worlds as edge
 from attractor.operators.edge.types import ClusterInst
@@ -147,6 +149,25 @@ def edge_in(troubles: Troubles) -> World:
 )
 def test_a_cluster_at_the_edge_is_eventually_stable_whatever_happens(troubles: Troubles) -> None:
     verdict = check(edge_in(troubles)).assert_holds()
+    assert verdict.bound is None
+
+
+EXECUTABLE_USERS: dict[str, User] = {
+    "edit": Edit(Executable, devplane.KEY, spec=[{"stop": True}]),
+    "delete": Delete(Executable, devplane.KEY),
+}
+
+
+def executable_in(troubles: Troubles) -> World:
+    """The controller of Executables with two workers, in trouble, with a process that may end by itself."""
+    users = [user for name, user in EXECUTABLE_USERS.items() if name in troubles]
+    made = devplane.world("in trouble", [devplane.executable()], users, faults_of(troubles), exits=1)
+    return made.but(workers=2)
+
+
+@pytest.mark.parametrize("troubles", in_trouble())
+def test_an_executable_is_eventually_stable_whatever_happens(troubles: Troubles) -> None:
+    verdict = check(executable_in(troubles)).assert_holds()
     assert verdict.bound is None
 
 

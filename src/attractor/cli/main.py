@@ -15,7 +15,7 @@ from attractor.cli.terminal import USAGE, UsageError, complain, drop_output, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-ROOMS = ("demo", "run", "serve", "manifests", "plan", "check", "replay", "trace_to_test", "tla", "edge")
+ROOMS = ("demo", "run", "serve", "manifests", "plan", "check", "replay", "trace_to_test", "tla", "edge", "dev")
 """Modules beside this one, each with a ``register(subparsers)`` that adds its subcommands; a subcommand sets ``run`` to
 its function. A room whose name is the command is imported alone, so that a server does not wait for the checker."""
 

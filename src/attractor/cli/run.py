@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from attractor.cli.operatormodule import OperatorModule
     from attractor.client import Client
+    from attractor.objects.resource import Resource
     from attractor.runtime import Controller, Manager
 
 _EXAMPLES = """\
@@ -261,7 +262,7 @@ async def _is_missing(client: Client, namespace: str) -> bool:
 async def _client(args: argparse.Namespace, loaded: OperatorModule) -> AsyncIterator[Client]:
     if args.kubeconfig is None and not args.in_cluster:
         async with _embedded(args) as client:
-            await _install(client, loaded)
+            await install(client, loaded.kinds)
             yield client
         return
     from attractor.client import Client
@@ -272,7 +273,7 @@ async def _client(args: argparse.Namespace, loaded: OperatorModule) -> AsyncIter
     config = in_cluster_config() if args.in_cluster else load_kubeconfig(args.kubeconfig, context=args.context)
     async with Client(HttpTransport(config)) as client:
         if args.install_crds:
-            await _install(client, loaded)
+            await install(client, loaded.kinds)
         yield client
 
 
@@ -285,13 +286,13 @@ async def _embedded(args: argparse.Namespace) -> AsyncIterator[Client]:
         yield client
 
 
-async def _install(client: Client, loaded: OperatorModule) -> None:
-    """Apply the CRDs of the module's kinds, and wait until they are served; raises ``ServeError``."""
+async def install(client: Client, kinds: Sequence[type[Resource]]) -> None:
+    """Apply the CRDs of some kinds, and wait until they are served; raises ``ServeError``."""
     from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
     from attractor.objects.errors import ApiError
     from attractor.runtime.manifests import crds
 
-    for definition in crds(loaded.kinds):
+    for definition in crds(kinds):
         made = CustomResourceDefinition.from_dict(definition)
         try:
             await client.apply(made, field_manager="attractor-run", force=True)
@@ -301,7 +302,7 @@ async def _install(client: Client, loaded: OperatorModule) -> None:
                 "see that the server answers and that this user may; `attractor crd` prints what is applied",
             ) from error
     deadline = asyncio.get_running_loop().time() + INSTALL_TIMEOUT_S
-    for kind in loaded.kinds:
+    for kind in kinds:
         while True:
             try:
                 await client.list(kind, limit=1)

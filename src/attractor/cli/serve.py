@@ -389,7 +389,9 @@ async def serve(settings: Settings, admission: Sequence[Plugin] = ()) -> None:
 
 
 @contextlib.asynccontextmanager
-async def serving(settings: Settings, admission: Sequence[Plugin] = ()) -> AsyncIterator[EmbeddedCluster]:
+async def serving(
+    settings: Settings, admission: Sequence[Plugin] = (), *, is_announced: bool = True
+) -> AsyncIterator[EmbeddedCluster]:
     """A cluster that listens, announced on standard output, with a kubeconfig meanwhile. Raises ``ServeError``."""
     from attractor.embedded.cluster import EmbeddedCluster
     from attractor.httpd.authentication import ADMIN, Authenticator
@@ -421,7 +423,8 @@ async def serving(settings: Settings, admission: Sequence[Plugin] = ()) -> Async
             await _load_definitions(cluster, settings.crds)
         address = await _listen(cluster, settings, tls)
         with _kubeconfig_at(settings.kubeconfig, address, token, ca):
-            _announce(settings, address)
+            if is_announced:
+                _announce(settings, address)
             yield cluster
 
 

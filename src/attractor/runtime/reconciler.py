@@ -66,6 +66,10 @@ class Reconciler(Generic[R]):
         """Undo what ``sync`` did outside the API; None when all is clean, a ``Result`` when it takes longer."""
         return None
 
+    async def gone(self, ctx: Context, key: Key) -> Result | None:
+        """There is no such object, as far as the cache knows: for what somebody who removed finalizers has left."""
+        return None
+
     async def reconcile(self, ctx: Context, key: Key) -> Result | None:
         """One run for one object."""
         conflicts = await ctx.recall(Conflicts)
@@ -73,7 +77,7 @@ class Reconciler(Generic[R]):
         if obj is None:
             if conflicts is not None:
                 await ctx.forget(Conflicts)
-            return None
+            return await self.gone(ctx, key)
         changed = obj.deep_copy()
         result = await self._change(ctx, changed)  # type: ignore[arg-type]  # of this reconciler's kind
         return await self.save(ctx, obj, changed, result)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from attractor.testing import eventually
 if TYPE_CHECKING:
     from attractor.operators.edge.driver import Found
     from attractor.operators.edge.drivers import DriverSettings
-    from attractor.operators.edge.drivers.processes import Process
+    from attractor.operators.local.processes import Process
 
 
 class GatedDriver(ProcessDriver):

@@ -27,15 +27,15 @@ from attractor.objects.resource import ObjectMeta
 from attractor.operators.edge.admission import PLUGINS
 from attractor.operators.edge.credentials import agent_kubeconfig
 from attractor.operators.edge.driver import Ref
-from attractor.operators.edge.drivers.processes import PROC, kill_naming
 from attractor.operators.edge.launching import AgentLock
 from attractor.operators.edge.types import AppInst, AppInstSpec, Cloudlet, CloudletSpec, ClusterInst, ClusterInstSpec
+from attractor.operators.local.processes import PROC, kill_naming
 from attractor.testing import eventually
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from attractor.operators.edge.drivers.processes import Process
+    from attractor.operators.local.processes import Process
     from tests.operators.edge.holds import Holds
 
 WITHIN_S = 60.0

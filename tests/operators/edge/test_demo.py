@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from attractor.cli.demos.edgetable import HEADING, INDENT, Row, StateTable
-from attractor.operators.edge.drivers.processes import naming
 from attractor.operators.edge.states import AGENT, CLOUDLET, CLUSTER_INST
+from attractor.operators.local.processes import naming
 
 WITHIN_S = 300
 """A demonstration that hangs is a failure, not a wait; on an idle machine it takes ten seconds."""

@@ -16,7 +16,7 @@ from attractor.objects.errors import ServiceUnavailable
 from attractor.operators.edge.driver import DriverError, Ref
 from attractor.operators.edge.drivers import DriverSettings
 from attractor.operators.edge.drivers.process import ProcessDriver
-from attractor.operators.edge.drivers.processes import Process, exit_code, kill_naming, marked
+from attractor.operators.local.processes import Process, exit_code, kill_naming, marked
 from attractor.testing import eventually
 
 CLUSTER = Ref("ClusterInst", "berlin", "one")

@@ -197,6 +197,6 @@ class EdgeDemo:
 
     def end_all(self) -> None:
         """End every agent and instance that is still there, or was just being started, whatever happened."""
-        from attractor.operators.edge.drivers.processes import kill_naming
+        from attractor.operators.local.processes import kill_naming
 
         kill_naming(self._directory)

@@ -19,7 +19,7 @@ from attractor.objects.builtin.core_v1 import ServiceAccount
 from attractor.objects.gvk import Key
 from attractor.operators.edge.access import account_of
 from attractor.operators.edge.driver import LaunchError
-from attractor.operators.edge.drivers import processes
+from attractor.operators.local import processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from attractor.client import Client
     from attractor.objects.jsontypes import JsonObject
-    from attractor.operators.edge.drivers.processes import Process
+    from attractor.operators.local.processes import Process
 
 TOKEN_S = 30 * 24 * 3600
 """How long an agent's first token is good; it renews it itself (``renewal``)."""

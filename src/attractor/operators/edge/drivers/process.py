@@ -21,9 +21,9 @@ from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.operators.edge.driver import APP, CLUSTER, DriverError, Ref, Step
-from attractor.operators.edge.drivers import processes
 from attractor.operators.edge.drivers.gate import Gate, changes
 from attractor.operators.edge.drivers.records import Record, Records
+from attractor.operators.local import processes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from attractor.operators.edge.driver import Found
     from attractor.operators.edge.drivers import DriverSettings
-    from attractor.operators.edge.drivers.processes import Process
+    from attractor.operators.local.processes import Process
 
 READY_S = 60.0
 POLL_S = 0.03

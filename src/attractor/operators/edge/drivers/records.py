@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from attractor.operators.edge.driver import Found, Ref
-from attractor.operators.edge.drivers.processes import Process
+from attractor.operators.local.processes import Process
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,0 +1,102 @@
+"""What processes write, line by line: files that grow, read as they do.
+
+Lines are handed on whole; what a process has written without ending the line follows when it has ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+LOOK_S = 0.1
+CHUNK_BYTES = 1 << 20
+LONGEST_BYTES = 1 << 16
+"""A line that is longer is handed on in pieces."""
+
+
+class Tail:
+    """One file that grows, from its beginning or from where it ends now; it need not be there yet."""
+
+    def __init__(self, path: str, *, from_end: bool = False) -> None:
+        self._path = path
+        self._from_end = from_end
+        self._file: BinaryIO | None = None
+        self._rest = b""
+
+    def lines(self) -> list[str]:
+        """The lines that have come since the last call; also from a file that was deleted meanwhile."""
+        if self._file is None:
+            with suppress(FileNotFoundError):
+                self._file = open(self._path, "rb")  # noqa: SIM115 - it stays open for as long as it is followed
+                if self._from_end:
+                    self._file.seek(0, 2)
+        if self._file is None or not (data := self._file.read(CHUNK_BYTES)):
+            return []
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) > LONGEST_BYTES:
+            whole.append(self._rest)
+            self._rest = b""
+        return [line.decode(errors="replace").rstrip("\r") for line in whole]
+
+    def last(self) -> list[str]:
+        """All that is left, the beginning of a line included, when nothing more will come."""
+        found: list[str] = []
+        while more := self.lines():
+            found += more
+        if self._rest:
+            found.append(self._rest.decode(errors="replace"))
+            self._rest = b""
+        return found
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class Tails:
+    """Many of them, by whom they are about."""
+
+    def __init__(self, tell: Callable[[str, str], None]) -> None:
+        self._tell = tell
+        self._tails: dict[tuple[str, str], Tail] = {}
+
+    def follow(self, name: str, paths: Iterable[str]) -> None:
+        """Follow these files too; one that is followed already goes on."""
+        for path in paths:
+            if path:
+                self._tails.setdefault((name, path), Tail(path))
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Those are gone: hand on what is left of them."""
+        gone = set(names)
+        for name, path in [key for key in self._tails if key[0] in gone]:
+            tail = self._tails.pop((name, path))
+            for line in tail.last():
+                self._tell(name, line)
+            tail.close()
+
+    @property
+    def names(self) -> set[str]:
+        """Whom files are followed of."""
+        return {name for name, _ in self._tails}
+
+    def look(self) -> None:
+        """Hand on what has come."""
+        for (name, _), tail in tuple(self._tails.items()):
+            for line in tail.lines():
+                self._tell(name, line)
+
+    async def run(self) -> None:
+        """Hand on what comes, until cancelled; then what is left."""
+        try:
+            while True:
+                self.look()
+                await asyncio.sleep(LOOK_S)
+        finally:
+            self.forget(self.names)

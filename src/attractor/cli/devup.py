@@ -1,0 +1,263 @@
+"""``attractor dev up``: a server, the controllers and an application in one process, until it is told to stop.
+
+Told once (Ctrl-C, SIGTERM, or ``attractor dev down``), it takes everything down in order and says what it waits for.
+Told twice, it ends at once: what still runs is killed. Either way nothing is left running; what a plane that was itself
+killed has left is ended by the next one, or by ``down``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import fcntl
+import os
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from attractor.cli import devview, serve
+from attractor.cli.devlogs import Tails
+from attractor.cli.operatormodule import opened
+from attractor.cli.run import install
+from attractor.cli.stopping import Stopping
+from attractor.cli.terminal import Paint, ProgressLine, UsageError, say
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Sequence
+    from pathlib import Path
+
+    from attractor.cache import Cache
+    from attractor.client import Client
+    from attractor.objects.resource import Resource
+    from attractor.operators.devplane.application import Part
+
+NAME_STYLES = (("bold",), ("green",), ("yellow",), ("bold", "green"), ("bold", "yellow"))
+SYNC_S = 30.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """The directory of a plane: its kubeconfig while it runs, its certificates, and what its processes write."""
+
+    directory: Path
+
+    @property
+    def kubeconfig(self) -> Path:
+        """There while the plane runs."""
+        return self.directory / "kubeconfig"
+
+    @property
+    def processes(self) -> Path:
+        """What is written down about processes."""
+        return self.directory.resolve() / "processes"
+
+    def prepare(self) -> None:
+        """Make the directory, which is nothing to be shared; raises ``UsageError``."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            ignore = self.directory / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n")
+        except OSError as error:
+            raise UsageError(
+                f"{self.directory} cannot be used: {error.strerror}", "give another directory with --state-dir"
+            ) from error
+
+    @contextlib.contextmanager
+    def held(self, *, patiently: bool = False) -> Iterator[None]:
+        """Have it alone, for as long as the block lasts or the process lives; raises ``UsageError`` if another has."""
+        with (self.directory / "lock").open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if patiently else fcntl.LOCK_NB))
+            except BlockingIOError:
+                file.seek(0)
+                raise UsageError(
+                    f"a developer control plane runs in {self.directory} already, as process {file.read().strip()}",
+                    "stop it with `attractor dev down`, or give this one another --state-dir",
+                ) from None
+            file.truncate(0)
+            file.write(str(os.getpid()))
+            file.flush()
+            yield
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks for."""
+
+    place: Place
+    parts: Sequence[Part]
+    doubts: Sequence[str]
+    store: str
+    listen: str
+    logs: bool
+
+
+class Screen:
+    """Where lines go: changes and output on stdout, what is waited for on stderr."""
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self._paint = Paint(sys.stdout)
+        self._progress = ProgressLine()
+        self._known: dict[tuple[str, str], devview.Line] = {}
+        self._widths = devview.widths_of([devview.Line("", f"{name}-0", "") for name in names])
+        self._styles: dict[str, tuple[str, ...]] = {}
+
+    def fact(self, name: str, text: str) -> None:
+        """Something that a person needs once."""
+        self._say(f"{self._paint(f'{name}:', 'bold')}{' ' * max(1, 12 - len(name))}{text}")
+
+    def objects(self, lines: Sequence[devview.Line]) -> None:
+        """Tell what has changed since the last time."""
+        self._widths = [max(pair) for pair in zip(self._widths, devview.widths_of(lines), strict=True)]
+        now = self._paint(datetime.now().astimezone().strftime("%H:%M:%S"), "dim")
+        for line in devview.news(self._known, lines):
+            if not line.is_told:
+                continue
+            self._say(f"{now}  {devview.text_of(line, self._widths, self._paint)}")
+        self._known = {line.about: line for line in lines}
+
+    def output(self, name: str, text: str) -> None:
+        """A line that a process has written."""
+        style = self._styles.setdefault(name, NAME_STYLES[len(self._styles) % len(NAME_STYLES)])
+        processes = [known for kind, known in self._known if kind == devview.SHORT["Executable"]]
+        width = max(map(len, [name, *processes]))
+        self._say(f"{self._paint(f'{name:<{width}} |', *style)} {text}")
+
+    def waiting(self, text: str) -> None:
+        """What is waited for, in place."""
+        self._progress.show(text)
+
+    def _say(self, text: str) -> None:
+        self._progress.clear()
+        with contextlib.suppress(UsageError):
+            say([text])
+
+
+async def up(wanted: Wanted) -> int:
+    """Run a plane until it is told to stop; answers the exit code. Raises ``UsageError``, ``ServeError``."""
+    place, stopping = wanted.place, Stopping()
+    place.prepare()
+    with place.held():
+        try:
+            with stopping:
+                if wanted.store == "memory":
+                    await clear(place)  # what is written down belongs to a plane whose objects are gone
+                await _live(wanted, stopping)
+        finally:
+            if wanted.store == "memory" or stopping.code:
+                await clear(place)
+    return stopping.code
+
+
+async def clear(place: Place) -> int:
+    """End all processes that are written down, and answer how many Executables they were of."""
+    from attractor.operators.devplane.local.sweeping import sweep
+
+    return len(await sweep(place.processes))
+
+
+async def _live(wanted: Wanted, stopping: Stopping) -> None:
+    from attractor.operators.devplane import session
+    from attractor.operators.devplane.controller import controllers_of, externals_of
+    from attractor.operators.devplane.local.processes import LocalProcesses
+    from attractor.runtime import Manager
+
+    screen, stop = Screen([part.name for part in wanted.parts]), asyncio.Event()
+    async with _server(wanted) as client:
+        await install(client, session.KINDS)
+        machine = LocalProcesses(wanted.place.processes)
+        async with opened(externals_of(machine)) as externals, _own_client(client) as own:
+            await session.open_session(client, str(os.getpid()))
+            async with Manager(own, controllers_of(machine), externals=externals).running():
+                await _apply(client, wanted.parts)
+                screen.fact("kubeconfig", str(wanted.place.kubeconfig))
+                for doubt in wanted.doubts:
+                    screen.fact("note", doubt)
+                stopping.orderly = stop.set
+                async with _followed(client, screen, stop, logs=wanted.logs):
+                    await stop.wait()
+                    screen.fact("stopping", "replica sets, then processes, then services; Ctrl-C again ends at once")
+                    await session.take_down(client, screen.waiting)
+                screen.fact("stopped", "nothing is left running")
+
+
+@contextlib.asynccontextmanager
+async def _server(wanted: Wanted) -> AsyncIterator[Client]:
+    parser = argparse.ArgumentParser()
+    serve.register(parser.add_subparsers())
+    where = ["--kubeconfig", str(wanted.place.kubeconfig), "--state-dir", str(wanted.place.directory)]
+    words = ["serve", "--store", wanted.store, "--listen", wanted.listen, *where]
+    settings = serve.Settings.of(parser.parse_args(words))
+    async with serve.serving(settings, is_announced=False) as cluster, cluster.client() as client:
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def _own_client(client: Client) -> AsyncIterator[Client]:
+    """A client for the controllers, on the same transport: whose own writes it follows is its manager's business."""
+    from attractor.client import Client as Made
+
+    yield Made(client.transport)
+
+
+async def _apply(client: Client, parts: Sequence[Part]) -> None:
+    from attractor.operators.devplane import session
+
+    try:
+        await session.apply(client, parts)
+    except session.Refused as error:
+        raise UsageError(str(error), "mend that in the file, and start again; nothing was started") from error
+
+
+@contextlib.asynccontextmanager
+async def _followed(client: Client, screen: Screen, stop: asyncio.Event, *, logs: bool) -> AsyncIterator[None]:
+    """Tell what happens, and stop when somebody asks for it, while the block lasts."""
+    tails = Tails(screen.output)
+    async with asyncio.TaskGroup() as group:
+        following = [group.create_task(_follow(client, screen, stop, tails if logs else None))]
+        if logs:
+            following.append(group.create_task(tails.run()))
+        try:
+            yield
+        finally:
+            for task in following:
+                task.cancel()
+
+
+async def _follow(client: Client, screen: Screen, stop: asyncio.Event, tails: Tails | None) -> None:
+    from attractor.cache import Cache
+    from attractor.objects.builtin.coordination_v1 import Lease
+    from attractor.operators.devplane import session
+
+    cache, changed = Cache(client, own_writes=False), asyncio.Event()
+    kinds: tuple[type[Resource], ...] = (*session.ORDER, Lease)
+    for kind in kinds:
+        cache.informer(kind).add_handler(lambda _: changed.set())
+    async with asyncio.TaskGroup() as group:
+        group.create_task(cache.run())
+        await cache.wait_synced()
+        while True:
+            changed.clear()
+            found = {kind.__name__: await cache.list(kind) for kind in session.ORDER}
+            screen.objects(devview.lines_of(found))
+            if tails is not None:
+                _follow_output(tails, found["Executable"])
+            if await _is_asked_to_end(cache):
+                stop.set()
+            await changed.wait()
+
+
+async def _is_asked_to_end(cache: Cache) -> bool:
+    from attractor.objects.builtin.coordination_v1 import Lease
+    from attractor.operators.devplane.session import LEASE
+
+    return not any(one.key == LEASE for one in await cache.list(Lease))
+
+
+def _follow_output(tails: Tails, executables: Sequence[Any]) -> None:
+    for one in executables:
+        tails.follow(one.metadata.name, (one.status.stdout_file, one.status.stderr_file))
+    tails.forget(tails.names - {one.metadata.name for one in executables})

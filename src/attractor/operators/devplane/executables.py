@@ -1,0 +1,293 @@
+"""The controller of Executables: each one a process, started, watched, restarted and stopped as its spec says.
+
+Level-based: a reconcile looks at the object, at what it remembers and at the machine (``Processes.look``), takes one
+step and writes at most once. What may take long (starting, stopping, probing) is done in the background and reported
+through memory; the machine tells that there is news, never what.
+
+What keeps an Executable from having two processes: that it is starting is stored before anything is started; a start is
+remembered before it is begun, and begun only on what the server says now, not on what a cache says; and a run is
+claimed by its number on the machine, so that whoever starts after a crash starts nothing twice. Its name plays no part
+in it: uid and number of the run do. Nothing is forgotten while a start is under way, and nothing is removed before it
+was stopped, which also cancels a start that somebody who died had begun.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from attractor.operators.devplane.expanding import Places, launch_of, needed, needed_keys, question_of
+from attractor.operators.devplane.health import Answer, Prober, Question, answered, asked, due_at, health_of
+from attractor.operators.devplane.processes import Processes
+from attractor.operators.devplane.servicetypes import Service
+from attractor.operators.devplane.telling import move, tell_end, tell_facts, waits_s
+from attractor.operators.devplane.templates import NotServed, Unresolved
+from attractor.operators.devplane.types import FINAL, Executable
+from attractor.runtime import Index, Key, Reconciler, Result, Watches, controller
+from attractor.runtime.toolkit.conditions import find_condition, set_condition
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable
+
+    from attractor.operators.devplane.processes import Launch, Run
+    from attractor.runtime import Context, Controller
+
+LATER_S = 1.0
+"""When to look again at what should be told anyway."""
+STRAY_GRACE_S = 6.0
+NEEDS = "needs"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What this process knows of an Executable; a crash forgets it."""
+
+    uid: str
+    starting: int | None = None
+    """The run that is being begun."""
+    stop: Literal["", "under way", "done"] = ""
+    problem: str = ""
+    """Why the machine could not do what it was asked, if it could not; it is asked again."""
+    answers: tuple[Answer, ...] = ()
+    """What the probes said."""
+
+
+async def begin(ctx: Context, uid: str, number: int, launch: Launch) -> None:
+    """In the background: begin a run, and report that the machine was asked to."""
+    problem = ""
+    try:
+        await ctx.external(Processes).start(ctx.key, uid, number, launch)
+    except Exception as error:  # whatever it is, the start is over, and is tried again if there is no run
+        problem = str(error) or type(error).__name__
+    await ctx.defer(Known, lambda known: replace(known, starting=None, problem=problem), identity=uid)
+    await ctx.schedule()
+
+
+async def end(ctx: Context, uid: str, grace_s: float) -> None:
+    """In the background: end all that runs, and report that nothing does."""
+    done: Literal["", "done"] = "done"
+    problem = ""
+    try:
+        await ctx.external(Processes).stop(ctx.key, uid, grace_s)
+    except Exception as error:  # it is tried again until nothing is left
+        done, problem = "", str(error) or type(error).__name__
+    await ctx.defer(Known, lambda known: replace(known, stop=done, problem=problem), identity=uid)
+    await ctx.schedule()
+
+
+async def ask(ctx: Context, uid: str, number: int, probe: str, question: Question) -> None:
+    """In the background: ask whether a run is healthy."""
+    problem = await ctx.external(Prober).ask(question)
+    await ctx.defer(
+        Known,
+        lambda known: replace(known, answers=answered(known.answers, probe, number, problem)),
+        identity=uid,
+    )
+    await ctx.schedule()
+
+
+async def clear(ctx: Context, uid: str) -> None:
+    """In the background: end and remove what belonged to an Executable that is no more."""
+    await ctx.external(Processes).stop(ctx.key, uid, STRAY_GRACE_S)
+    await ctx.external(Processes).remove(uid)
+
+
+class Executables(Reconciler[Executable]):
+    """Keeps each Executable's process as its spec says."""
+
+    kind = Executable
+
+    async def sync(self, ctx: Context, obj: Executable) -> Result | None:
+        """Take the next step of an Executable's life."""
+        status = obj.status
+        status.observed_generation = obj.metadata.generation
+        if status.phase in FINAL:
+            return None
+        known = await recalled(ctx, obj.metadata.uid)
+        if known is None:
+            return Result(requeue_after_s=LATER_S)
+        if status.phase == "":
+            await self._prepare(ctx, obj)
+            return None
+        run = await ctx.external(Processes).look(obj.metadata.uid)
+        if run is not None and status.restarts <= run.number:
+            tell_facts(status, run)
+            result = await self._attend(ctx, obj, known, run)
+        else:
+            result = await self._go_on(ctx, obj, known, run)
+        await self._tell_health(ctx, obj, known)
+        return result
+
+    async def clean_up(self, ctx: Context, obj: Executable) -> Result | None:
+        """Stop what runs, or may yet begin to; then remove what was written down."""
+        known, status = await recalled(ctx, obj.metadata.uid), obj.status
+        if known is None or known.starting is not None:
+            return Result(requeue_after_s=LATER_S)  # whatever is being started is not removed before it is there
+        if status.phase != "":
+            if known.stop == "":
+                await self._stop(ctx, obj, known)
+            if known.stop != "done":
+                if status.phase not in FINAL:
+                    move(status, "Stopping", known.problem)
+                return Result(requeue_after_s=LATER_S)
+            await ctx.external(Processes).remove(obj.metadata.uid)
+        await ctx.forget(Known)
+        return None
+
+    async def gone(self, ctx: Context, key: Key) -> Result | None:
+        """Clear up after an Executable whose finalizer somebody has removed."""
+        if await ctx.find(Executable, key, cached=False) is not None:
+            return None  # the cache will hear of it
+        if await recalled(ctx, "") is None:
+            return Result(requeue_after_s=LATER_S)
+        await ctx.forget(Known)
+        await self._clear_strays(ctx, key, "")
+        return None
+
+    async def _clear_strays(self, ctx: Context, key: Key, uid: str) -> None:
+        for stray in await ctx.external(Processes).strays(key, uid):
+            await ctx.start(clear, stray)
+
+    async def _prepare(self, ctx: Context, obj: Executable) -> None:
+        """Decide, before anything is started: that it starts, and where it serves."""
+        if obj.spec.stop:
+            move(obj.status, "Terminated", "told to stop before it was started")
+        elif not obj.spec.start:
+            obj.status.message = "waits for spec.start"
+        else:
+            for one in obj.spec.serves:
+                port = one.port or await ctx.external(Processes).free_port(one.address)
+                obj.status.ports[one.service] = port
+            move(obj.status, "Starting")
+
+    async def _go_on(self, ctx: Context, obj: Executable, known: Known, run: Run | None) -> Result | None:
+        """Bring about a run that has not begun: the first one, or one after another that ended."""
+        if known.starting is not None:
+            return Result(requeue_after_s=LATER_S)
+        if obj.spec.stop:
+            return await self._cancel(ctx, obj, known)
+        if run is not None and (wait_s := waits_s(obj.status, run, await ctx.now())):
+            return Result(requeue_after_s=wait_s)
+        if not await self._is_current(ctx, obj):
+            return Result(requeue_after_s=LATER_S)
+        try:
+            launch = launch_of(obj.spec, await places(ctx, obj))
+        except Unresolved as missing:
+            obj.status.message = str(missing)
+            return None
+        except NotServed as mistake:
+            move(obj.status, "FailedToStart", str(mistake))
+            return None
+        if run is None:
+            await self._clear_strays(ctx, obj.key, obj.metadata.uid)
+        await self._begin(ctx, known, 0 if run is None else run.number + 1, launch)
+        obj.status.message = known.problem
+        return None
+
+    async def _is_current(self, ctx: Context, obj: Executable) -> bool:
+        """Whether the server says the same as the cache: one that lags may show an object that is long gone."""
+        stored = await ctx.find(Executable, obj.key, cached=False)
+        return stored is not None and stored.metadata.resource_version == obj.metadata.resource_version
+
+    async def _begin(self, ctx: Context, known: Known, number: int, launch: Launch) -> None:
+        await ctx.remember(replace(known, starting=number), identity=known.uid)
+        await ctx.start(begin, known.uid, number, launch)
+
+    async def _cancel(self, ctx: Context, obj: Executable, known: Known) -> Result | None:
+        """Stop before a run has begun; a shim of somebody who died may be about to begin it."""
+        if known.stop == "done":
+            move(obj.status, "Terminated")
+            return None
+        if known.stop == "":
+            await self._stop(ctx, obj, known)
+        return Result(requeue_after_s=LATER_S)
+
+    async def _attend(self, ctx: Context, obj: Executable, known: Known, run: Run) -> Result | None:
+        """Look after the run that the status is about."""
+        if not run.is_live:
+            tell_end(obj, run)
+            return None
+        if obj.spec.stop:
+            if known.stop != "under way":
+                await self._stop(ctx, obj, known)
+            move(obj.status, "Stopping", known.problem)
+            return Result(requeue_after_s=LATER_S)
+        if run.state == "starting":
+            return Result(requeue_after_s=LATER_S)
+        move(obj.status, "Running")
+        return await self._probe(ctx, obj, known, run)
+
+    async def _stop(self, ctx: Context, obj: Executable, known: Known) -> None:
+        await ctx.remember(replace(known, stop="under way"), identity=known.uid)
+        await ctx.start(end, known.uid, obj.spec.stop_grace_seconds)
+
+    async def _probe(self, ctx: Context, obj: Executable, known: Known, run: Run) -> Result | None:
+        """Ask what is due to be asked; answers when the next question is due."""
+        if not obj.spec.probes or run.started_at is None:
+            return None
+        now = await ctx.now()
+        answers = {answer.probe: answer for answer in known.answers if answer.run == run.number}
+        coming = []
+        for probe in obj.spec.probes:
+            due = due_at(probe, run.started_at, answers.get(probe.name))
+            if due is None:
+                continue
+            if due > now:
+                coming.append((due - now).total_seconds())
+                continue
+            try:
+                question = question_of(probe, obj.spec, await places(ctx, obj))
+            except (Unresolved, NotServed) as problem:
+                obj.status.message = f"probe {probe.name}: {problem}"
+                continue
+            known = replace(known, answers=asked(known.answers, probe.name, run.number, now))
+            await ctx.remember(known, identity=known.uid)
+            await ctx.start(ask, known.uid, run.number, probe.name, question)
+        return Result(requeue_after_s=min(coming)) if coming else None
+
+    async def _tell_health(self, ctx: Context, obj: Executable, known: Known) -> None:
+        status = obj.status
+        status.health = health_of(status, obj.spec.probes, known.answers)
+        if status.phase == "Running":
+            problems = [f"probe {one.probe}: {one.problem}" for one in known.answers if one.problem]
+            status.message = status.message or "; ".join(problems)
+        is_ready = status.phase == "Running" and status.health == "Healthy"
+        before = find_condition(status.conditions, "Ready")
+        if before is None or (before.status == "True") != is_ready:
+            reason = status.health if status.phase == "Running" else status.phase
+            set_condition(
+                status.conditions,
+                "Ready",
+                is_ready,
+                reason=reason,
+                now=await ctx.now(),
+                generation=obj.metadata.generation,
+            )
+
+
+async def recalled(ctx: Context, uid: str) -> Known | None:
+    """What is known of this very object, nothing of a namesake; None while one is still being started."""
+    known = await ctx.recall(Known)
+    if known is None or known.uid == uid:
+        return known or Known(uid)
+    return Known(uid) if known.starting is None else None
+
+
+async def places(ctx: Context, obj: Executable) -> Places:
+    """Where the Services are that an Executable asks for, and where it serves its own."""
+    found = {name: await ctx.find(Service, Key(obj.metadata.namespace, name)) for name in needed(obj.spec)}
+    return Places.of(obj, {name: service for name, service in found.items() if service is not None})
+
+
+def executables(*changes: AsyncIterable[Key]) -> Controller:
+    """The controller; ``changes`` are the Executables of which a machine has news."""
+    return controller(
+        Executables(),
+        name="executables",
+        watches=[Watches(Service, index=NEEDS)],
+        indexes=[Index(Executable, NEEDS, needed_keys)],
+        sources=changes,
+        externals=[Processes, Prober],
+        workers=4,
+        background_limit=64,
+    )

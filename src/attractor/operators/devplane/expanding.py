@@ -1,0 +1,80 @@
+"""From an Executable to what the machine is asked for, with its templates replaced. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attractor.objects.gvk import Key
+from attractor.operators.devplane.health import Question
+from attractor.operators.devplane.processes import Launch
+from attractor.operators.devplane.templates import expand, references
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor.operators.devplane.servicetypes import Service
+    from attractor.operators.devplane.types import Executable, ExecutableSpec, Probe
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where services are, as one Executable sees it: its own ports, and the Services of its namespace."""
+
+    own: Mapping[str, tuple[str, int]]
+    services: Mapping[str, Service]
+
+    @classmethod
+    def of(cls, executable: Executable, services: Mapping[str, Service]) -> Places:
+        """The places of an Executable whose ports have been chosen."""
+        ports = executable.status.ports
+        own = {one.service: (one.address, ports[one.service]) for one in executable.spec.serves}
+        return cls(own, services)
+
+    def serving(self, service: str) -> tuple[str, int]:
+        """Address and port on which this Executable serves a Service; raises ``KeyError`` when it does not serve it."""
+        return self.own[service]
+
+    def reaching(self, service: str) -> tuple[str, int] | None:
+        """Address and port at which a Service is reached; None while it has none."""
+        found = self.services.get(service)
+        if found is None or not found.status.effective_port:
+            return None
+        return found.status.effective_address, found.status.effective_port
+
+
+def needed(spec: ExecutableSpec) -> list[str]:
+    """The Services, by name, whose places the templates of an Executable ask for; not those that it serves."""
+    texts = [*spec.command, *spec.args, *(one.value for one in spec.env)]
+    texts += [text for probe in spec.probes for text in _texts(probe)]
+    return sorted({found.service for found in references(texts) if not found.is_serving})
+
+
+def needed_keys(executable: Executable) -> list[str]:
+    """The same as ``namespace/name``: the index by which a change of a Service leads to those who wait for it."""
+    return [str(Key(executable.metadata.namespace, name)) for name in needed(executable.spec)]
+
+
+def _texts(probe: Probe) -> list[str]:
+    return [probe.http.url] if probe.http is not None else list(probe.command.command) if probe.command else []
+
+
+def launch_of(spec: ExecutableSpec, places: Places) -> Launch:
+    """The process; raises ``Unresolved`` when a Service has no place yet, ``NotServed`` when it never will."""
+    return Launch(
+        command=tuple(expand(text, places) for text in (*spec.command, *spec.args)),
+        directory=spec.working_directory,
+        environment=tuple((one.name, expand(one.value, places)) for one in spec.env),
+        env_files=tuple(spec.env_files),
+        inherits=spec.inherit_env,
+    )
+
+
+def question_of(probe: Probe, spec: ExecutableSpec, places: Places) -> Question:
+    """What a probe asks; raises ``Unresolved`` and ``NotServed``."""
+    if probe.http is not None:
+        return Question(url=expand(probe.http.url, places), timeout_s=probe.timeout_seconds)
+    launch = launch_of(spec, places)
+    command = tuple(expand(text, places) for text in _texts(probe))
+    asking = Launch(command, launch.directory, launch.environment, launch.env_files, launch.inherits)
+    return Question(launch=asking, timeout_s=probe.timeout_seconds)

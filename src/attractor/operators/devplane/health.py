@@ -1,0 +1,87 @@
+"""Whether an Executable is healthy: what its probes said, and when to ask again. Pure, but for ``Prober``, which asks.
+
+Without probes, running is healthy. With probes it is once all have succeeded, unhealthy as soon as one has failed, and
+else a reason for caution, as is everything that is not running and did not go wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from attractor.operators.devplane.processes import Launch
+    from attractor.operators.devplane.types import ExecutableStatus, Health, Probe
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a probe asks: a page, or a command in the environment of the process."""
+
+    url: str = ""
+    launch: Launch | None = None
+    timeout_s: float = 10.0
+
+
+class Prober(Protocol):
+    """Asks whether a process is healthy."""
+
+    async def ask(self, question: Question) -> str:
+        """Empty when it is, else why not; answers within the question's time, and never raises."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one probe of one run last said; ``problem`` is empty when it succeeded."""
+
+    probe: str
+    run: int
+    asked_at: datetime
+    is_known: bool = False
+    """Whether there was an answer yet, to this question or to an earlier one."""
+    problem: str = ""
+    is_awaited: bool = True
+
+
+def asked(answers: Iterable[Answer], probe: str, run: int, now: datetime) -> tuple[Answer, ...]:
+    """The answers, with a question that is under way; what is known stays known until there is an answer to it."""
+    kept = {answer.probe: answer for answer in answers if answer.run == run}
+    before = kept.get(probe, Answer(probe, run, now))
+    kept[probe] = replace(before, asked_at=now, is_awaited=True)
+    return tuple(kept[name] for name in sorted(kept))
+
+
+def answered(answers: Iterable[Answer], probe: str, run: int, problem: str) -> tuple[Answer, ...]:
+    """The answers, with one that has come; one about another run is dropped."""
+    return tuple(
+        replace(answer, is_known=True, problem=problem, is_awaited=False)
+        if (answer.probe, answer.run) == (probe, run)
+        else answer
+        for answer in answers
+    )
+
+
+def due_at(probe: Probe, started_at: datetime, answer: Answer | None) -> datetime | None:
+    """When to ask next; None when it was asked and has not answered, or need not be asked any more."""
+    if answer is None:
+        return started_at + timedelta(seconds=probe.initial_delay_seconds)
+    if answer.is_awaited or (probe.schedule == "UntilSuccess" and not answer.problem):
+        return None
+    return answer.asked_at + timedelta(seconds=probe.interval_seconds)
+
+
+def health_of(status: ExecutableStatus, probes: Sequence[Probe], answers: Iterable[Answer]) -> Health:
+    """How healthy an Executable is."""
+    if status.phase in {"FailedToStart", "Unknown"} or (status.phase == "Finished" and status.exit_code != 0):
+        return "Unhealthy"
+    if status.phase != "Running":
+        return "Caution"
+    known = {answer.probe: answer.problem for answer in answers if answer.is_known and answer.run == status.restarts}
+    if any(known.values()):
+        return "Unhealthy"
+    return "Healthy" if all(probe.name in known for probe in probes) else "Caution"

@@ -1,0 +1,99 @@
+"""From a ``Launch`` to the order that a shim gets, or to the reason why there cannot be a process, for people."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attractor.operators.local.processes import MARK
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attractor.operators.devplane.processes import Launch
+
+
+class CannotStart(Exception):
+    """The process cannot be, whoever tries again; the text says why, and what would help."""
+
+
+def environment_of(launch: Launch, ambient: Mapping[str, str]) -> dict[str, str]:
+    """All variables of a process: the ambient ones if it inherits them, those of files, its own; later ones win."""
+    made = dict(ambient) if launch.inherits else {}
+    for name in launch.env_files:
+        path = directory_of(launch) / name
+        try:
+            made |= variables(path.read_text())
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise CannotStart(f"environment file {path} cannot be read: {why}") from error
+    return made | dict(launch.environment)
+
+
+def variables(text: str) -> dict[str, str]:
+    """The variables of an environment file: lines ``NAME=value``, ``export`` and quotes as shells have them.
+
+    >>> variables("# where\\nA=1\\nexport B='two words'\\nC=a=b\\n\\nnonsense\\n")
+    {'A': '1', 'B': 'two words', 'C': 'a=b'}
+    """
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        name, equals, value = line.strip().removeprefix("export ").partition("=")
+        name, value = name.strip(), value.strip()
+        if not equals or not name or name.startswith("#"):
+            continue
+        if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+            value = value[1:-1]
+        found[name] = value
+    return found
+
+
+def directory_of(launch: Launch) -> Path:
+    """Where a process runs."""
+    return Path(launch.directory).absolute() if launch.directory else Path.cwd()
+
+
+def program_of(program: str, directory: Path, path: str) -> str:
+    """The file of a program: as it is named, seen from the directory, or in PATH; raises ``CannotStart``."""
+    if "/" not in program:
+        found = shutil.which(program, path=path)
+        if found is None:
+            raise CannotStart(f"program {program!r} is not in PATH ({path}); install it, or name it by its path")
+        return found
+    named = directory / program
+    if not named.is_file():
+        raise CannotStart(f"program {named} {'is no file' if named.exists() else 'does not exist'}")
+    if not os.access(named, os.X_OK):
+        raise CannotStart(f"program {named} may not be executed; allow it with chmod +x")
+    return str(named)
+
+
+def order_of(launch: Launch, mark: str, ambient: Mapping[str, str]) -> dict[str, Any]:
+    """What a shim needs to know about the process; raises ``CannotStart``."""
+    directory = directory_of(launch)
+    if not directory.is_dir():
+        raise CannotStart(f"working directory {directory} {'is none' if directory.exists() else 'does not exist'}")
+    if not os.access(directory, os.X_OK):
+        raise CannotStart(f"working directory {directory} may not be entered; see its permissions")
+    environment = environment_of(launch, ambient)
+    program = program_of(launch.command[0], directory, environment.get("PATH", os.defpath))
+    return {
+        "directory": str(directory),
+        "program": program,
+        "command": list(launch.command),
+        "environment": environment | {MARK: mark},
+    }
+
+
+def explained(number: int, program: str) -> str:
+    """Why the kernel did not start a program that is there."""
+    reasons = {
+        errno.ENOENT: "the interpreter that its first line names does not exist",
+        errno.ENOEXEC: "it is no program of this machine, and has no first line #! that names an interpreter",
+        errno.EACCES: "it, or its working directory, is not permitted",
+        errno.E2BIG: "its arguments and variables are too long",
+    }
+    return f"program {program} cannot be executed: {reasons.get(number, os.strerror(number))}"

@@ -1,0 +1,93 @@
+"""One developer control plane from its first object to its last: what is applied, who may end it, how it is taken down.
+
+A running plane holds a Lease in its own server. Whoever deletes that asks it to end, which needs no more than its
+kubeconfig. It is taken down in the order in which nothing is left without its master: replica sets, which would make
+new Executables; Executables, whose processes end; Services, whose listeners close.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from attractor.objects.builtin.coordination_v1 import Lease
+from attractor.objects.builtin.core_v1 import Namespace
+from attractor.objects.errors import AlreadyExists, ApiError, NotFound
+from attractor.objects.gvk import Key
+from attractor.objects.resource import ObjectMeta
+from attractor.operators.devplane.servicetypes import Endpoint, Service
+from attractor.operators.devplane.types import Executable, ExecutableReplicaSet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from attractor.client import Client
+    from attractor.objects.resource import Resource
+    from attractor.operators.devplane.application import Part
+
+KINDS: tuple[type[Resource], ...] = (Service, Endpoint, Executable, ExecutableReplicaSet)
+"""All kinds of the plane."""
+ORDER: tuple[type[Resource], ...] = (ExecutableReplicaSet, Executable, Service)
+"""In which they are taken down; Endpoints go with their Executables."""
+LEASE = Key("default", "attractor-dev")
+MANAGER = "attractor-dev"
+LOOK_S = 0.05
+
+
+class Refused(Exception):
+    """The server does not take a part of the application; the text says which, where it stands, and why."""
+
+
+async def apply(client: Client, parts: Sequence[Part]) -> None:
+    """Store the parts of an application, all of them or, if the server refuses one, none; raises ``Refused``."""
+    for namespace in sorted({part.namespace for part in parts} - {"default"}):
+        with suppress(AlreadyExists):
+            await client.create(Namespace(metadata=ObjectMeta(name=namespace)))
+    for is_rehearsal in (True, False):
+        for part in parts:
+            try:
+                await client.apply(part.object, field_manager=MANAGER, force=True, dry_run=is_rehearsal)
+            except ApiError as error:
+                raise Refused(f"{part.place}: {part} is refused: {error.message}") from error
+
+
+async def open_session(client: Client, holder: str) -> None:
+    """Say that a plane runs here; whoever deletes what says so asks it to end."""
+    lease: dict[str, Any] = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"namespace": LEASE.namespace, "name": LEASE.name},
+        "spec": {"holderIdentity": holder},
+    }
+    await client.apply(lease, field_manager=MANAGER, force=True)
+
+
+async def ask_to_end(client: Client) -> bool:
+    """Ask the plane that a client reaches to end; False when it was asked already. Raises ``ApiError``."""
+    try:
+        await client.delete(Lease, LEASE)
+    except NotFound:
+        return False
+    return True
+
+
+async def take_down(client: Client, tell: Callable[[str], None] = lambda _: None) -> None:
+    """Delete everything in order, and wait for each step; ``tell`` hears what is waited for, whenever that changes."""
+    said = ""
+    for kind in ORDER:
+        while left := await client.list(kind):
+            for one in left:
+                if not one.metadata.is_deleting:
+                    with suppress(NotFound):
+                        await client.delete(kind, one.key)
+            if (text := _waiting(kind, (one.metadata.name for one in left))) != said:
+                tell(text)
+                said = text
+            await asyncio.sleep(LOOK_S)
+
+
+def _waiting(kind: type[Resource], names: Iterable[str]) -> str:
+    found = sorted(names)
+    shown = ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
+    return f"waiting for {len(found)} {kind.__name__}{'' if len(found) == 1 else 's'}: {shown}"

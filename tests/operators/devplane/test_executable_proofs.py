@@ -1,0 +1,94 @@
+"""Executables and their sets proved: the controllers' own code, under every interleaving of crashes and stale caches.
+
+Each world is explored completely. That a claim can fail is shown by controllers and machines with one mistake.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from attractor.check import check
+from attractor.check.world import Faults, World
+from attractor.operators.devplane import worlds
+from attractor.operators.devplane.health import Prober
+from attractor.operators.devplane.processes import Processes
+from attractor.operators.devplane.properties import ProberModel, ProcessesModel
+from attractor.operators.devplane.types import Executable
+from attractor.runtime import controller
+from tests.operators.devplane import wrong
+
+STATES = {
+    worlds.started: 16_135,
+    worlds.ended: 8_277,
+    worlds.restarted: 34_344,
+    worlds.stopped: 68_153,
+    worlds.deleted: 90_482,
+    worlds.recreated: 29_859,
+    worlds.forced: 212_000,
+    worlds.waiting: 81_860,
+    worlds.scaled: 55_999,
+    worlds.replaced: 49_057,
+    worlds.disbanded: 935_728,
+}
+"""A world with fewer states has lost something; one with more tells apart what is the same."""
+
+
+@pytest.mark.parametrize("made", worlds.WORLDS, ids=lambda made: made.__name__)
+def test_what_is_promised_is_kept(made: Callable[[], World]) -> None:
+    verdict = check(made())
+    verdict.assert_holds()
+    assert verdict.bound is None
+    assert verdict.distinct == STATES[made]
+
+
+@pytest.mark.nightly
+def test_it_is_kept_while_a_leader_that_was_deposed_goes_on() -> None:
+    """Two controllers on one machine: claims keep them from starting anything twice."""
+    made = worlds.started().but(hosts=("one", "other"), election=True, faults=Faults(leader_change=1), lag=1)
+    check(made).assert_holds()
+
+
+UNHOUSED = "every process has its executable"
+UNSETTLED = "eventually as wanted, and nothing left behind"
+
+
+@pytest.mark.parametrize(
+    ("mistake", "made", "claim", "steps"),
+    [
+        (wrong.StartsWithoutRemembering, worlds.deleted, UNHOUSED, 37),
+        (wrong.BelievesTheCache, worlds.deleted, UNHOUSED, 32),
+        (wrong.StartsBeforeItSaysSo, worlds.started, UNHOUSED, 11),
+        (wrong.RemovesWithoutStopping, worlds.deleted, UNHOUSED, 27),
+        (wrong.DoesNotWaitForTheStart, worlds.recreated, UNHOUSED, 30),
+        (wrong.CountsFromZero, worlds.restarted, UNSETTLED, 45),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_controller_with_a_mistake_is_found_out(
+    mistake: type, made: Callable[..., World], claim: str, steps: int
+) -> None:
+    trace = check(made(wrong.declared(mistake()))).assert_violated(claim)
+    assert len(trace) == steps, trace.actions
+
+
+@pytest.mark.parametrize(
+    ("machine", "made", "claim", "steps"),
+    [
+        (wrong.WithoutClaims, worlds.started, "never two processes", 29),
+        (wrong.ByName, worlds.forced, UNSETTLED, 43),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_machine_with_a_mistake_is_found_out(
+    machine: type[ProcessesModel], made: Callable[..., World], claim: str, steps: int
+) -> None:
+    world = made().but(externals={Processes: machine(0), Prober: ProberModel()})
+    trace = check(world).assert_violated(claim)
+    assert len(trace) == steps, trace.actions
+
+
+@pytest.mark.parametrize("made", [worlds.scaled, worlds.replaced], ids=lambda made: made.__name__)
+def test_a_set_that_counts_what_its_cache_shows_is_found_out(made: Callable[..., World]) -> None:
+    declared = controller(wrong.CountsReplicas(), name="executablereplicasets", owns=[Executable])
+    trace = check(made(declared)).assert_violated("never too many replicas")
+    assert len(trace) == 15, trace.actions
