@@ -262,6 +262,19 @@ async def test_an_own_write_outside_a_scope_leaves_the_view() -> None:
 
 
 @on_virtual_time
+async def test_what_is_looked_up_and_lies_outside_a_scope_is_not_in_its_view() -> None:
+    async with world() as w:
+        scoped = w.cache.informer(ConfigMap, Scope("default", "app=web"))
+        await scoped.wait_synced()
+        theirs = await w.rival.create(config_map("a", {"app": "db"}))
+        with pytest.raises(AlreadyExists):
+            await w.client.create(config_map("a", {"app": "web"}))
+        assert scoped.core.is_unsure(theirs.key)
+        assert await scoped.find(theirs.key) is None
+        assert await w.cache.get(ConfigMap, theirs.key) == theirs
+
+
+@on_virtual_time
 async def test_informers_are_shared_by_kind_and_scope() -> None:
     async with world(namespace="default") as w:
         first = w.cache.informer(ConfigMap)
