@@ -275,6 +275,18 @@ async def test_what_is_looked_up_and_lies_outside_a_scope_is_not_in_its_view() -
 
 
 @on_virtual_time
+async def test_an_informer_that_comes_later_hears_of_own_writes_and_one_of_another_namespace_does_not() -> None:
+    async with world() as w:
+        await w.client.create(config_map("a"))
+        here, elsewhere = (w.cache.informer(ConfigMap, Scope(name)) for name in ("default", "elsewhere"))
+        await w.cache.wait_synced()
+        w.transport.hang()
+        mine = await w.client.create(config_map("b"))
+        assert (list(here.core.pending), list(elsewhere.core.pending)) == ([mine.key], [])
+        assert await here.get(mine.key) == mine
+
+
+@on_virtual_time
 async def test_informers_are_shared_by_kind_and_scope() -> None:
     async with world(namespace="default") as w:
         first = w.cache.informer(ConfigMap)

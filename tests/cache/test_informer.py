@@ -428,10 +428,14 @@ async def test_a_bookmark_in_the_middle_of_the_initial_state_says_nothing_of_wha
 
         w.transport.open = bookmarked  # type: ignore[method-assign]
         versions: list[str] = []
+
+        def is_ready() -> bool:
+            versions.append(w.informer.core.version)
+            return w.informer.is_ready
+
         w.transport.garble()
-        await w.informer.wait_for(lambda: bool(versions.append(w.informer.core.version) or w.informer.is_ready))
-        await w.informer.wait_for(lambda: not w.informer.is_ready)
-        await w.informer.wait_for(lambda: bool(versions.append(w.informer.core.version) or w.informer.is_ready))
+        await w.informer.wait_for(lambda: not is_ready())
+        await w.informer.wait_for(is_ready)
         assert "999999" not in versions
         assert version in versions
         await w.settled()
