@@ -287,6 +287,23 @@ async def test_an_informer_that_comes_later_hears_of_own_writes_and_one_of_anoth
 
 
 @on_virtual_time
+async def test_a_view_of_another_version_of_the_kind_looks_own_writes_up() -> None:
+    scaler: dict[str, Any] = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "a", "namespace": "default"},
+        "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}},
+    }
+    async with world() as w:
+        older = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
+        await w.cache.informer(older).wait_synced()
+        w.transport.hang()
+        await w.client.create(scaler)
+        found = await w.cache.list(older)
+        assert [(one["apiVersion"], one["metadata"]["name"]) for one in found] == [("autoscaling/v1", "a")]
+
+
+@on_virtual_time
 async def test_informers_are_shared_by_kind_and_scope() -> None:
     async with world(namespace="default") as w:
         first = w.cache.informer(ConfigMap)
