@@ -262,6 +262,48 @@ async def test_an_own_write_outside_a_scope_leaves_the_view() -> None:
 
 
 @on_virtual_time
+async def test_what_is_looked_up_and_lies_outside_a_scope_is_not_in_its_view() -> None:
+    async with world() as w:
+        scoped = w.cache.informer(ConfigMap, Scope("default", "app=web"))
+        await scoped.wait_synced()
+        theirs = await w.rival.create(config_map("a", {"app": "db"}))
+        with pytest.raises(AlreadyExists):
+            await w.client.create(config_map("a", {"app": "web"}))
+        assert scoped.core.is_unsure(theirs.key)
+        assert await scoped.find(theirs.key) is None
+        assert await w.cache.get(ConfigMap, theirs.key) == theirs
+
+
+@on_virtual_time
+async def test_an_informer_that_comes_later_hears_of_own_writes_and_one_of_another_namespace_does_not() -> None:
+    async with world() as w:
+        await w.client.create(config_map("a"))
+        here, elsewhere = (w.cache.informer(ConfigMap, Scope(name)) for name in ("default", "elsewhere"))
+        await w.cache.wait_synced()
+        w.transport.hang()
+        mine = await w.client.create(config_map("b"))
+        assert (list(here.core.pending), list(elsewhere.core.pending)) == ([mine.key], [])
+        assert await here.get(mine.key) == mine
+
+
+@on_virtual_time
+async def test_a_view_of_another_version_of_the_kind_looks_own_writes_up() -> None:
+    scaler: dict[str, Any] = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "a", "namespace": "default"},
+        "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}},
+    }
+    async with world() as w:
+        older = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
+        await w.cache.informer(older).wait_synced()
+        w.transport.hang()
+        await w.client.create(scaler)
+        found = await w.cache.list(older)
+        assert [(one["apiVersion"], one["metadata"]["name"]) for one in found] == [("autoscaling/v1", "a")]
+
+
+@on_virtual_time
 async def test_informers_are_shared_by_kind_and_scope() -> None:
     async with world(namespace="default") as w:
         first = w.cache.informer(ConfigMap)

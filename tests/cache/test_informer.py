@@ -19,7 +19,7 @@ from attractor.objects.errors import Forbidden, NotFound
 from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.resource import ObjectMeta
 from tests.cache import virtualtime
-from tests.cache.trouble import TroubledTransport
+from tests.cache.trouble import TroubledStream, TroubledTransport
 
 POLICIES = (Policy(), Policy(watch_list=True))
 both_ways = pytest.mark.parametrize("policy", POLICIES, ids=("list", "watch-list"))
@@ -392,6 +392,71 @@ async def test_transforms_and_indexes_apply_to_everything_that_is_kept() -> None
             await w.informer.keys(index=("other", "x"))
         with pytest.raises(NotFound, match='configmaps "third" not found'):
             await w.informer.get(("default", "third"))
+
+
+@both_ways
+@on_virtual_time
+async def test_a_transform_applies_to_what_was_there_before(policy: Policy) -> None:
+    def without_secret(obj: ConfigMap) -> ConfigMap:
+        obj.data.pop("secret", None)
+        return obj
+
+    async with EmbeddedCluster(controllers=()) as cluster:
+        w = World(cluster, policy=policy, transform=without_secret)
+        await w.rival.create(config_map("first", x="1", secret="s"))
+        running = asyncio.ensure_future(w.informer.run())
+        assert (await w.informer.get(("default", "first"))).data == {"x": "1"}
+        running.cancel()
+        await asyncio.wait({running})
+
+
+BOOKMARK = (
+    b'{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"999999"}}}\n'
+)
+
+
+@on_virtual_time
+async def test_a_bookmark_in_the_middle_of_the_initial_state_says_nothing_of_what_was_told() -> None:
+    async with world(policy=Policy(watch_list=True)) as w:
+        version, opened = w.informer.core.version, w.transport.open
+
+        async def bookmarked(request: ClientRequest) -> TroubledStream:
+            stream = await opened(request)
+            stream.inject(BOOKMARK)
+            w.transport.open = opened  # type: ignore[method-assign]
+            return stream
+
+        w.transport.open = bookmarked  # type: ignore[method-assign]
+        versions: list[str] = []
+
+        def is_ready() -> bool:
+            versions.append(w.informer.core.version)
+            return w.informer.is_ready
+
+        w.transport.garble()
+        await w.informer.wait_for(lambda: not is_ready())
+        await w.informer.wait_for(is_ready)
+        assert "999999" not in versions
+        assert version in versions
+        await w.settled()
+
+
+@both_ways
+@on_virtual_time
+async def test_a_server_that_takes_a_watch_and_never_answers_is_found_out(policy: Policy) -> None:
+    async with world(policy=policy) as w:
+        opened = w.transport.open
+
+        async def hanging(request: ClientRequest) -> TroubledStream:
+            w.transport.open = opened  # type: ignore[method-assign]
+            stream: TroubledStream = await asyncio.get_running_loop().create_future()
+            return stream
+
+        w.transport.open = hanging  # type: ignore[method-assign]
+        w.transport.cut()
+        await w.informer.wait_for(lambda: "did not answer a watch within 150 s" in w.informer.health.why)
+        await w.rival.create(config_map("second"))
+        await w.settled()
 
 
 @on_virtual_time

@@ -122,8 +122,8 @@ def test_every_path_goes_on_backs_off_and_is_live_only_while_watching(data: st.D
 
 
 def test_a_view_is_live_while_it_watches_and_between_two_watches_that_ended_well() -> None:
-    live = [Watching("5"), Watching("5", 2), Opening("5")]
-    dead = [Listing(), Opening("5", 1), Opening(None), Syncing(), Waiting(1, 1, "5", "")]
+    live: list[State] = [Watching("5"), Watching("5", 2), Opening("5")]
+    dead: list[State] = [Listing(), Opening("5", 1), Opening(None), Syncing(), Waiting(1, 1, "5", "")]
     assert [is_live(state) for state in (*live, *dead)] == [True] * 3 + [False] * 5
 
 

@@ -85,7 +85,7 @@ async def test_objects_and_namespaces_that_came_and_went_leave_a_manager_as_it_w
         try:
             await ctx.create(child)
         except AlreadyExists:
-            await ctx.delete(ConfigMap, child.key)
+            await ctx.delete(child)
         if key.name not in failed:
             failed.add(key.name)
             raise OSError("the first time fails")

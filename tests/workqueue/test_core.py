@@ -104,7 +104,7 @@ class Queue(RuleBasedStateMachine):
         state = self.queue.state()
         order = sorted(self.waiting, key=self.waiting.__getitem__)
         assert list(state.waiting) == [(-self.waiting[key][0], key) for key in order]
-        assert (state.processing, self.queue.processing) == (self.processing, self.processing)
+        assert state.processing == self.queue.processing == self.processing
         assert state.dirty == {*self.waiting, *self.again}
         assert QueueCore.of(state).state() == state
         assert len(self.queue) == len(self.waiting)
