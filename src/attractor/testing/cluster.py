@@ -110,4 +110,4 @@ class ClusterUnderTest:
             f"system:serviceaccount:{operator.namespace}:{name}",
             groups=("system:serviceaccounts", f"system:serviceaccounts:{operator.namespace}", "system:authenticated"),
         )
-        return Client(FaultyTransport(self._embedded.transport(user), self.faults, self.requests))
+        return Client(FaultyTransport(self._embedded.transport(user), self.faults, self.requests, client=name))
