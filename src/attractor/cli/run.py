@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.cli import serve
 from attractor.cli.arguments import namespace, object_name, positive, seconds
 from attractor.cli.modules import ModuleError
-from attractor.cli.operatormodule import HELP, load, need_controllers, need_externals, opened
+from attractor.cli.operatormodule import HELP, definitions, load, need_controllers, need_externals, opened
 from attractor.cli.stopping import Stopping
 from attractor.runtime.running import RESYNC_S
 
@@ -289,9 +289,8 @@ async def _install(client: Client, loaded: OperatorModule) -> None:
     """Apply the CRDs of the module's kinds, and wait until they are served; raises ``ServeError``."""
     from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
     from attractor.objects.errors import ApiError
-    from attractor.runtime.manifests import crds
 
-    for definition in crds(loaded.kinds):
+    for definition in definitions(loaded):
         made = CustomResourceDefinition.from_dict(definition)
         try:
             await client.apply(made, field_manager="attractor-run", force=True)
