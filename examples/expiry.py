@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource, Struct
-from attractor.runtime import Context, For, Result, TerminalError, controller
+from attractor.runtime import Context, For, Permission, Result, TerminalError, controller
 from attractor.runtime.predicates import generation_changed
 
 
@@ -23,7 +23,7 @@ class Token(Resource, group="examples.attractor.dev", version="v1"):
     spec: TokenSpec
 
 
-@controller(for_=For(Token, when=generation_changed))
+@controller(for_=For(Token, when=generation_changed), permissions=[Permission(Token, ("delete",))])
 async def expiry(ctx: Context, key: Key) -> Result | None:
     """Delete the token once it is old enough; come back then, not before."""
     token = await ctx.find(Token, key)

@@ -110,6 +110,18 @@ def test_several_files_are_merged_and_the_first_wins_name_by_name(tmp_path: Path
     assert load_kubeconfig(context="x", environ=environ).namespace == "default"
 
 
+async def test_a_plugin_beside_a_kubeconfig_that_is_named_without_a_directory_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    credential = '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"one"}}'
+    (tmp_path / "plugin").write_text(f"#!/bin/sh\necho '{credential}'\n")
+    (tmp_path / "plugin").chmod(0o700)
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin"}
+    write(tmp_path / "config", user={"exec": plugin})
+    assert (await load_kubeconfig("config").credentials.current()).authorization == "Bearer one"
+
+
 def test_impersonation(tmp_path: Path) -> None:
     user = {"as": "jane", "as-uid": "7", "as-groups": ["dev"], "as-user-extra": {"scopes": ["view"]}}
     config = load_kubeconfig(write(tmp_path / "config", user=user))

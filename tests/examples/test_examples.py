@@ -1,4 +1,4 @@
-"""Every example, run; each is short, and says what it shows."""
+"""Every example, run with the rights that its declaration gives it; each is short, and says what it shows."""
 
 import ast
 import logging
@@ -76,7 +76,7 @@ async def test_rehearsal(cluster: ClusterUnderTest, virtual_time: VirtualTime) -
 
 
 async def test_farm(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
-    async with cluster.running(farms):
+    async with cluster.running(farms, only_granted=True):
         await cluster.client.create(Farm(metadata=META, spec=FarmSpec(replicas=2)))
 
         async def has(fields: int) -> bool:
@@ -95,7 +95,7 @@ async def test_farm(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> Non
 
 async def test_banner(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
     key = Key("shop", "banner")
-    async with cluster.running(banners) as running:
+    async with cluster.running(banners, only_granted=True) as running:
         await cluster.client.create(Namespace(metadata=ObjectMeta(name="shop", annotations={"banner": "open"})))
 
         async def shows(text: str) -> bool:
@@ -195,7 +195,7 @@ class Store:
 
 async def test_bucket(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
     store = Store()
-    async with cluster.running(buckets, externals={ObjectStore: store}):
+    async with cluster.running(buckets, only_granted=True, externals={ObjectStore: store}):
         await cluster.client.create(Bucket(metadata=META, spec=BucketSpec(region="us")))
 
         async def is_ready() -> bool:
@@ -213,7 +213,7 @@ async def test_bucket(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> N
 
 
 async def test_expiry(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
-    async with cluster.running(expiry) as running:
+    async with cluster.running(expiry, only_granted=True) as running:
         await cluster.client.create(Token(metadata=META, spec=TokenSpec(ttl_s=3600)))
         await passing(3590)
         await cluster.client.get(Token, A)
@@ -225,7 +225,7 @@ async def test_expiry(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> N
 
 
 async def test_secretcopy(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
-    async with cluster.running(secretcopy):
+    async with cluster.running(secretcopy, only_granted=True):
         await cluster.client.create(Namespace(metadata=ObjectMeta(name="vault")))
         await cluster.client.create(Copy(metadata=META, spec=CopySpec(from_namespace="vault", from_name="db")))
         await passing(5)
@@ -257,7 +257,7 @@ class Slow:
 
 async def test_workers(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
     runner = Slow()
-    async with cluster.running(workers, externals={Runner: runner}):
+    async with cluster.running(workers, only_granted=True, externals={Runner: runner}):
         await cluster.client.create(Run(metadata=META, spec=RunSpec(command="build")))
 
         async def phase(name: str) -> bool:
@@ -274,7 +274,7 @@ async def test_workers(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> 
 
 async def test_a_run_is_not_told_how_its_predecessor_went(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
     runner = Slow()
-    async with cluster.running(workers, externals={Runner: runner}):
+    async with cluster.running(workers, only_granted=True, externals={Runner: runner}):
         await cluster.client.create(Run(metadata=META, spec=RunSpec(command="build")))
         await eventually(lambda: runner.ran == ["build"])
         await passing(30)
@@ -291,7 +291,7 @@ async def test_a_run_is_not_told_how_its_predecessor_went(cluster: ClusterUnderT
 
 
 async def test_releases(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
-    async with cluster.running(releases):
+    async with cluster.running(releases, only_granted=True):
         made = await cluster.client.create(Release(metadata=META, spec=ReleaseSpec(content={"v": "1"}, copies=3)))
 
         async def are(version: str, count: int) -> bool:
@@ -337,7 +337,7 @@ class BadLine:
 
 async def test_probes(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
     line = BadLine()
-    async with cluster.running(probes, externals={Line: PatientLine(line)}) as running:
+    async with cluster.running(probes, only_granted=True, externals={Line: PatientLine(line)}) as running:
         await cluster.client.create(Probe(metadata=META))
 
         async def shows(reading: float) -> bool:

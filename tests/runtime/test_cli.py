@@ -206,6 +206,29 @@ def test_a_module_that_cannot_be_used_is_refused_with_a_hint(
     assert "\n\nhint: " in error
 
 
+UNFIT = """
+from attractor import Resource, Struct, controller
+class Spec(Struct):
+    size: int = "large"
+class Web(Resource, group="example.org", version="v1"):
+    spec: Spec
+@controller(for_=Web)
+async def r(ctx, key): ...
+"""
+
+
+@pytest.mark.parametrize("command", ["crd", "manifests", "run"])
+def test_a_class_that_makes_no_definition_is_named(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "unfit.py").write_text(UNFIT)
+    assert main([command, str(tmp_path / "unfit.py")]) == 2
+    said = capsys.readouterr().err
+    assert "declares what no server can serve: Web.spec.size: its default 'large' does not fit: Expected `int`" in said
+    assert "hint: mend that class" in said
+
+
 def test_a_missing_module_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "no.such.operator"]) == 2
     assert "there is no module `no.such.operator`" in capsys.readouterr().err

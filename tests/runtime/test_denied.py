@@ -10,7 +10,7 @@ from attractor.objects.builtin.core_v1 import ConfigMap, Namespace
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Election, Manager, controller
-from attractor.testing import ClusterUnderTest, VirtualTime
+from attractor.testing import ClusterUnderTest, VirtualTime, eventually
 from tests.runtime.things import passing
 
 ACCOUNT = User(
@@ -94,3 +94,19 @@ async def test_a_lease_in_a_namespace_that_does_not_exist_is_told_of_and_not_ask
         await cluster.client.create(Namespace(metadata=ObjectMeta(name="nowhere")))
         await manager.wait_running()
         manager.stop()
+
+
+async def test_a_reconcile_that_does_what_it_did_not_declare_is_told_how_to(
+    cluster: ClusterUnderTest, caplog: pytest.LogCaptureFixture
+) -> None:
+    @controller(name="deleting", for_=ConfigMap)
+    async def deleting(ctx: Context, key: Key) -> None:
+        if key.namespace == "default":
+            await ctx.delete(await ctx.get(ConfigMap, key))
+
+    async with cluster.running(deleting, only_granted=True):
+        await cluster.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
+        await eventually(lambda: any(record.message == "reconcile failed" for record in caplog.records))
+    failed = vars(next(record for record in caplog.records if record.message == "reconcile failed"))
+    assert 'cannot delete resource "configmaps"' in failed["error"]
+    assert "declare what is needed with permissions=[Permission(...)]" in failed["hint"]

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,8 +45,10 @@ class Reloading:
         self._command += ["--store", f"sqlite:{directory / 'cluster.db'}"]
         self._environ = {**os.environ, "XDG_STATE_HOME": str(directory / "state")}
 
-    async def start(self) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(*self._command, env=self._environ, stderr=subprocess.PIPE)
+    async def start(self, **options: Any) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *self._command, env=self._environ, stderr=subprocess.PIPE, **options
+        )
 
     async def signed_by(self) -> str:
         """Who signed last; the server is another one after each change of the code, at another address."""
@@ -94,4 +97,43 @@ async def test_changed_code_runs_and_broken_code_waits_for_the_next_change(tmp_p
     finally:
         if child.returncode is None:
             child.terminate()  # which ends the process that it runs, too
+            await child.wait()
+
+
+SLOW = """
+import asyncio
+from pathlib import Path
+from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.runtime import controller
+
+@controller(for_=ConfigMap)
+async def slow(ctx, key):
+    if key.name == "letter":
+        ctx.log.info("it begins")
+        while not Path("go-on").exists():
+            await asyncio.sleep(0.1)
+        ctx.log.info("it ends")
+"""
+
+
+async def test_what_is_typed_at_a_terminal_lets_a_reconcile_finish(tmp_path: Path) -> None:
+    reloading = Reloading(tmp_path)
+    reloading.module.write_text(SLOW)
+    terminal, ours = os.openpty()
+    child = await reloading.start(stdin=ours, start_new_session=True, cwd=tmp_path)
+    try:
+        await said(child, "state=running")
+        await reloading.signed_by()  # which creates what is signed
+        await said(child, "it begins")
+        os.killpg(child.pid, signal.SIGINT)
+        await said(child, "state=stopping")
+        (tmp_path / "go-on").touch()
+        await said(child, "it ends")
+        async with asyncio.timeout(PATIENCE_S):
+            assert await child.wait() == 0
+    finally:
+        os.close(terminal)
+        os.close(ours)
+        if child.returncode is None:
+            child.terminate()
             await child.wait()

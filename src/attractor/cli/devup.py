@@ -164,10 +164,11 @@ async def _live(wanted: Wanted, stopping: Stopping) -> None:
     from attractor.operators.devplane.controller import controllers_of, externals_of
     from attractor.operators.devplane.local.processes import LocalProcesses
     from attractor.runtime import Manager
+    from attractor.runtime.manifests import crds
 
     screen, stop = Screen([part.name for part in wanted.parts]), asyncio.Event()
     async with _server(wanted) as client:
-        await install(client, session.KINDS)
+        await install(client, session.KINDS, crds(session.KINDS))
         machine = LocalProcesses(wanted.place.processes)
         async with opened(externals_of(machine)) as externals, _own_client(client) as own:
             await session.open_session(client, str(os.getpid()))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.cli.arguments import namespace, positive
 from attractor.cli.modules import ModuleError
-from attractor.cli.operatormodule import HELP, load, need_controllers
+from attractor.cli.operatormodule import HELP, definitions, load, need_controllers
 from attractor.cli.terminal import say
 from attractor.objects.names import dns1123_label
 from attractor.objects.resource import yamltext
@@ -58,12 +58,10 @@ def register(commands: Any) -> None:
 
 def print_crds(args: argparse.Namespace) -> int:
     """Print CRDs; 0, or 2 when the module cannot be used."""
-    from attractor.runtime.manifests import crds
-
     try:
-        kinds = load(args.module).kinds
-        _print(crds(kinds))
-        if not kinds:
+        found = definitions(load(args.module))
+        _print(found)
+        if not found:
             print(f"note: {args.module} has no kinds of its own, so there is nothing to print", file=sys.stderr)
     except ModuleError as error:
         print(f"error: {error}\n\nhint: {error.hint}", file=sys.stderr)
@@ -78,6 +76,7 @@ def print_manifests(args: argparse.Namespace) -> int:
     try:
         loaded = load(args.module)
         need_controllers(loaded)
+        definitions(loaded)
         name = _named(args.name or loaded.name)
     except ModuleError as error:
         print(f"error: {error}\n\nhint: {error.hint}", file=sys.stderr)

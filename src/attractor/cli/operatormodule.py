@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor.cli.modules import ModuleError, imported
-from attractor.objects.resource import Resource
+from attractor.objects.resource import KindError, Resource, SchemaError
 from attractor.runtime.controller import Controller
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from types import ModuleType
+
+    from attractor.objects.jsontypes import JsonObject
 
 HELP = "a module or a file, such as my.operator or my_operator.py, and a controller in it, such as my_operator.py:pairs"
 
@@ -97,6 +99,16 @@ async def opened(externals: Mapping[Any, object]) -> AsyncIterator[dict[Any, obj
             else one
             for protocol, one in externals.items()
         }
+
+
+def definitions(loaded: OperatorModule) -> list[JsonObject]:
+    """The CustomResourceDefinitions of a module's kinds; raises ``ModuleError`` when a class makes none."""
+    from attractor.runtime.manifests import crds
+
+    try:
+        return crds(loaded.kinds)
+    except (KindError, SchemaError) as error:
+        raise ModuleError(f"{loaded.spelled} declares what no server can serve: {error}", "mend that class") from error
 
 
 def need_controllers(loaded: OperatorModule) -> None:

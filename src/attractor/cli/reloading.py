@@ -59,7 +59,7 @@ def run_reloading(module: str) -> int:
         while child.poll() is None and stamps(module) == known and not told:
             time.sleep(POLL_S)
         if told:
-            return _stopped(child)
+            return _told(child, told)
         if child.poll() is not None and stamps(module) == known:
             code = _code(child)
             if code == 0:
@@ -71,6 +71,20 @@ def run_reloading(module: str) -> int:
                 return code
         _stopped(child)
         print("the code changed; starting again", file=sys.stderr)
+
+
+def _told(child: subprocess.Popen[bytes], told: list[int]) -> int:
+    """Have the child end in its own time, and sooner if this process is told again; answers its exit code.
+
+    What is typed at a terminal (Ctrl-C) has reached the child, too: told a second time it would not finish anything.
+    """
+    passed = 1 if told[0] == signal.SIGINT and sys.stdin is not None and sys.stdin.isatty() else 0
+    while child.poll() is None:
+        if len(told) > passed:
+            passed = len(told)
+            child.send_signal(signal.SIGTERM)
+        time.sleep(POLL_S / 10)
+    return _code(child)
 
 
 def _stopped(child: subprocess.Popen[bytes]) -> int:

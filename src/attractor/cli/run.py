@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.cli import serve
 from attractor.cli.arguments import namespace, object_name, positive, seconds
 from attractor.cli.modules import ModuleError
-from attractor.cli.operatormodule import HELP, load, need_controllers, need_externals, opened
+from attractor.cli.operatormodule import HELP, definitions, load, need_controllers, need_externals, opened
 from attractor.cli.stopping import Stopping
 from attractor.runtime.running import RESYNC_S
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from attractor.cli.operatormodule import OperatorModule
     from attractor.client import Client
+    from attractor.objects.jsontypes import JsonObject
     from attractor.objects.resource import Resource
     from attractor.runtime import Controller, Manager
 
@@ -262,7 +263,7 @@ async def _is_missing(client: Client, namespace: str) -> bool:
 async def _client(args: argparse.Namespace, loaded: OperatorModule) -> AsyncIterator[Client]:
     if args.kubeconfig is None and not args.in_cluster:
         async with _embedded(args) as client:
-            await install(client, loaded.kinds)
+            await install(client, loaded.kinds, definitions(loaded))
             yield client
         return
     from attractor.client import Client
@@ -273,7 +274,7 @@ async def _client(args: argparse.Namespace, loaded: OperatorModule) -> AsyncIter
     config = in_cluster_config() if args.in_cluster else load_kubeconfig(args.kubeconfig, context=args.context)
     async with Client(HttpTransport(config)) as client:
         if args.install_crds:
-            await install(client, loaded.kinds)
+            await install(client, loaded.kinds, definitions(loaded))
         yield client
 
 
@@ -286,13 +287,12 @@ async def _embedded(args: argparse.Namespace) -> AsyncIterator[Client]:
         yield client
 
 
-async def install(client: Client, kinds: Sequence[type[Resource]]) -> None:
-    """Apply the CRDs of some kinds, and wait until they are served; raises ``ServeError``."""
+async def install(client: Client, kinds: Sequence[type[Resource]], definitions: Sequence[JsonObject]) -> None:
+    """Apply the definitions of some kinds, and wait until they are served; raises ``ServeError``."""
     from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
     from attractor.objects.errors import ApiError
-    from attractor.runtime.manifests import crds
 
-    for definition in crds(kinds):
+    for definition in definitions:
         made = CustomResourceDefinition.from_dict(definition)
         try:
             await client.apply(made, field_manager="attractor-run", force=True)

@@ -248,7 +248,7 @@ def _exec_config(file: Path, plugin: Any, cluster: _Entry, ca: bytes | None) -> 
     if not command:
         raise ConfigError("an exec plugin has no command")
     if "/" in command:
-        command = str(file.parent / command)
+        command = str((file.parent / command).absolute())  # or a plain name would be looked for in PATH
     try:
         environment = {item["name"]: item["value"] for item in plugin.get("env") or ()}
     except (KeyError, TypeError) as error:

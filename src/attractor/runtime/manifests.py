@@ -125,18 +125,30 @@ def manifests(
 
     ``kinds`` are those that need a definition, by default those that the controllers declare.
     """
-    labels = {"app.kubernetes.io/name": operator.name}
+    labels = _labels(operator)
     return [
         *crds(custom_kinds(controllers) if kinds is None else kinds),
-        _object("v1", "ServiceAccount", operator.name, operator.namespace, labels),
-        *_roles(operator, _rights(controllers), labels),
-        *_role(operator, f"{operator.name}-leader", operator.namespace, _lease_rules(operator), labels),
+        *access(operator, controllers),
         _deployment(operator, labels),
         {
             **_object("policy/v1", "PodDisruptionBudget", operator.name, operator.namespace, labels),
             "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels}},
         },
     ]
+
+
+def access(operator: Operator, controllers: Iterable[Controller]) -> list[JsonObject]:
+    """Who the operator is, and all that it may do: its account, roles, and who has them."""
+    labels = _labels(operator)
+    return [
+        _object("v1", "ServiceAccount", operator.name, operator.namespace, labels),
+        *_roles(operator, _rights(controllers), labels),
+        *_role(operator, f"{operator.name}-leader", operator.namespace, _lease_rules(operator), labels),
+    ]
+
+
+def _labels(operator: Operator) -> JsonObject:
+    return {"app.kubernetes.io/name": operator.name}
 
 
 def _roles(operator: Operator, rights: Sequence[Right], labels: JsonObject) -> Iterator[JsonObject]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from attractor.objects.errors import Conflict
+from attractor.objects.errors import Conflict, Forbidden
 from attractor.objects.gvk import Key
 from attractor.runtime.context import Context
 from attractor.runtime.driver import drive
@@ -46,6 +46,7 @@ RESYNC_S = 36_000.0
 """How often everything is reconciled again, changed or not: every ten hours, as in controller-runtime."""
 SOURCE_AGAIN_S, MAX_SOURCE_AGAIN_S = 0.2, 30.0
 """How long a source that failed is left alone, at first and at most."""
+NOT_GRANTED = "declare what is needed with permissions=[Permission(...)]; `attractor manifests` grants it"
 _RESULTS = {"done": "success", "later": "requeue_after", "backoff": "requeue"}
 """How metrics call what follows."""
 
@@ -272,4 +273,7 @@ class RunningController:
         if isinstance(error, Conflict):
             self._log.info("reconcile lost against another writer, trying again", key=str(key), error=error.message)
         else:
-            self._log.error("reconcile failed", error, key=str(key), failures=self.queue.failures(key) + 1)
+            fields: dict[str, Any] = {"key": str(key), "failures": self.queue.failures(key) + 1}
+            if isinstance(error, Forbidden):
+                fields["hint"] = NOT_GRANTED
+            self._log.error("reconcile failed", error, **fields)

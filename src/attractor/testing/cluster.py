@@ -5,12 +5,13 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from attractor.apiserver.asked import User
 from attractor.client import Client
 from attractor.embedded import EmbeddedCluster
 from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
 from attractor.objects.errors import AlreadyExists
 from attractor.runtime.manager import Manager, wall_clock
-from attractor.runtime.manifests import custom_kinds
+from attractor.runtime.manifests import Operator, access, custom_kinds
 from attractor.testing.faults import Faults, FaultyTransport
 from attractor.testing.requestlog import RequestLog
 from attractor.testing.virtualtime import VirtualSource
@@ -87,8 +88,26 @@ class ClusterUnderTest:
         return Manager(client or self.controller_client(), controllers, **{"now": now, **options})
 
     @asynccontextmanager
-    async def running(self, *controllers: Controller, **options: Any) -> AsyncIterator[Manager]:
-        """Run controllers inside the ``async with``; custom kinds that they declare are installed first."""
+    async def running(
+        self, *controllers: Controller, only_granted: bool = False, **options: Any
+    ) -> AsyncIterator[Manager]:
+        """Run controllers inside the ``async with``; custom kinds that they declare are installed first.
+
+        With ``only_granted`` they may do what ``attractor manifests`` grants them, and nothing more.
+        """
         await self.install(*custom_kinds(controllers))
+        if only_granted:
+            options["client"] = await self.granted_client(*controllers)
         async with self.manager(*controllers, **options).running() as manager:
             yield manager
+
+    async def granted_client(self, *controllers: Controller, name: str = "operator") -> Client:
+        """A client with the account and the rights that ``attractor manifests`` prints for these controllers."""
+        operator = Operator(name)
+        for document in access(operator, controllers):
+            await self.client.apply(document, field_manager="test", force=True)
+        user = User(
+            f"system:serviceaccount:{operator.namespace}:{name}",
+            groups=("system:serviceaccounts", f"system:serviceaccounts:{operator.namespace}", "system:authenticated"),
+        )
+        return Client(FaultyTransport(self._embedded.transport(user), self.faults, self.requests, client=name))

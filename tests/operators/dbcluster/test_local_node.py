@@ -26,7 +26,7 @@ ENTROPY = {Entropy: SystemEntropy()}
 @asynccontextmanager
 async def agent(cluster: ClusterUnderTest, directory: Path) -> AsyncIterator[LocalNode]:
     async with LocalNode(directory) as node:
-        client = cluster.controller_client("agent")
+        client = await cluster.granted_client(*controllers, name="agent")
         async with cluster.running(*controllers, externals={Node: node}, client=client):
             yield node
 
@@ -55,7 +55,7 @@ async def test_a_database_answers_copies_and_loses_no_row_in_a_rolling_change(
     cluster: ClusterUnderTest, tmp_path: Path
 ) -> None:
     async with agent(cluster, tmp_path):
-        async with cluster.running(clusters, externals=ENTROPY):
+        async with cluster.running(clusters, externals=ENTROPY, only_granted=True):
             await cluster.client.create(cluster_of(component(replicas=2)))
             await eventually(lambda: is_running(cluster), within_s=30)
             for number in range(50):
@@ -69,7 +69,7 @@ async def test_a_database_answers_copies_and_loses_no_row_in_a_rolling_change(
         async with cluster.running(clusters, externals=ENTROPY, client=cluster.controller_client("mortal", mortal)):
             await eventually(lambda: mortal.is_dead)
 
-        async with cluster.running(clusters, externals=ENTROPY):
+        async with cluster.running(clusters, externals=ENTROPY, only_granted=True):
             await eventually(lambda: is_running(cluster, 2), within_s=30)
             assert await ask(cluster, "CONFIG", "GET", "maxclients") == ["maxclients", "64"]
             assert await ask(cluster, "DBSIZE") == 50
@@ -85,7 +85,7 @@ async def _has(cluster: ClusterUnderTest, pod: Key, row: str) -> bool:
 async def test_data_and_credentials_outlive_a_halted_cluster_and_not_a_deleted_one(
     cluster: ClusterUnderTest, tmp_path: Path
 ) -> None:
-    async with agent(cluster, tmp_path), cluster.running(clusters, externals=ENTROPY):
+    async with agent(cluster, tmp_path), cluster.running(clusters, externals=ENTROPY, only_granted=True):
         await cluster.client.create(cluster_of(component(tls=True), termination_policy="Halt"))
         await eventually(lambda: is_running(cluster), within_s=30)
         await ask(cluster, "SET", "row", "kept")
@@ -112,7 +112,7 @@ async def _is_empty(cluster: ClusterUnderTest, directory: Path) -> bool:
 async def test_a_killed_database_comes_back_with_every_acknowledged_row(
     cluster: ClusterUnderTest, tmp_path: Path
 ) -> None:
-    async with agent(cluster, tmp_path), cluster.running(clusters, externals=ENTROPY):
+    async with agent(cluster, tmp_path), cluster.running(clusters, externals=ENTROPY, only_granted=True):
         await cluster.client.create(cluster_of())
         await eventually(lambda: is_running(cluster), within_s=30)
         async with await connection(cluster) as database:

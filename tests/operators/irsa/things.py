@@ -36,7 +36,9 @@ async def operating(
     cluster: ClusterUnderTest, iam: Iam | None = None, settings: Settings = SETTINGS, workers: int | None = None
 ) -> AsyncIterator[Manager]:
     """The operator at work on a cluster."""
-    async with cluster.running(*controllers(settings), externals={Iam: iam or ModelIam()}, workers=workers) as manager:
+    async with cluster.running(
+        *controllers(settings), externals={Iam: iam or ModelIam()}, workers=workers, only_granted=True
+    ) as manager:
         yield manager
 
 

@@ -16,7 +16,7 @@ from attractor.operators.dbcluster.entropy import Entropy, SystemEntropy
 from attractor.operators.dbcluster.telling import NO_TIME, tell
 from attractor.operators.dbcluster.types import Cluster, ClusterSpec
 from attractor.plan import History, ObjectGraph, Outcome, Plan, Refused, UnknownRevision, take_snapshot
-from attractor.runtime import Context, Key, Result, Watches, controller
+from attractor.runtime import Context, Key, Permission, Result, Watches, controller
 from attractor.runtime.toolkit.conditions import find_condition
 from attractor.runtime.toolkit.finalizers import add_finalizer, has_finalizer
 
@@ -126,5 +126,6 @@ clusters = controller(
     owns=[kind for kind in planning.KINDS if kind is not PersistentVolumeClaim],
     watches=[Watches(PersistentVolumeClaim, naming.cluster_keys), Watches(Secret, naming.cluster_keys)],
     externals=[Entropy],
+    permissions=[Permission(PersistentVolumeClaim, ("patch", "delete"))],
 )
 externals = {Entropy: SystemEntropy()}

@@ -14,7 +14,7 @@ from attractor.objects.builtin.core_v1 import PersistentVolumeClaim, Pod
 from attractor.objects.errors import AlreadyExists
 from attractor.objects.resource import to_builtins
 from attractor.operators.dbcluster.local.protocol import FINALIZER, NODE_NAME
-from attractor.runtime import Context, Result, controller
+from attractor.runtime import Context, Permission, Result, controller
 from attractor.runtime.toolkit.children import data_hash
 from attractor.runtime.toolkit.owners import is_controlled_by, set_controller
 
@@ -26,7 +26,12 @@ REVISION = "controller-revision-hash"
 POD_NAME = "statefulset.kubernetes.io/pod-name"
 
 
-@controller(name="local-statefulsets", for_=StatefulSet, owns=[Pod])
+@controller(
+    name="local-statefulsets",
+    for_=StatefulSet,
+    owns=[Pod],
+    permissions=[Permission(PersistentVolumeClaim, ("get", "create"))],
+)
 async def statefulsets(ctx: Context, key: Key) -> Result | None:
     """Take the next step, and tell how far it is."""
     stateful = await ctx.find(StatefulSet, key)
