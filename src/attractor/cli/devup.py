@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from attractor.cache import Cache
     from attractor.client import Client
+    from attractor.objects.resource import Resource
     from attractor.operators.devplane.application import Part
 
 NAME_STYLES = (("bold",), ("green",), ("yellow",), ("bold", "green"), ("bold", "yellow"))
@@ -50,7 +51,7 @@ class Place:
     @property
     def processes(self) -> Path:
         """What is written down about processes."""
-        return self.directory / "processes"
+        return self.directory.resolve() / "processes"
 
     def prepare(self) -> None:
         """Make the directory, which is nothing to be shared; raises ``UsageError``."""
@@ -97,11 +98,11 @@ class Wanted:
 class Screen:
     """Where lines go: changes and output on stdout, what is waited for on stderr."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Sequence[str] = ()) -> None:
         self._paint = Paint(sys.stdout)
         self._progress = ProgressLine()
         self._known: dict[tuple[str, str], devview.Line] = {}
-        self._widths = [8, 8, 10]
+        self._widths = devview.widths_of([devview.Line("", f"{name}-0", "") for name in names])
         self._styles: dict[str, tuple[str, ...]] = {}
 
     def fact(self, name: str, text: str) -> None:
@@ -137,11 +138,11 @@ class Screen:
 
 async def up(wanted: Wanted) -> int:
     """Run a plane until it is told to stop; answers the exit code. Raises ``UsageError``, ``ServeError``."""
-    place = wanted.place
+    place, stopping = wanted.place, Stopping()
     place.prepare()
     with place.held():
         try:
-            with Stopping() as stopping:
+            with stopping:
                 if wanted.store == "memory":
                     await clear(place)  # what is written down belongs to a plane whose objects are gone
                 await _live(wanted, stopping)
@@ -160,20 +161,21 @@ async def clear(place: Place) -> int:
 
 async def _live(wanted: Wanted, stopping: Stopping) -> None:
     from attractor.operators.devplane import session
-    from attractor.operators.devplane.controller import plane
+    from attractor.operators.devplane.controller import controllers_of, externals_of
+    from attractor.operators.devplane.local.processes import LocalProcesses
     from attractor.runtime import Manager
 
-    screen, stop = Screen(), asyncio.Event()
+    screen, stop = Screen([part.name for part in wanted.parts]), asyncio.Event()
     async with _server(wanted) as client:
         await install(client, session.KINDS)
-        declared = plane(wanted.place.directory.resolve())
-        async with opened(declared.externals) as externals, _own_client(client) as own:
+        machine = LocalProcesses(wanted.place.processes)
+        async with opened(externals_of(machine)) as externals, _own_client(client) as own:
             await session.open_session(client, str(os.getpid()))
-            async with Manager(own, declared.controllers, externals=externals).running():
+            async with Manager(own, controllers_of(machine), externals=externals).running():
+                await _apply(client, wanted.parts)
                 screen.fact("kubeconfig", str(wanted.place.kubeconfig))
                 for doubt in wanted.doubts:
                     screen.fact("note", doubt)
-                await _apply(client, wanted.parts)
                 stopping.orderly = stop.set
                 async with _followed(client, screen, stop, logs=wanted.logs):
                     await stop.wait()
@@ -231,7 +233,8 @@ async def _follow(client: Client, screen: Screen, stop: asyncio.Event, tails: Ta
     from attractor.operators.devplane import session
 
     cache, changed = Cache(client, own_writes=False), asyncio.Event()
-    for kind in (*session.ORDER, Lease):
+    kinds: tuple[type[Resource], ...] = (*session.ORDER, Lease)
+    for kind in kinds:
         cache.informer(kind).add_handler(lambda _: changed.set())
     async with asyncio.TaskGroup() as group:
         group.create_task(cache.run())

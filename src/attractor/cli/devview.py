@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from attractor.cli.terminal import Paint
     from attractor.objects.resource import Resource
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from attractor.operators.devplane.types import Executable, ExecutableReplicaSet
 
 HEADINGS = ("KIND", "NAME", "STATE", "WHAT")
+LEAST = (8, 4, len("FailedToStart"))
+"""How wide the columns are at least; as wide as the longest state, so that lines that come one by one stay in order."""
 SHORT = {"Service": "service", "ExecutableReplicaSet": "replicas", "Executable": "process"}
 COLOURS = {
     "Ready": "green",
@@ -58,10 +60,12 @@ def _name(obj: Resource) -> str:
 
 def service_line(service: Service) -> Line:
     """Where a Service is, and how many are behind it; or why it is not ready."""
+    from attractor.operators.devplane.proxies import Place
+
     status, parts = service.status, []
     state = status.phase if status.observed_generation else UNSEEN
     if status.effective_port:
-        parts.append(f"{status.effective_address}:{status.effective_port}")
+        parts.append(str(Place(status.effective_address, status.effective_port)))
     if status.phase == "Ready":
         parts.append(f"{status.endpoints} endpoint{'' if status.endpoints == 1 else 's'}")
     if status.message:
@@ -86,6 +90,8 @@ def replicas_line(replicas: ExecutableReplicaSet) -> Line:
 
 def process_line(executable: Executable) -> Line:
     """What became of a process."""
+    from attractor.operators.devplane.types import FINAL
+
     status, said = executable.status, []
     state: str = status.phase or (UNSEEN if executable.spec.start else "Created")
     if status.phase == "Running" and executable.spec.probes and status.health != "Healthy":
@@ -94,7 +100,7 @@ def process_line(executable: Executable) -> Line:
         state = "Failed"
     if status.phase in {"Running", "Stopping"} and status.pid is not None:
         said.append(f"pid {status.pid}")
-    if status.exit_code is not None and status.phase != "Running":
+    if status.exit_code is not None and status.phase in FINAL:
         said.append(f"exit code {status.exit_code}")
     if status.restarts:
         said.append(f"restart {status.restarts}")
@@ -105,7 +111,11 @@ def process_line(executable: Executable) -> Line:
 
 def lines_of(found: Mapping[str, Sequence[Any]]) -> list[Line]:
     """The whole view, from the objects of each kind."""
-    makers = {"Service": service_line, "ExecutableReplicaSet": replicas_line, "Executable": process_line}
+    makers: dict[str, Callable[[Any], Line]] = {
+        "Service": service_line,
+        "ExecutableReplicaSet": replicas_line,
+        "Executable": process_line,
+    }
     return [maker(one) for kind, maker in makers.items() for one in found[kind]]
 
 
@@ -116,7 +126,7 @@ def text_of(line: Line, widths: Sequence[int], paint: Paint) -> str:
     return f"{paint(kind, 'dim')}  {paint(name, 'bold')}  {state}  {line.what}".rstrip()
 
 
-def widths_of(lines: Sequence[Line], least: Sequence[int] = (8, 8, 10)) -> list[int]:
+def widths_of(lines: Sequence[Line], least: Sequence[int] = LEAST) -> list[int]:
     """How wide the columns are."""
     return [max([least[at], *(len(line[at]) for line in lines)]) for at in range(3)]
 

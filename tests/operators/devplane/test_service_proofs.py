@@ -78,7 +78,7 @@ class GivesUp(Services):
     [
         (AnyFreePort, worlds.publication, "published ports never change", 19),
         (NothingToClose, worlds.ending, "no listener outlives its service", 16),
-        (GivesUp, worlds.taken, "eventually stable", 17),
+        (GivesUp, worlds.taken, worlds.LISTENING, 17),
     ],
 )
 def test_services_with_a_mistake_are_found_out(
@@ -107,5 +107,5 @@ async def one_name_for_ever(ctx: Context, key: Key) -> None:
 
 def test_an_endpoint_named_for_ever_outlives_its_run() -> None:
     wrong = replace(endpoints, reconcile=one_name_for_ever)
-    trace = check(worlds.runs(wrong)).assert_violated("eventually stable")
+    trace = check(worlds.runs(wrong)).assert_violated(worlds.NAMED)
     assert len(trace) == 14, trace.actions

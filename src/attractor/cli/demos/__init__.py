@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.cli.demos import dbcluster, edge, irsa, server
+from attractor.cli.demos import dbcluster, devplane, edge, irsa, server
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-DEMOS: tuple[ModuleType, ...] = (server, irsa, dbcluster, edge)
+DEMOS: tuple[ModuleType, ...] = (server, irsa, dbcluster, edge, devplane)
 """In the order in which ``attractor demo --help`` lists them."""
 
 

@@ -1,1 +1,16 @@
-"""The developer control plane: the parts of an application as objects, run on this machine while it is worked on."""
+"""The developer control plane: the parts of an application as objects, run on this machine while it is worked on.
+
+An ``Executable`` is a process, an ``ExecutableReplicaSet`` some equal ones. A ``Service`` is one address for whoever
+serves it, an ``Endpoint`` one who does just now. ``attractor dev up FILE`` runs what YAML files say.
+
+Guarantees: a process is started at most once for each of its runs, whoever crashes; what it starts ends with it. A
+published address never changes. Clients are sent only to processes that run, and whose probes succeed. What is taken
+down leaves nothing behind.
+
+It refuses to run containers and tunnels: those are not there yet. One machine, Linux only.
+
+Read ``types`` and ``servicetypes`` first; then ``executables`` (with ``expanding``, ``health``, ``telling``) and
+``replicasets``; then ``endpoints`` and ``services``. ``processes``, ``health`` and ``proxies`` say what they need of
+the machine, and ``local`` is the machine. ``controller`` has all of them together; ``application`` and ``session`` are
+what ``attractor dev`` is made of. ``worlds`` and ``serviceworlds`` are what is proved.
+"""

@@ -1,19 +1,18 @@
-"""All controllers of the developer control plane, on this machine.
+"""All controllers of the developer control plane: ``attractor run attractor.operators.devplane.controller``.
 
-    attractor run attractor.operators.devplane.controller
-
-What they must find again is in the directory that ``ATTRACTOR_DEV_DIR`` names, or else in ``.attractor`` where the
-program runs. ``attractor dev up`` runs the same controllers for one application.
+What is known of processes is kept in the directory that ``ATTRACTOR_DEV_STATE`` names, or else in the user's own state
+directory; a controller that is started again with the same directory finds its processes there. One controller process
+for one directory: a second one would start nothing twice, but both would write.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from attractor.operators.devplane.endpoints import endpoints
-from attractor.operators.devplane.executables import executables
+from attractor.operators.devplane.executables import executables as executables_of
 from attractor.operators.devplane.health import Prober
 from attractor.operators.devplane.local.probing import LocalProber
 from attractor.operators.devplane.local.processes import LocalProcesses
@@ -24,25 +23,32 @@ from attractor.operators.devplane.replicasets import replicasets
 from attractor.operators.devplane.services import services
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from attractor.runtime import Controller
 
-DIRECTORY = Path(os.environ.get("ATTRACTOR_DEV_DIR", ".attractor"))
+STATE = "ATTRACTOR_DEV_STATE"
 
 
-class Plane(NamedTuple):
-    """Controllers, and the outside systems that they need."""
-
-    controllers: tuple[Controller, ...]
-    externals: dict[Any, object]
-
-
-def plane(directory: Path) -> Plane:
-    """The controllers of one plane, which keeps what it must find again in a directory."""
-    processes = LocalProcesses(directory / "processes")
-    outside = {Processes: processes, Prober: LocalProber(), Proxies: LocalProxies()}
-    return Plane((services, endpoints, executables(processes.changes), replicasets), outside)
+def state_directory(environment: Mapping[str, str]) -> Path:
+    """Where processes are written down, unless somebody says otherwise."""
+    if STATE in environment:
+        return Path(environment[STATE])
+    home = environment.get("XDG_STATE_HOME") or Path(environment.get("HOME", "/var/lib"), ".local", "state")
+    return Path(home, "attractor", "dev")
 
 
-controllers, externals = plane(DIRECTORY)
-_, _, processes, _ = controllers
-"""The controller of Executables, under a name of its own, so that this module offers all four."""
+def controllers_of(machine: LocalProcesses) -> tuple[Controller, ...]:
+    """All controllers of the developer control plane, with processes on this machine."""
+    return executables_of(machine.changes), replicasets, services, endpoints
+
+
+def externals_of(machine: LocalProcesses) -> dict[type, object]:
+    """The outside systems that they need; some are async context managers, and are entered by whoever runs them."""
+    return {Processes: machine, Prober: LocalProber(), Proxies: LocalProxies()}
+
+
+_machine = LocalProcesses(state_directory(os.environ))
+controllers = controllers_of(_machine)
+executables = controllers[0]
+externals = externals_of(_machine)

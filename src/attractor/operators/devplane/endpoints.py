@@ -1,9 +1,9 @@
 """The controller of Endpoints: one for each Service that an Executable serves, while it does.
 
-An Executable serves while its process runs, nobody has told it to go, and its probes, where it has any, do not fail.
-Its Endpoints are its children and never change: each is named by a hash of what it says, so that one whose port is no
-longer right is told by its name, deleted, and followed by another. What an Executable leaves behind goes with it, by
-garbage collection.
+An Executable serves while its process runs, nobody has told it to go, and its probes, where it has any, all succeed:
+one that has not answered yet may not listen yet, and gets no clients. Its Endpoints are its children and never change:
+each is named by a hash of what it says, so that one whose port is no longer right is told by its name, deleted, and
+followed by another. What an Executable leaves behind goes with it, by garbage collection.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ BY_EXECUTABLE = "executable"
 def is_serving(executable: Executable) -> bool:
     """Whether clients may be sent to it."""
     status = executable.status
-    is_unhealthy = bool(executable.spec.probes) and status.health == "Unhealthy"
-    return status.phase == "Running" and not is_unhealthy and not executable.metadata.is_deleting
+    is_well = status.health == "Healthy" or not executable.spec.probes
+    return status.phase == "Running" and is_well and not executable.metadata.is_deleting
 
 
 def wanted_endpoints(executable: Executable) -> dict[str, Endpoint]:

@@ -34,7 +34,7 @@ from attractor.operators.devplane.types import Executable, ExecutableSpec, Serve
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.check.world.properties import Claim
+    from attractor.check.world.properties import Claim, StepClaim
     from attractor.runtime import Controller
 
 WEB = Key("default", "web")
@@ -44,6 +44,8 @@ FREE = 40000
 MOST = 3
 """Free ports beyond this number are told apart no more, so that there are finitely many."""
 FIXED = 8080
+LISTENING = "eventually a service listens where it says, for whom it should"
+NAMED = "eventually endpoints are those of what runs"
 
 
 class ProxiesModel:
@@ -135,18 +137,18 @@ def never_changes(before: Look, after: Look) -> bool:
     return all(said.get(one.metadata.uid, one.spec) == one.spec for one in after.list(Endpoint))
 
 
-def service_promises() -> list[Claim]:
+def service_promises() -> list[Claim | StepClaim]:
     """What the controller of Services owes."""
     return [
-        eventually_stable(listens_where_it_says_for_whom_it_should),
+        eventually_stable(listens_where_it_says_for_whom_it_should, name=LISTENING),
         always_step(published_ports_never_change),
         always(no_listener_outlives_its_service),
     ]
 
 
-def endpoint_promises() -> list[Claim]:
+def endpoint_promises() -> list[Claim | StepClaim]:
     """What the controller of Endpoints owes: above all, that none outlives the run that it stands for."""
-    return [eventually_stable(endpoints_are_those_of_what_runs), always_step(never_changes)]
+    return [eventually_stable(endpoints_are_those_of_what_runs, name=NAMED), always_step(never_changes)]
 
 
 # Things and worlds.
@@ -184,7 +186,7 @@ def world(
     objects: Any,
     users: Any = (),
     faults: Faults | None = None,
-    properties: Sequence[Claim] = (),
+    properties: Sequence[Claim | StepClaim] = (),
     proxies: ProxiesModel | None = None,
 ) -> World:
     """A world of this machine's listeners; one worker for each controller, so that there is less to interleave."""
@@ -217,7 +219,7 @@ def taken(declared: Controller = services) -> World:
         sometimes(lambda look: any(one.status.effective_port for one in look.list(Service)), name="it listens"),
     ]
     proxies = ProxiesModel(is_taken=True)
-    promised = [*service_promises()[1:], eventually_stable(_listens_unless_taken)]
+    promised = [*service_promises()[1:], eventually_stable(_listens_unless_taken, name=LISTENING)]
     return world([declared], [service(FIXED), endpoint(1)], (), Faults(crash=1), [*promised, *reached], proxies)
 
 

@@ -1,0 +1,280 @@
+"""``attractor dev`` as a person uses it: real processes, a real server, real signals; and nothing is left in the end."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.operators.devplane.planes import family
+
+pytestmark = pytest.mark.slow
+
+WITHIN_S = 60.0
+SERVER = """
+import http.server, os, sys
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(os.environ["NAME"].encode())
+    def log_message(self, *_):
+        print("asked", flush=True)
+print("listens", flush=True)
+http.server.ThreadingHTTPServer((sys.argv[1], int(sys.argv[2])), Answer).serve_forever()
+"""
+STUBBORN = "trap '' TERM; echo heedless; while :; do sleep 1000 & wait; done"
+HEAD = "apiVersion: dev.attractor.dev/v1\n"
+SERVICE = HEAD + "kind: Service\nmetadata: {name: web}\n"
+
+
+def stubborn() -> str:
+    """A process that ignores SIGTERM."""
+    return (
+        HEAD
+        + f"kind: Executable\nmetadata: {{name: stubborn}}\nspec:\n  command: [sh, -c, {STUBBORN!r}]\n"
+        + ("  stopGraceSeconds: 600\n")
+    )
+
+
+def application(python: str = sys.executable) -> str:
+    """Two servers behind a Service."""
+    return f"""{SERVICE}---
+{HEAD}kind: ExecutableReplicaSet
+metadata: {{name: api}}
+spec:
+  replicas: 2
+  template:
+    spec:
+      command: [{python}, server.py, '{{{{addressForServing "web"}}}}', '{{{{portForServing "web"}}}}']
+      env: [{{name: NAME, value: 'at {{{{portForServing "web"}}}}'}}]
+      serves: [{{service: web}}]
+"""
+
+
+class Dev:
+    """``attractor dev`` in a directory of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.word = f"DEVPLANE_TEST={directory}"
+        self.environment = {**os.environ, "DEVPLANE_TEST": str(directory)}
+        (directory / "server.py").write_text(SERVER)
+
+    def command(self, *words: str) -> list[str]:
+        return [sys.executable, "-P", "-m", "attractor", "dev", *words]
+
+    def run(self, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        """A command that ends by itself."""
+        return subprocess.run(
+            self.command(*words),
+            cwd=self.directory,
+            env=self.environment,
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=WITHIN_S,
+            check=False,
+        )
+
+    @contextmanager
+    def up(self, text: str, *words: str) -> Iterator[Plane]:
+        """A plane that runs an application; killed in the end, if the test did not end it."""
+        (self.directory / "app.yaml").write_text(text)
+        with (self.directory / "said").open("wb") as said:
+            process = subprocess.Popen(
+                self.command("up", "app.yaml", *words),
+                cwd=self.directory,
+                env=self.environment,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            yield Plane(process, self.directory / "said")
+        finally:
+            process.kill()
+            process.wait()
+
+    @property
+    def processes(self) -> list[int]:
+        """All that was started in this directory and still runs."""
+        return [pid for pid in family(self.word) if pid != os.getpid()]
+
+
+class Plane:
+    """One that runs."""
+
+    def __init__(self, process: subprocess.Popen[bytes], said: Path) -> None:
+        self.process = process
+        self._said = said
+
+    @property
+    def said(self) -> str:
+        return self._said.read_text()
+
+    def until(self, pattern: str) -> re.Match[str]:
+        """Wait until it has said something."""
+        deadline = time.monotonic() + WITHIN_S
+        while (found := re.search(pattern, self.said)) is None:
+            assert time.monotonic() < deadline, f"{pattern!r} was not said:\n{self.said}"
+            assert self.process.poll() is None or re.search(pattern, self.said), f"it ended:\n{self.said}"
+            with pytest.raises(subprocess.TimeoutExpired):
+                self.process.wait(0.05)
+        return found
+
+    def tell(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def code(self) -> int:
+        return self.process.wait(WITHIN_S)
+
+
+@pytest.fixture
+def dev(tmp_path: Path) -> Iterator[Dev]:
+    made = Dev(tmp_path)
+    yield made
+    left = made.processes
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == []
+
+
+def test_an_application_runs_is_seen_and_ends_in_order_when_it_is_interrupted(dev: Dev) -> None:
+    with dev.up(application(), "--logs") as plane:
+        at = plane.until(r"service +web +Ready +([0-9.:]+), 2 endpoints")[1]
+        answers = {urllib.request.urlopen(f"http://{at}/").read() for _ in range(8)}
+        assert len(answers) == 2, "both replicas are asked"
+        plane.until(r"(?m)^api-[01] \| asked$")
+        plane.tell(signal.SIGINT)
+        assert plane.code() == 0
+        after = plane.said.partition("stopping:")[2]
+        order = [re.search(rf"{kind} +\S+ +gone", after) for kind in ("replicas", "process", "service")]
+        assert None not in order
+        starts = [one.start() for one in order if one is not None]
+        assert starts == sorted(starts), after
+        assert after.endswith("stopped:     nothing is left running\n")
+    assert not (dev.directory / ".attractor" / "kubeconfig").exists()
+
+
+def test_it_is_looked_at_and_ended_from_another_terminal(dev: Dev) -> None:
+    with dev.up(application()) as plane:
+        plane.until(r"service +web +Ready +\S+ 2 endpoints")
+        status = dev.run("status")
+        assert re.search(r"(?m)^KIND +NAME +STATE +WHAT$", status.stdout)
+        assert re.search(r"(?m)^replicas +api +Running +2 of 2 run$", status.stdout)
+        assert len(re.findall(r"(?m)^process +api-[01] +Running +pid \d+$", status.stdout)) == 2
+        assert dev.run("logs", "api-0").stdout == "listens\n"
+        assert dev.run("logs", "api").stdout.splitlines() == ["api-0 | listens", "api-1 | listens"]
+        assert dev.run("logs", "api-0", "--stderr").stdout == ""
+        unknown = dev.run("logs", "nobody")
+        assert (unknown.returncode, unknown.stderr) == (
+            2,
+            "error: there is no Executable or replica set nobody\n\nhint: name one of: api-0, api-1\n",
+        )
+        again = dev.run("up", "app.yaml")
+        assert again.returncode == 2
+        assert f"runs in .attractor already, as process {plane.process.pid}" in again.stderr
+        down = dev.run("down")
+        assert (down.returncode, down.stdout) == (0, "stopped: nothing is left running\n")
+        assert plane.code() == 0
+    nothing = dev.run("status")
+    assert nothing.returncode == 2
+    assert "no developer control plane runs in .attractor" in nothing.stderr
+
+
+def test_following_a_process_ends_with_it(dev: Dev) -> None:
+    text = (
+        HEAD + "kind: Executable\nmetadata: {name: once}\nspec:\n  command: [sh, -c, 'echo one; sleep 0.3; echo two']\n"
+    )
+    with dev.up(text) as plane:
+        plane.until(r"process +once +Running")
+        followed = dev.run("logs", "once", "-f")
+        assert (followed.returncode, followed.stdout) == (0, "one\ntwo\n")
+        plane.until(r"process +once +Finished +exit code 0")
+        plane.tell(signal.SIGTERM)
+        assert plane.code() == 0
+
+
+def test_a_second_interrupt_does_not_wait_and_leaves_nothing_either(dev: Dev) -> None:
+    with dev.up(stubborn(), "--logs") as plane:
+        plane.until(r"stubborn \| heedless")
+        plane.tell(signal.SIGINT)
+        plane.until(r"process +stubborn +Stopping")
+        plane.tell(signal.SIGINT)
+        assert plane.code() == 128 + signal.SIGINT
+    assert dev.processes == []
+
+
+def test_what_a_killed_plane_has_left_is_ended_by_down(dev: Dev) -> None:
+    with dev.up(stubborn(), "--logs") as plane:
+        plane.until(r"stubborn \| heedless")
+        plane.process.kill()
+        plane.process.wait()
+        assert dev.processes, "processes outlive their plane"
+        silent = dev.run("status")
+        assert silent.returncode == 2
+        assert "does not answer" in silent.stderr
+        down = dev.run("down")
+        assert (down.returncode, down.stdout[:10]) == (0, "cleared up")
+        assert dev.processes == []
+    assert dev.run("down").returncode == 2
+
+
+def test_what_a_killed_plane_has_left_is_ended_by_the_next_one(dev: Dev) -> None:
+    with dev.up(stubborn(), "--logs") as plane:
+        plane.until(r"stubborn \| heedless")
+        plane.process.kill()
+        plane.process.wait()
+        left = dev.processes
+    with dev.up(SERVICE) as plane:
+        assert "nobody serves Service web (app.yaml:1)" in plane.until("note: .*")[0]
+        assert not set(left) & set(dev.processes)
+        plane.tell(signal.SIGTERM)
+        assert plane.code() == 0
+
+
+def test_with_a_store_on_disk_a_killed_plane_is_taken_up_again(dev: Dev) -> None:
+    with dev.up(application(), "--store", "sqlite:dev.db") as plane:
+        at = plane.until(r"service +web +Ready +([0-9.:]+), 2 endpoints")[1]
+        pids = re.findall(r"Running +pid (\d+)", plane.said)
+        plane.process.kill()
+        plane.process.wait()
+    with dev.up(application(), "--store", "sqlite:dev.db") as plane:
+        assert plane.until(r"service +web +Ready +([0-9.:]+), 2 endpoints")[1] == at
+        assert sorted(re.findall(r"Running +pid (\d+)", dev.run("status").stdout)) == sorted(pids)
+        assert urllib.request.urlopen(f"http://{at}/").status == 200
+        assert dev.run("down").returncode == 0
+        assert plane.code() == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "hint"),
+    [
+        ("a: [", "stdin:1:5: this is no YAML", "look at indentation"),
+        (SERVICE + "spec: {prot: 1}", "stdin:1: Service web has no field spec.prot", "did you mean port?"),
+        (SERVICE + "spec: {port: 70000}", "stdin:1: Service web is refused", "nothing was started"),
+        (f"{SERVICE}---\n{SERVICE}", "stdin:5: Service web is at stdin:1 too", "another name"),
+    ],
+    ids=["no YAML", "unknown field", "invalid value", "two of one name"],
+)
+def test_what_cannot_be_started_is_refused_before_anything_is(dev: Dev, text: str, error: str, hint: str) -> None:
+    refused = dev.run("up", "-", given=text)
+    assert refused.returncode == 2
+    assert refused.stdout == ""
+    assert refused.stderr.startswith(f"error: {error}")
+    assert hint in refused.stderr.partition("\n\nhint: ")[2]
+
+
+@pytest.mark.parametrize("words", [[], ["up"], ["status"], ["logs"], ["down"]], ids=" ".join)
+def test_every_command_shows_an_example(dev: Dev, words: list[str]) -> None:
+    shown = dev.run(*words, "--help").stdout
+    assert re.search(rf"examples?:\n  attractor dev {words[0] if words else ''}", shown)
