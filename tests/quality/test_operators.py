@@ -21,6 +21,8 @@ from attractor.operators.dbcluster import worlds as dbcluster
 from attractor.operators.dbcluster.properties import settled
 from attractor.operators.devplane import serviceworlds as net
 from attractor.operators.devplane import worlds as devplane
+from attractor.operators.devplane.endpoints import endpoints
+from attractor.operators.devplane.services import services
 from attractor.operators.devplane.servicetypes import Service
 from attractor.operators.devplane.types import Executable
 from attractor.operators.edge import properties as owed
@@ -183,7 +185,7 @@ def service_in(troubles: Troubles) -> World:
     """The controllers of Services and Endpoints with two workers each, in trouble; an edit is one backend more."""
     users = [user for name, user in SERVICE_USERS.items() if name in troubles]
     objects = [net.service(), net.endpoint(1), net.executable()]
-    controllers = [net.services, net.endpoints]
+    controllers = [services, endpoints]
     promised = [*net.service_promises(), *net.endpoint_promises()]
     world = net.world(controllers, objects, [*users, net.RUNS], faults_of(troubles), promised)
     world.workers = 2
