@@ -17,7 +17,7 @@ from attractor.operators.devplane.types import Executable
 from attractor.runtime import controller
 from tests.operators.devplane import wrong
 
-STATES = {
+STATES: dict[Callable[..., World], int] = {
     worlds.started: 16_135,
     worlds.ended: 8_277,
     worlds.restarted: 34_344,

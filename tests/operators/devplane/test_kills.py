@@ -14,6 +14,7 @@ from attractor.httpd.authentication import ADMIN, Authenticator
 from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
+from attractor.operators.devplane.controller import STATE
 from attractor.operators.devplane.servicetypes import Endpoint, Service
 from attractor.operators.devplane.types import Executable, ExecutableReplicaSet, ExecutableSpec
 from attractor.operators.local.processes import started_at
@@ -34,7 +35,7 @@ class Operator:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        environment = {**os.environ, "ATTRACTOR_DEV_DIR": str(self.directory / "plane")}
+        environment = {**os.environ, STATE: str(self.directory / "state")}
         with (self.directory / "log").open("ab") as log:
             self._process = subprocess.Popen(self._command, env=environment, stdout=log, stderr=log)
 
@@ -135,6 +136,6 @@ async def test_nothing_is_left_although_the_controllers_are_killed_while_all_is_
         operator.kill()
         operator.start()
         await eventually(lambda: at_most(0), within_s=WITHIN_S)
-        assert list((tmp_path / "plane" / "processes").iterdir()) == []
+        assert list((tmp_path / "state").iterdir()) == []
         assert len(starts(tmp_path)) == len(set(starts(tmp_path)))
         assert processes_of(made) == []

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from attractor.check.world.properties import Claim, StepClaim
     from attractor.operators.devplane.health import Question
     from attractor.operators.devplane.processes import Launch
+    from attractor.operators.devplane.types import Phase
 
 LONG_AGO = MicroTime.of(datetime(2020, 1, 1, tzinfo=UTC))
 FAILURE = 3
@@ -172,8 +173,10 @@ def every_process_has_its_executable(look: Look) -> bool:
 
 def phases_follow_the_table(before: Look, after: Look) -> bool:
     """An Executable changes its phase only as the table of moves allows."""
-    phases = {one.metadata.uid: one.status.phase for one in before.list(Executable)}
-    told = [(phases.get(one.metadata.uid, ""), one.status.phase) for one in after.list(Executable)]
+    phases: dict[str, Phase] = {one.metadata.uid: one.status.phase for one in before.list(Executable)}
+    told: list[tuple[Phase, Phase]] = [
+        (phases.get(one.metadata.uid, ""), one.status.phase) for one in after.list(Executable)
+    ]
     return all(one == other or other in MOVES[one] for one, other in told)
 
 

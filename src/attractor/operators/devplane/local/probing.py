@@ -17,6 +17,7 @@ from attractor.operators.local import processes
 if TYPE_CHECKING:
     from attractor.operators.devplane.health import Question
     from attractor.operators.devplane.processes import Launch
+    from attractor.operators.local.processes import Process
 
 LINE_BYTES = 4096
 MARKED = "probe"
@@ -56,20 +57,7 @@ async def _page(url: str) -> str:
 
 
 async def _command(launch: Launch) -> str:
-    order = order_of(launch, MARKED, os.environ)
-    processes.reap()
-    child = processes.keep(
-        subprocess.Popen(  # noqa: S603 - what the Executable's author asks for
-            order["command"],
-            executable=order["program"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=order["directory"],
-            env=order["environment"],
-            start_new_session=True,
-        )
-    )
+    child = _started(launch)
     try:
         await child.ended()
     finally:
@@ -77,3 +65,19 @@ async def _command(launch: Launch) -> str:
             os.killpg(child.pid, signal.SIGKILL)
     code = processes.exit_code(child)
     return "" if code == 0 else f"{launch.command[0]} ends with {code}"
+
+
+def _started(launch: Launch) -> Process:
+    order = order_of(launch, MARKED, os.environ)
+    processes.reap()
+    child = subprocess.Popen(  # noqa: S603 - what the Executable's author asks for
+        order["command"],
+        executable=order["program"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=order["directory"],
+        env=order["environment"],
+        start_new_session=True,
+    )
+    return processes.keep(child)
