@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor.check import check
-from attractor.check.world import Delete, Edit, Faults, always_step, eventually_stable
+from attractor.check.world import Create, Delete, Edit, Faults, always_step, eventually_stable
 from attractor.operators.configpair import controller
 from attractor.operators.configpair import properties as configpair
 from attractor.operators.configpair.types import ConfigPair
 from attractor.operators.dbcluster import Cluster
 from attractor.operators.dbcluster import worlds as dbcluster
 from attractor.operators.dbcluster.properties import settled
+from attractor.operators.devplane import serviceworlds as net
 from attractor.operators.devplane import worlds as devplane
+from attractor.operators.devplane.endpoints import endpoints
+from attractor.operators.devplane.services import services
+from attractor.operators.devplane.servicetypes import Service
 from attractor.operators.devplane.types import Executable
 from attractor.operators.edge import properties as owed
 from attractor.operators.edge import worlds as edge
@@ -168,6 +172,29 @@ def executable_in(troubles: Troubles) -> World:
 @pytest.mark.parametrize("troubles", in_trouble())
 def test_an_executable_is_eventually_stable_whatever_happens(troubles: Troubles) -> None:
     verdict = check(executable_in(troubles)).assert_holds()
+    assert verdict.bound is None
+
+
+SERVICE_USERS: dict[str, User] = {
+    "edit": Create(net.endpoint(2)),
+    "delete": Delete(Service, net.WEB),
+}
+
+
+def service_in(troubles: Troubles) -> World:
+    """The controllers of Services and Endpoints with two workers each, in trouble; an edit is one backend more."""
+    users = [user for name, user in SERVICE_USERS.items() if name in troubles]
+    objects = [net.service(), net.endpoint(1), net.executable()]
+    controllers = [services, endpoints]
+    promised = [*net.service_promises(), *net.endpoint_promises()]
+    world = net.world(controllers, objects, [*users, net.RUNS], faults_of(troubles), promised)
+    world.workers = 2
+    return world
+
+
+@pytest.mark.parametrize("troubles", in_trouble())
+def test_a_service_is_eventually_stable_whatever_happens(troubles: Troubles) -> None:
+    verdict = check(service_in(troubles)).assert_holds()
     assert verdict.bound is None
 
 

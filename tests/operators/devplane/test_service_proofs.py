@@ -13,6 +13,7 @@ import pytest
 from attractor.check import check
 from attractor.check.world import Faults, World
 from attractor.objects.errors import AlreadyExists
+from attractor.operators.devplane import planeworlds
 from attractor.operators.devplane import serviceworlds as worlds
 from attractor.operators.devplane.endpoints import endpoints, wanted_endpoints
 from attractor.operators.devplane.proxies import Place, Proxies
@@ -45,6 +46,19 @@ def test_what_is_promised_is_kept(made: Callable[[], World]) -> None:
 def test_it_is_kept_with_two_workers_rivals_and_late_requests(made: Callable[[], World]) -> None:
     faults = Faults(crash=1, conflict=1, late_request=1)
     check(made().but(workers=2, faults=faults)).assert_holds()
+
+
+@pytest.mark.slow
+def test_the_whole_plane_leads_clients_to_what_runs() -> None:
+    verdict = check(planeworlds.whole()).assert_holds()
+    assert verdict.bound is None
+    assert verdict.distinct == 2_991_476
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("made", [planeworlds.stopped, planeworlds.deleted], ids=lambda made: made.__name__)
+def test_the_whole_plane_leads_clients_nowhere_when_the_process_goes(made: Callable[[], World]) -> None:
+    assert check(made()).assert_holds().bound is None
 
 
 class AnyFreePort(Services):

@@ -14,7 +14,7 @@ from attractor.objects.errors import AlreadyExists, Conflict, NotFound
 from attractor.objects.resource import ObjectMeta
 from attractor.operators.devplane.servicetypes import Endpoint, EndpointSpec
 from attractor.operators.devplane.types import Executable
-from attractor.runtime import Index, Permission, controller
+from attractor.runtime import Index, controller
 from attractor.runtime.toolkit.children import hashed_name, split_children
 from attractor.runtime.toolkit.owners import set_controller
 
@@ -79,6 +79,5 @@ endpoints = controller(
     for_=Executable,
     owns=[Endpoint],
     indexes=[Index(Endpoint, BY_EXECUTABLE, _executables_of)],
-    permissions=[Permission(Endpoint, ("create", "delete"))],
     workers=4,
 )

@@ -1,0 +1,74 @@
+"""The whole plane as one world: a process that serves, its Endpoint, its Service, and the listener in front of it.
+
+``attractor check attractor.operators.devplane.planeworlds:whole``. The controllers of Executables, Endpoints and
+Services run together, unchanged; models stand for processes, probes and listeners. What one controller promises the
+next one builds on; here the promise is about both ends at once: whom the listener leads to, and what really runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attractor.check.world import Delete, Edit, Faults, Look, World, eventually_stable, sometimes
+from attractor.operators.devplane.endpoints import endpoints
+from attractor.operators.devplane.executables import executables
+from attractor.operators.devplane.health import Prober
+from attractor.operators.devplane.processes import Processes
+from attractor.operators.devplane.properties import ProberModel, ProcessesModel, machine
+from attractor.operators.devplane.proxies import Proxies
+from attractor.operators.devplane.services import services
+from attractor.operators.devplane.servicetypes import Service
+from attractor.operators.devplane.serviceworlds import API, ProxiesModel, executable, service, service_promises
+from attractor.operators.devplane.types import Executable
+from attractor.operators.devplane.worlds import NEWS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from attractor.check.world.users import User
+    from attractor.runtime import Controller
+
+LEADS = "eventually a listener leads to what runs, and to nothing else"
+
+
+def leads_to_what_runs(look: Look) -> bool:
+    """Each listener has as many backends as there are processes that run; a Service is Ready when there is one."""
+    running = [run for run in machine(look).runs if run.state == "running"]
+    behind = [len(backends) for _, backends in look.external(Proxies).listeners.values()]
+    ready = [one.status.phase == "Ready" for one in look.list(Service)]
+    return behind == [len(running)] and ready == [bool(running)]
+
+
+def world(users: Sequence[User], exits: int, faults: Faults, declared: Sequence[Controller] = ()) -> World:
+    """One Executable that serves one Service."""
+    reached = [
+        sometimes(lambda look: any(one.status.phase == "Ready" for one in look.list(Service)), name="it is Ready"),
+    ]
+    return World(
+        declared or [services, endpoints, executables(NEWS)],
+        [service(), executable()],
+        users,
+        faults,
+        [*service_promises(), eventually_stable(leads_to_what_runs, name=LEADS), *reached],
+        {Proxies: ProxiesModel(), Processes: ProcessesModel(exits), Prober: ProberModel()},
+        workers=1,
+        lag=1,
+    )
+
+
+def whole(declared: Sequence[Controller] = ()) -> World:
+    """The process may end by itself at any moment, and the control plane crash once."""
+    return world((), 1, Faults(crash=1), declared)
+
+
+def stopped() -> World:
+    """The user stops the process at any moment; the control plane may crash once."""
+    return world([Edit(Executable, API, spec=[{"stop": True}])], 0, Faults(crash=1))
+
+
+def deleted() -> World:
+    """The user deletes the Executable at any moment; the control plane may crash once."""
+    return world([Delete(Executable, API)], 0, Faults(crash=1))
+
+
+WORLDS = (whole, stopped, deleted)
