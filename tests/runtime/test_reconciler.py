@@ -65,6 +65,18 @@ def test_the_first_run_only_adds_the_finalizer() -> None:
     assert effect.subresource == ""
 
 
+def test_an_object_that_is_not_there_is_the_reconcilers_own_matter() -> None:
+    class Watchful(Things):
+        async def gone(self, ctx: Context, key: Key) -> Result | None:
+            return Result(requeue_after_s=len(key.name))
+
+    for reconciler, result in ((Things(), None), (Watchful(), Result(requeue_after_s=1))):
+        steps: Steps[Result | None] = Steps(reconciler.reconcile(Context("things", A), A))
+        steps.answer(None)
+        steps.answer(None)
+        assert steps.result == result
+
+
 def test_of_status_and_metadata_the_status_is_written_and_the_rest_comes_at_once() -> None:
     steps = begun(stored())
     effect: Any = steps.effect

@@ -12,7 +12,7 @@
 Guarantees: the finalizer is stored before ``sync`` first runs, and removed only after ``clean_up`` answered None; each
 run writes the object at most once, the status before everything else, and only if it is still the one that was read;
 a conflict is no error: the object comes again after 100 ms to 5 s, and is read past the cache until a write succeeds;
-an object that is gone needs nothing more.
+an object that is gone needs nothing more, unless ``gone`` says so.
 
 Assumptions: ``sync`` and ``clean_up`` may run again after any crash or conflict, so what they do outside is idempotent
 or remembered (``ctx.remember``). Errors other than Conflict and NotFound of the final write are the caller's.

@@ -89,22 +89,26 @@ def start(command: Sequence[str], mark: str, log: Path, environment: Mapping[str
     return keep(child)
 
 
-_CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
+_CHILDREN: set[int] = set()
+"""Children that have not been waited for."""
 
 
 def keep(child: subprocess.Popen[bytes]) -> Process:
     """A child that goes on when this process ends; ``exit_code`` knows how it ended, and lets the kernel forget it."""
-    _CHILDREN[child.pid] = child
+    _CHILDREN.add(child.pid)
+    child.returncode = 0  # it is waited for here, and is not asked again
     return Process(child.pid, started_at(child.pid))
 
 
 def exit_code(process: Process) -> int | None:
     """How a child of this process ended; None while it runs, or when it is not a child."""
-    child = _CHILDREN.get(process.pid)
-    code = None if child is None else child.poll()
-    if code is not None:
-        del _CHILDREN[process.pid]
-    return code
+    if process.pid not in _CHILDREN:
+        return None
+    ended, status = os.waitpid(process.pid, os.WNOHANG)
+    if not ended:
+        return None
+    _CHILDREN.discard(process.pid)
+    return os.waitstatus_to_exitcode(status)
 
 
 def reap() -> None:
