@@ -287,6 +287,25 @@ async def test_an_informer_that_comes_later_hears_of_own_writes_and_one_of_anoth
 
 
 @on_virtual_time
+async def test_caches_that_share_a_client_both_see_its_writes_and_one_that_has_ended_keeps_nothing() -> None:
+    async with world() as w:
+        other = Cache(w.client)
+        running = asyncio.ensure_future(other.run())
+        await other.informer(ConfigMap).wait_synced()
+        w.transport.hang()
+        mine = await w.client.create(config_map("a"))
+        assert await w.cache.get(ConfigMap, mine.key) == mine
+        assert await other.get(ConfigMap, mine.key) == mine
+        running.cancel()
+        await asyncio.wait({running})
+        pending = dict(other.informer(ConfigMap).core.pending)
+        second = await w.client.create(config_map("b"))
+        assert await w.cache.get(ConfigMap, second.key) == second
+        assert other.informer(ConfigMap).core.pending == pending
+    assert w.client.observer is None
+
+
+@on_virtual_time
 async def test_a_view_of_another_version_of_the_kind_looks_own_writes_up() -> None:
     scaler: dict[str, Any] = {
         "apiVersion": "autoscaling/v2",

@@ -19,6 +19,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, overload
 
 from attractor.cache.informer import IDLE_S, Health, Informer
+from attractor.cache.observers import leave, observe
 from attractor.cache.scope import Scope
 from attractor.client.kinds import MetadataOnly, name_of
 
@@ -69,7 +70,7 @@ class Cache:
         """Which informers a write to a resource in a namespace concerns, as ``_views`` has found."""
         self._group: asyncio.TaskGroup | None = None
         if own_writes:
-            client.observer = self
+            observe(client, self)
 
     # Informers.
 
@@ -135,7 +136,7 @@ class Cache:
         return Scope(self._namespace if mapped is None or mapped.info.namespaced else "")
 
     async def run(self) -> None:
-        """Keep every informer up to date until cancelled."""
+        """Keep every informer up to date until cancelled; then own writes are not followed any more, either."""
         try:
             async with asyncio.TaskGroup() as self._group:
                 for informer in self._informers.values():
@@ -143,6 +144,7 @@ class Cache:
                 await asyncio.get_running_loop().create_future()
         finally:
             self._group = None
+            leave(self.api_reader, self)
 
     async def wait_synced(self) -> None:
         """Wait until every informer has seen its whole collection."""
