@@ -81,11 +81,18 @@ def test_a_probe_is_asked_after_its_delay_then_at_intervals() -> None:
     assert due_at(probe, NOW, said) == NOW + timedelta(seconds=5)
 
 
+def test_until_its_first_success_a_probe_is_asked_every_second_and_then_at_its_intervals() -> None:
+    probe, said = Probe(name="a", interval_seconds=5), asked((), "a", 0, NOW)
+    for problem, interval_s in (("not yet", 1), ("", 5), ("broken", 5)):
+        said = answered(asked(said, "a", 0, NOW), "a", 0, problem)
+        assert due_at(probe, NOW, said[0]) == NOW + timedelta(seconds=interval_s)
+
+
 def test_a_probe_until_success_is_asked_until_it_succeeds() -> None:
     probe = Probe(name="a", schedule="UntilSuccess", interval_seconds=5)
     waiting = asked((), "a", 0, NOW)
     (failed,) = answered(waiting, "a", 0, "not yet")
-    assert due_at(probe, NOW, failed) == NOW + timedelta(seconds=5)
+    assert due_at(probe, NOW, failed) == NOW + timedelta(seconds=1)
     (succeeded,) = answered(waiting, "a", 0, "")
     assert due_at(probe, NOW, succeeded) is None
 

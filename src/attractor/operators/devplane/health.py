@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from attractor.operators.devplane.types import ExecutableStatus, Health, Probe
 
 
+EAGER_S = 1.0
+
+
 @dataclass(frozen=True)
 class Question:
     """What a probe asks: a page, or a command in the environment of the process."""
@@ -46,6 +49,8 @@ class Answer:
     """Whether there was an answer yet, to this question or to an earlier one."""
     problem: str = ""
     is_awaited: bool = True
+    has_succeeded: bool = False
+    """Whether it ever did, in this run."""
 
 
 def asked(answers: Iterable[Answer], probe: str, run: int, now: datetime) -> tuple[Answer, ...]:
@@ -59,7 +64,13 @@ def asked(answers: Iterable[Answer], probe: str, run: int, now: datetime) -> tup
 def answered(answers: Iterable[Answer], probe: str, run: int, problem: str) -> tuple[Answer, ...]:
     """The answers, with one that has come; one about another run is dropped."""
     return tuple(
-        replace(answer, is_known=True, problem=problem, is_awaited=False)
+        replace(
+            answer,
+            is_known=True,
+            problem=problem,
+            is_awaited=False,
+            has_succeeded=answer.has_succeeded or not problem,
+        )
         if (answer.probe, answer.run) == (probe, run)
         else answer
         for answer in answers
@@ -67,12 +78,16 @@ def answered(answers: Iterable[Answer], probe: str, run: int, problem: str) -> t
 
 
 def due_at(probe: Probe, started_at: datetime, answer: Answer | None) -> datetime | None:
-    """When to ask next; None when it was asked and has not answered, or need not be asked any more."""
+    """When to ask next; None when it was asked and has not answered, or need not be asked any more.
+
+    Until its first success a probe is asked every second at least: what has just been started is soon ready.
+    """
     if answer is None:
         return started_at + timedelta(seconds=probe.initial_delay_seconds)
     if answer.is_awaited or (probe.schedule == "UntilSuccess" and not answer.problem):
         return None
-    return answer.asked_at + timedelta(seconds=probe.interval_seconds)
+    interval_s = probe.interval_seconds if answer.has_succeeded else min(probe.interval_seconds, EAGER_S)
+    return answer.asked_at + timedelta(seconds=interval_s)
 
 
 def health_of(status: ExecutableStatus, probes: Sequence[Probe], answers: Iterable[Answer]) -> Health:

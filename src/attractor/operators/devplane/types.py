@@ -105,6 +105,7 @@ class Probe(
     command: CommandProbe | None = None
     schedule: Literal["Continuous", "UntilSuccess"] = "Continuous"
     interval_seconds: Annotated[float, Meta(ge=0.1, le=3600)] = 10.0
+    """How long after one question the next is asked; one second at most until it has succeeded once."""
     timeout_seconds: Annotated[float, Meta(ge=0.1, le=600)] = 10.0
     initial_delay_seconds: Annotated[float, Meta(ge=0, le=3600)] = 0.0
 

@@ -61,7 +61,7 @@ def program_of(program: str, directory: Path, path: str) -> str:
     if "/" not in program:
         found = shutil.which(program, path=path)
         if found is None:
-            raise CannotStart(f"program {program!r} is not in PATH ({path}); install it, or name it by its path")
+            raise CannotStart(f"program {program!r} is not in PATH; install it, or name it by its path")
         return found
     named = directory / program
     if not named.is_file():
