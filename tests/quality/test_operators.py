@@ -169,7 +169,7 @@ def executable_in(troubles: Troubles) -> World:
     return made.but(workers=2)
 
 
-@pytest.mark.parametrize("troubles", in_trouble())
+@pytest.mark.parametrize("troubles", in_trouble(slow=[("conflict", "edit"), ("edit", "delete")]))
 def test_an_executable_is_eventually_stable_whatever_happens(troubles: Troubles) -> None:
     verdict = check(executable_in(troubles)).assert_holds()
     assert verdict.bound is None

@@ -182,6 +182,7 @@ async def _live(wanted: Wanted, stopping: Stopping) -> None:
                     await stop.wait()
                     screen.fact("stopping", "replica sets, then processes, then services; Ctrl-C again ends at once")
                     await session.take_down(client, screen.waiting)
+                screen.objects([])  # all are gone, also where the follower was not told yet
                 screen.fact("stopped", "nothing is left running")
 
 
