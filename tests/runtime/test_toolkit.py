@@ -426,6 +426,12 @@ def test_names_of_children_fit_and_tell_parents_apart(parent: str, data: int, nu
     assert name != hashed_name(parent, data + 1, number)
 
 
+def test_children_of_two_parents_with_long_names_that_begin_alike_have_different_names() -> None:
+    first, second = (hashed_name("a" * 60 + end, {"image": "b"}) for end in ("x", "y"))
+    assert first != second
+    assert first[:52] == second[:52] == "a" * 52
+
+
 def test_children_are_current_or_stale_by_name() -> None:
     names = [hashed_name("web", {"image": "b"}, n) for n in range(2)]
     children = [config_map(names[0]), config_map(hashed_name("web", {"image": "a"}, 0))]
