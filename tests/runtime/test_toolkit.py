@@ -3,6 +3,7 @@
 import asyncio
 import sys
 import threading
+from collections import deque
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -330,6 +331,20 @@ async def test_a_receiver_that_gives_up_while_a_thread_wakes_it_passes_the_item_
     assert await second == "item"
 
 
+async def test_an_item_that_a_thread_sends_just_before_a_receiver_waits_is_received() -> None:
+    class Late(deque[asyncio.Future[None]]):
+        def append(self, waiter: asyncio.Future[None]) -> None:
+            sender = threading.Thread(target=channel.send, args=("item",))
+            sender.start()
+            sender.join()
+            super().append(waiter)
+
+    channel: Channel[str] = Channel()
+    channel._waiters = Late()
+    async with asyncio.timeout(5):
+        assert await channel.receive() == "item"
+
+
 async def test_a_topic_never_waits_for_its_subscribers_and_cancelling_drops_the_rest() -> None:
     log: list[str] = []
     topic: Topic[int] = Topic(lambda: log.append("first"), lambda: log.append("last"))
@@ -378,6 +393,15 @@ def test_an_object_has_at_most_one_controller() -> None:
     assert [ref.controller for ref in child.metadata.owner_references] == [True, None]
 
 
+def test_an_owner_that_was_made_anew_under_its_name_is_another_one() -> None:
+    child = config_map("c")
+    assert set_controller(config_map("o", "u1"), child)
+    reborn = config_map("o", "u2")
+    assert not is_owned_by(child, reborn)
+    with pytest.raises(AlreadyOwned):
+        set_controller(reborn, child)
+
+
 def test_an_owner_of_another_namespace_is_refused() -> None:
     child = ConfigMap(metadata=ObjectMeta(name="c", namespace="elsewhere"))
     with pytest.raises(ValueError, match="same namespace"):
@@ -402,6 +426,12 @@ def test_names_of_children_fit_and_tell_parents_apart(parent: str, data: int, nu
     assert name != hashed_name(parent, data + 1, number)
 
 
+def test_children_of_two_parents_with_long_names_that_begin_alike_have_different_names() -> None:
+    first, second = (hashed_name("a" * 60 + end, {"image": "b"}) for end in ("x", "y"))
+    assert first != second
+    assert first[:52] == second[:52] == "a" * 52
+
+
 def test_children_are_current_or_stale_by_name() -> None:
     names = [hashed_name("web", {"image": "b"}, n) for n in range(2)]
     children = [config_map(names[0]), config_map(hashed_name("web", {"image": "a"}, 0))]
@@ -419,6 +449,7 @@ def test_a_conditions_time_moves_only_with_its_status() -> None:
     assert ready is not None
     assert ready.last_transition_time == NOW
     assert set_condition(conditions, "Ready", True, reason="Up", now=later, generation=2)
+    assert conditions[0].last_transition_time == later
     assert is_true(conditions, "Ready", generation=2)
     assert not is_true(conditions, "Ready", generation=3)
     assert remove_condition(conditions, "Ready")
