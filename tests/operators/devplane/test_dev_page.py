@@ -11,7 +11,7 @@ import pytest
 from attractor.cli.demos.devplane import FILES
 from attractor.cli.main import main
 from tests.docs.test_check_pages import commands
-from tests.operators.devplane.test_dev_command import Dev
+from tests.operators.devplane.devcommand import Dev
 
 PAGE = Path(__file__).parents[3] / "docs/how-to/run-a-developer-control-plane.md"
 TITLED = re.compile(r"^```\S+[^\n]* title=(\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -31,11 +31,10 @@ def test_the_page_has_the_application_of_the_demonstration() -> None:
 
 
 @pytest.mark.slow
-def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_shows_what_is_printed(dev: Dev, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
-    dev = Dev(tmp_path)
     for name, content in FILES.items():
-        (tmp_path / name).write_text(content)
+        (dev.directory / name).write_text(content)
     with dev.up(FILES["app.yaml"]) as plane:
         shown = SHOWN["attractor dev up app.yaml"].splitlines()
         last = {tuple(line.split()[1:3]): line for line in shown}  # what comes between may be passed over
