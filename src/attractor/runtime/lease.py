@@ -261,11 +261,15 @@ class LeaderElector:
         Whatever the server says against the Lease as it was, only a look tells what it is: a write of a Lease that is
         gone is refused as an internal error.
         """
-        try:
-            return await self._claim()
-        except ApiError:
+        has_looked = False
+        while True:
+            try:
+                return await self._claim()
+            except ApiError as error:
+                if has_looked and not isinstance(error, Conflict | NotFound | AlreadyExists):
+                    raise
             await self._look_again()
-        return await self._claim()
+            has_looked = True
 
     async def _look_again(self) -> None:
         self.slow_renewals += 1
