@@ -318,19 +318,31 @@ def test_a_view_is_a_value_that_can_be_kept_and_restored() -> None:
     assert len({kept, core.state()}) == 1
 
 
-def test_a_deletion_that_no_event_tells_is_history_once_the_watch_has_passed_a_later_write() -> None:
+def test_a_deletion_that_no_event_tells_is_history_once_the_watch_has_passed_a_later_creation() -> None:
     core = ViewCore(lambda one: one, sees_all=False)
     core.replace("10", core.begin(), [])
     core.sending(A)
     core.deleted(A, "hidden")
     core.settled(A)
     core.sending(B)
-    core.wrote(obj(B, 15))
+    core.wrote(obj(B, 15), is_new=True)
     core.settled(B)
     core.advance("14")
     assert A in core.pending, "it may have come into view before it was deleted"
     core.advance("15")
     assert A not in core.pending
+
+
+def test_a_write_that_changed_nothing_says_nothing_of_a_deletion_before_it() -> None:
+    core = view(obj(A, 9, "u"), obj(B, 10), version=10)
+    core.sending(A)
+    core.deleted(A, "u")
+    core.settled(A)
+    core.sending(B)
+    core.wrote(obj(B, 10))
+    core.settled(B)
+    core.advance("11")
+    assert core.get(A) is None, "the watch is at 11, and has not told of the deletion at 12"
 
 
 def test_a_write_that_was_sent_before_a_deletion_was_answered_says_nothing_of_it() -> None:
@@ -339,20 +351,22 @@ def test_a_write_that_was_sent_before_a_deletion_was_answered_says_nothing_of_it
     core.deleted(Key("n", "earlier"), "u")
     core.sending(B)
     core.deleted(A, "hidden")
-    core.wrote(obj(B, 15))
+    core.wrote(obj(B, 15), is_new=True)
     core.settled(B)
     core.advance("16")
     assert set(core.pending) == {A}
 
 
-def test_a_refused_write_puts_in_doubt_until_a_later_write_is_passed_and_a_lost_one_until_it_is_asked_about() -> None:
+def test_a_refused_write_puts_in_doubt_until_a_later_creation_is_passed_and_a_lost_one_until_it_is_asked_about() -> (
+    None
+):
     core = view(version=10)
     core.unsure(A)
     core.unsure(B, may_happen=True)
     core.unsure(B)
     other = Key("n", "other")
     core.sending(other)
-    core.wrote(obj(other, 12))
+    core.wrote(obj(other, 12), is_new=True)
     core.settled(other)
     core.advance("13")
     assert (core.get(A), core.get(B)) == (None, UNSURE)
@@ -367,7 +381,7 @@ def test_a_hundred_thousand_objects_that_came_and_went_leave_nothing_behind(sees
         key = Key("n", f"k{number}")
         version += 2
         core.sending(key)
-        core.wrote(obj(key, version - 1, f"u{number}"), in_scope=sees_all)
+        core.wrote(obj(key, version - 1, f"u{number}"), in_scope=sees_all, is_new=True)
         core.settled(key)
         core.sending(key)
         core.unsure(key)
@@ -461,9 +475,19 @@ class Interleavings(RuleBasedStateMachine):
     @rule(key=KEYS, is_answered=st.booleans())
     def own_write_happens(self, key: Key, is_answered: bool) -> None:
         self.core.sending(key)
-        self.answers.append(("wrote", key, self._put(key)))
+        what = "wrote" if key in self.store else "created"
+        self.answers.append((what, key, self._put(key)))
         if is_answered:
             self._acknowledge(len(self.answers) - 1)
+
+    @rule(key=KEYS, is_answered=st.booleans())
+    def own_write_changes_nothing(self, key: Key, is_answered: bool) -> None:
+        """The answer is the object as it was stored, perhaps long ago."""
+        if key in self.store:
+            self.core.sending(key)
+            self.answers.append(("wrote", key, self.store[key]))
+            if is_answered:
+                self._acknowledge(len(self.answers) - 1)
 
     @rule(key=KEYS, is_answered=st.booleans(), is_named=st.booleans())
     def own_delete_happens(self, key: Key, is_answered: bool, is_named: bool) -> None:
@@ -474,9 +498,9 @@ class Interleavings(RuleBasedStateMachine):
                 self._acknowledge(len(self.answers) - 1)
 
     def _answer(self, what: str, key: Key, answered: EncodedObject) -> None:
-        if what == "wrote":
+        if what in {"wrote", "created"}:
             self.answered.append(answered)
-            self.core.wrote(answered)
+            self.core.wrote(answered, is_new=what == "created")
         else:
             self.core.deleted(key, answered.uid if what == "deleted" else "")
         self.core.settled(key)

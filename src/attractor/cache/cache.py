@@ -221,11 +221,11 @@ class Cache:
             self._concerned[at] = found
         return found
 
-    def wrote(self, info: ResourceInfo, written: EncodedObject) -> None:
+    def wrote(self, info: ResourceInfo, written: EncodedObject, *, is_new: bool = False) -> None:
         """The server stored an object that this process wrote."""
         for informer, is_same_version in self._views(info, written.key):
             if is_same_version:
-                informer.wrote(written)
+                informer.wrote(written, is_new=is_new)
             else:
                 informer.core.unsure(written.key)
 

@@ -103,7 +103,7 @@ class ViewCore:
         """A heap of the versions of own writes, so that the watch looks only at those that it passes. What is no longer
         a floor stays in it until it is passed. None where versions cannot be put in order."""
         self._settling = None if self._awaited is None else Settling()
-        """Which floors end with a later own write; None where versions cannot be put in order."""
+        """Which floors end with a later own creation; None where versions cannot be put in order."""
         self._in_flight: dict[Key, InFlight] = {}
         """Own writes that were sent and are not answered."""
         self._staged: dict[Key, EncodedObject] | None = None
@@ -264,7 +264,7 @@ class ViewCore:
                 del self._floors[key]
 
     def _pass_later_writes(self) -> None:
-        """Drop the deletions and doubts that came before an own write which the watch has passed."""
+        """Drop the deletions and doubts that came before an own creation which the watch has passed."""
         if self._settling:
             for key, order in self._settling.passed(self.version):
                 floor = self._floors.get(key)
@@ -301,11 +301,11 @@ class ViewCore:
         if flight is not None and flight.sent > 1:
             self._in_flight[key] = flight._replace(sent=flight.sent - 1)
 
-    def wrote(self, obj: EncodedObject, *, in_scope: bool = True) -> None:
+    def wrote(self, obj: EncodedObject, *, in_scope: bool = True, is_new: bool = False) -> None:
         """A write was acknowledged; the answer is the object as stored, and may have left this view's scope with it."""
         self._file(obj, in_scope)
-        if self._settling:
-            self._settling.wrote(obj.resource_version, self._in_flight.get(obj.key, _FIRST).since)
+        if is_new and self._settling:
+            self._settling.created(obj.resource_version, self._in_flight.get(obj.key, _FIRST).since)
             if not self._is_listing:
                 self._pass_later_writes()
 

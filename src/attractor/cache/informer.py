@@ -293,10 +293,10 @@ class Informer(Generic[T]):
 
     # Own writes; see ``cache`` for who calls these.
 
-    def wrote(self, obj: EncodedObject) -> None:
+    def wrote(self, obj: EncodedObject, *, is_new: bool = False) -> None:
         """This process wrote an object of this kind."""
         in_scope = self.scope.covers(obj)
-        self.core.wrote(self.prepared(obj) if in_scope else obj, in_scope=in_scope)
+        self.core.wrote(self.prepared(obj) if in_scope else obj, in_scope=in_scope, is_new=is_new)
         self.wake()
 
     def prepared(self, obj: EncodedObject) -> EncodedObject:

@@ -45,10 +45,10 @@ class Observers:
         for one in self.all:
             one.settled(info, key)
 
-    def wrote(self, info: ResourceInfo, written: EncodedObject) -> None:
+    def wrote(self, info: ResourceInfo, written: EncodedObject, *, is_new: bool = False) -> None:
         """The server stored this object."""
         for one in self.all:
-            one.wrote(info, written)
+            one.wrote(info, written, is_new=is_new)
 
     def deleted(self, info: ResourceInfo, key: Key, uid: str) -> None:
         """The server removed the object."""

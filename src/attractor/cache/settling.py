@@ -2,10 +2,11 @@
 
 An own deletion is told by its event, unless a selector hides the object from the view; a write that was refused puts an
 object in doubt, which a read clears up, unless nobody reads it. Both would be kept until the next list, one for each
-object that ever was. But a write that was sent after them, and stored at a version, came after them: once the watch has
-passed that version it has told all that they guard against.
+object that ever was. But an object that was created by a request sent after them has a version that came after them:
+once the watch has passed that version it has told all that they guard against. Other writes prove nothing, for one that
+changes nothing is answered with the version that the object had before.
 
-Worked example: the deletion of ``a`` is answered. Then ``b`` is written, at version 9. The watch passes 9: whatever is
+Worked example: the deletion of ``a`` is answered. Then ``b`` is created, at version 9. The watch passes 9: whatever is
 known of ``a`` is now newer than its deletion, and nothing of it needs to be remembered.
 """
 
@@ -25,19 +26,19 @@ STALE = 64
 
 
 class Settling:
-    """Which floors wait for the watch to pass some later write, and those writes."""
+    """Which floors wait for the watch to pass some later creation, and those creations."""
 
     def __init__(self) -> None:
         self._noted: OrderedDict[Key, int] = OrderedDict()
         """Objects with such a floor, and its order; the oldest first."""
         self._later: deque[tuple[int, int]] = deque()
-        """Versions of own writes, and the order before which everything had been answered when they were sent."""
+        """Versions of own creations, and the order before which everything had been answered when they were sent."""
 
     def __len__(self) -> int:
         return len(self._noted) + len(self._later)
 
     def note(self, key: Key, order: int, floors: Mapping[Key, Floor]) -> None:
-        """An object has got a floor that a later write settles."""
+        """An object has got a floor that a later creation settles."""
         self._noted.pop(key, None)
         self._noted[key] = order
         if len(self._noted) > 2 * len(floors) + STALE:
@@ -48,8 +49,8 @@ class Settling:
         """Whether this very floor of an object was noted."""
         return self._noted.get(key) == order
 
-    def wrote(self, version: str, since: int) -> None:
-        """An own write was stored; all that came before ``since`` had been answered when it was sent."""
+    def created(self, version: str, since: int) -> None:
+        """An object was created by this process; all that came before ``since`` had been answered when it was sent."""
         if self._noted and since and version.isdigit():
             self._later.append((int(version), since))
 

@@ -35,8 +35,11 @@ class WriteObserver(Protocol):
         """The write was answered, or failed."""
         ...
 
-    def wrote(self, info: ResourceInfo, written: EncodedObject) -> None:
-        """The server stored this object."""
+    def wrote(self, info: ResourceInfo, written: EncodedObject, *, is_new: bool = False) -> None:
+        """The server stored this object; ``is_new`` when it was created now.
+
+        What changes nothing is stored as it was, at a version that may be old; what is new has a new one.
+        """
         ...
 
     def deleted(self, info: ResourceInfo, key: Key, uid: str) -> None:
@@ -67,14 +70,15 @@ class Telling:
             self._observer.sending(self._info, self._key)
         return self
 
-    def wrote(self, data: bytes) -> None:
+    def wrote(self, data: bytes, *, is_new: bool) -> None:
         """The answer to a write. Removing the last finalizer of an object that is to be deleted removes the object."""
         meta = _answer(data).metadata or WrittenMeta()
         key = Key(meta.namespace, meta.name)
         if meta.deletion_timestamp and not _is_held(meta):
             self._observer.deleted(self._info, key, meta.uid)
         else:
-            self._observer.wrote(self._info, EncodedObject(key, meta.uid, meta.resource_version, data))
+            written = EncodedObject(key, meta.uid, meta.resource_version, data)
+            self._observer.wrote(self._info, written, is_new=is_new)
 
     def deleted(self, data: bytes, uid: str) -> None:
         """The answer to a delete. An object that finalizers or a grace period still hold was written, not removed."""

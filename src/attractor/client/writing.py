@@ -331,7 +331,7 @@ class Writing(Reading):
                 response = await self.tried_again(request, refused(response))
             answer = response.body
             if subresource in {"", "status", "finalize"}:
-                told.wrote(answer)
+                told.wrote(answer, is_new=request.method == "POST" and not subresource)
             else:
                 self.observer.unsure(mapped.info, key)
         return answer

@@ -399,10 +399,10 @@ class WorldInformer(Informer[Any]):
         self._heard: dict[Event, Told | None] = {}
         """What the watch tells of a change, by the change."""
 
-    def wrote(self, obj: EncodedObject) -> None:
+    def wrote(self, obj: EncodedObject, *, is_new: bool = False) -> None:
         """This process wrote an object of this kind."""
         self.slots.outdate(obj.key)
-        super().wrote(obj)
+        super().wrote(obj, is_new=is_new)
 
     def prepared(self, obj: EncodedObject) -> EncodedObject:
         """An object at its position in the FIFO."""
