@@ -102,10 +102,14 @@ class ClusterUnderTest:
             yield manager
 
     async def granted_client(self, *controllers: Controller, name: str = "operator") -> Client:
-        """A client with the account and the rights that ``attractor manifests`` prints for these controllers."""
+        """A client with the rights that ``attractor manifests`` prints for these controllers.
+
+        The account itself is not created: a test finds no ServiceAccount that its controllers did not make.
+        """
         operator = Operator(name)
         for document in access(operator, controllers):
-            await self.client.apply(document, field_manager="test", force=True)
+            if document["kind"] != "ServiceAccount":
+                await self.client.apply(document, field_manager="test", force=True)
         user = User(
             f"system:serviceaccount:{operator.namespace}:{name}",
             groups=("system:serviceaccounts", f"system:serviceaccounts:{operator.namespace}", "system:authenticated"),
