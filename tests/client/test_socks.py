@@ -115,3 +115,18 @@ def conversation_with(*answers: bytes) -> None:
     next(talk)
     for answer in answers:
         talk.send(answer)
+
+
+@pytest.mark.parametrize(
+    ("host", "login", "said"),
+    [
+        (f"{'a' * 64}.example.org", None, "no name of a host"),
+        (".".join(["a" * 60] * 5), None, "255 bytes"),
+        ("example.org", ("user", "p" * 256), "255 bytes"),
+    ],
+)
+def test_what_socks_cannot_say_is_an_error_that_names_it(host: str, login: tuple[str, str] | None, said: str) -> None:
+    talk = conversation(host, 443, login)
+    next(talk)
+    with pytest.raises(SocksError, match=said):
+        talk.send(b"\x05\x02" if login else b"\x05\x00")

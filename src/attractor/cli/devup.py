@@ -160,6 +160,7 @@ async def clear(place: Place) -> int:
 
 
 async def _live(wanted: Wanted, stopping: Stopping) -> None:
+    from attractor.client import Client
     from attractor.operators.devplane import session
     from attractor.operators.devplane.controller import controllers_of, externals_of
     from attractor.operators.devplane.local.processes import LocalProcesses
@@ -170,7 +171,8 @@ async def _live(wanted: Wanted, stopping: Stopping) -> None:
     async with _server(wanted) as client:
         await install(client, session.KINDS, crds(session.KINDS))
         machine = LocalProcesses(wanted.place.processes)
-        async with opened(externals_of(machine)) as externals, _own_client(client) as own:
+        own = Client(client.transport)  # the manager counts its requests and follows its writes, not the screen's
+        async with opened(externals_of(machine)) as externals:
             await session.open_session(client, str(os.getpid()))
             async with Manager(own, controllers_of(machine), externals=externals).running():
                 await _apply(client, wanted.parts)
@@ -195,14 +197,6 @@ async def _server(wanted: Wanted) -> AsyncIterator[Client]:
     settings = serve.Settings.of(parser.parse_args(words))
     async with serve.serving(settings, is_announced=False) as cluster, cluster.client() as client:
         yield client
-
-
-@contextlib.asynccontextmanager
-async def _own_client(client: Client) -> AsyncIterator[Client]:
-    """A client for the controllers, on the same transport: whose own writes it follows is its manager's business."""
-    from attractor.client import Client as Made
-
-    yield Made(client.transport)
 
 
 async def _apply(client: Client, parts: Sequence[Part]) -> None:

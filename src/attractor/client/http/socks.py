@@ -36,7 +36,7 @@ def conversation(host: str, port: int, login: tuple[str, str] | None) -> Generat
     if version != VERSION:
         raise SocksError("the proxy does not speak SOCKS5")
     if method == LOGIN and login is not None:
-        _, refused = yield b"\x01" + b"".join(bytes([len(word)]) + word for word in map(str.encode, login)), 2
+        _, refused = yield b"\x01" + b"".join(_counted(word.encode()) for word in login), 2
         if refused:
             raise SocksError("the proxy does not accept the user and the password")
     elif method != NO_LOGIN:
@@ -50,12 +50,20 @@ def conversation(host: str, port: int, login: tuple[str, str] | None) -> Generat
     yield b"", bound + 2
 
 
+def _counted(word: bytes) -> bytes:
+    if len(word) > 255:
+        raise SocksError("a name, a user or a password is longer than the 255 bytes that SOCKS5 allows")
+    return bytes([len(word)]) + word
+
+
 def _address(host: str) -> bytes:
     try:
         found = ipaddress.ip_address(host)
     except ValueError:
-        name = host.encode("idna")
-        return bytes([NAME, len(name)]) + name
+        try:
+            return bytes([NAME]) + _counted(host.encode("idna"))
+        except UnicodeError as error:
+            raise SocksError(f"{host!r} is no name of a host") from error
     return bytes([IPV4 if found.version == 4 else IPV6]) + found.packed
 
 
