@@ -4,27 +4,36 @@
 VENV ?= .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.attractor-setup
+DEMO := $(VENV)/.attractor-demo
 export VENV
 export PYTHONDONTWRITEBYTECODE :=
 
 COMPILED := $(shell sed -n '/^compiled = \[/,/^]/s/^ *"\(.*\)",$$/\1/p' pyproject.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench nightly interpreted format clean
+.PHONY: help setup demo test coverage check bench nightly interpreted lock sbom format clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## Create .venv, install pinned dependencies, build the native parts
-$(STAMP): pyproject.toml constraints.txt setup.py tools/setup $(wildcard src/attractor/check/kernel/*.[ch]) $(COMPILED)
+$(STAMP): pyproject.toml constraints.txt requirements.lock setup.py tools/setup $(wildcard src/attractor/check/engine/kernel/*.[ch]) $(COMPILED)
 	@bash tools/setup
 	@touch $(STAMP)
 
-demo: setup ## Run an operator, break its naive version, prove the right one
+$(DEMO): pyproject.toml requirements.lock setup.py tools/setup
+	@bash tools/setup demo
+	@touch $(DEMO)
+
+demo: $(if $(wildcard $(STAMP)),setup,$(DEMO)) ## Run an operator, break its naive version, prove the right one
 	@$(PY) -m attractor demo
 
-test: setup ## Run every test, with coverage
-	$(PY) -m pytest -n 2 --dist worksteal --cov --cov-report=term tests -m "not nightly"
+test: setup ## Run every test
+	$(PY) -m pytest -q -n 2 --dist worksteal tests -m "not nightly"
+
+coverage: setup interpreted ## Measure coverage, on interpreted modules (make setup compiles them again)
+	@rm -f $(STAMP)
+	$(PY) -m pytest -q -n 2 --dist worksteal --cov --cov-report=term tests -m "not nightly"
 
 check: setup ## Quick gate: format, lint, types, import contracts, tidy, fast tests
 	$(VENV)/bin/ruff format --check -q
@@ -41,7 +50,13 @@ nightly: setup ## Run the long tests too
 	$(PY) -m pytest -n 2 --timeout 3600 tests
 
 interpreted: ## Remove the compiled Python: what you edit runs at once (make setup compiles what you edited)
-	find src -name '*.so*' ! -name '_kernel*' -delete
+	find src -name '*.so*' ! -name '_kernel*' ! -name '_closure*' -delete
+
+lock: setup ## Write requirements.lock: the digests of all pinned dependencies
+	$(PY) tools/lock.py
+
+sbom: setup ## Write dist/attractor.cdx.json: a CycloneDX bill of materials of a release
+	$(PY) tools/sbom.py dist/attractor.cdx.json
 
 format: setup ## Format and fix what can be fixed
 	$(VENV)/bin/ruff format

@@ -1,8 +1,8 @@
 """`attractor serve` over HTTP: requests per second, watch delivery, lists, start and memory, for each store.
 
 The server has one core, the load generator the other. `--quick` takes fewer requests; `--stores memory,sqlite` some of
-the stores. The rival is a kube-apiserver with etcd, measured too where `KUBEBUILDER_ASSETS` names a directory that has
-both; see `rival.py`.
+the stores. What goes over TLS, as all of the rival's does, is under `over_tls`. The rival is a kube-apiserver with
+etcd, measured too where `KUBEBUILDER_ASSETS` names a directory that has both; see `rival.py`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from attractor import __version__
 from attractor.store import mvcc
 from loadclient import Target, load
-from rival import assets, kube_apiserver
+from rival import assets, kube_apiserver, unchecked
 from watchload import Apart, receive, write
 
+Running = AbstractContextManager[tuple[Target, subprocess.Popen[bytes], float]]
 COLLECTION = "/api/v1/namespaces/default/configmaps"
 AIMS = {
     "gets_per_s_32": 25_000,
@@ -59,11 +60,14 @@ def config_map(name: str, keys: int = 9) -> bytes:
 
 
 @contextmanager
-def running(store: str, directory: Path) -> Iterator[tuple[Target, subprocess.Popen[bytes], float]]:
-    """A server on its own core, where to reach it, and how long it took to be ready."""
+def running(
+    store: str, directory: Path, others: str = "", *, tls: bool = False
+) -> Iterator[tuple[Target, subprocess.Popen[bytes], float]]:
+    """A server on its own core, where to reach it, and how long it took to be ready; ``others`` are more tokens."""
     tokens = directory / "tokens.csv"
-    tokens.write_text('bench,admin,admin,"system:masters"\n')
-    command = [sys.executable, "-m", "attractor", "serve", "--store", store, "--listen", "127.0.0.1:0", "--no-tls"]
+    tokens.write_text(f'bench,admin,admin,"system:masters"\n{others}')
+    command = [sys.executable, "-m", "attractor", "serve", "--store", store, "--listen", "127.0.0.1:0"]
+    command += [] if tls else ["--no-tls"]
     command += ["--token-file", str(tokens), "--state-dir", str(directory), "--controllers", "all"]
     started = time.perf_counter()
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -73,15 +77,21 @@ def running(store: str, directory: Path) -> Iterator[tuple[Target, subprocess.Po
     port = 0
     try:
         for line in server.stdout:
-            if found := re.match(rb"address: +http://127.0.0.1:(\d+)", line):
+            if found := re.match(rb"address: +https?://127.0.0.1:(\d+)", line):
                 port = int(found.group(1))
             if line == b"ready\n":
                 break
         ready_s = time.perf_counter() - started
-        yield Target("127.0.0.1", port, "bench"), server, ready_s
+        yield Target("127.0.0.1", port, "bench", unchecked() if tls else None), server, ready_s
     finally:
         server.terminate()
         server.wait(10)
+
+
+async def over_tls(serving: Running, *, quick: bool) -> dict[str, float]:
+    """Throughput as the rival has it: its figures include what TLS costs."""
+    with serving as (target, server, _):
+        return await throughput(target, server.pid, 2_000 if quick else 10_000, 32)
 
 
 def compile_modules() -> None:
@@ -195,9 +205,6 @@ def limit(cores: dict[str, float], reached: float) -> str:
     return ", ".join(short) or ("none" if reached > ENOUGH else "others who use these cores")
 
 
-Running = AbstractContextManager[tuple[Target, subprocess.Popen[bytes], float]]
-
-
 async def measure(
     serving: Running, *, quick: bool, with_64: bool = True, writers: int = WRITERS
 ) -> dict[str, float | str]:
@@ -249,11 +256,24 @@ def main() -> None:
     compile_modules()
     report: dict[str, Any] = {"version": __version__, "python": platform.python_version(), "compiled": IS_COMPILED}
     report["stores"] = {name: found for name in args.stores.split(",") if (found := measured(name, quick=args.quick))}
+    report["over_tls"] = {name: secured(name, quick=args.quick) for name in report["stores"]}
     if assets() is not None:
         report["kube_apiserver"] = measured("kube-apiserver", quick=args.quick)
     report["aims"] = AIMS
     json.dump(report, sys.stdout, indent=2)
     print()
+
+
+def secured(name: str, *, quick: bool) -> dict[str, float]:
+    """The figures of a store over TLS."""
+    print(f"measuring {name} over TLS …", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as text:
+        directory = Path(text)
+        if name == "etcd":
+            with etcd("etcd", directory) as address:
+                return asyncio.run(over_tls(running(address, directory, tls=True), quick=quick))
+        store = "memory" if name == "memory" else f"sqlite:{directory / 'bench.db'}"
+        return asyncio.run(over_tls(running(store, directory, tls=True), quick=quick))
 
 
 def measured(name: str, *, quick: bool) -> dict[str, float | str] | None:

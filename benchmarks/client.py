@@ -105,8 +105,8 @@ async def fill(kubeconfig: Path, count: int) -> None:
 
 def ours(kubeconfig: Path, requests: int, repeat: int) -> dict[str, float]:
     from attractor.client import Client, load_kubeconfig
-    from attractor.client.reading import PAGE_SIZE
-    from attractor.objects.builtin.core_v1 import Pod
+    from attractor.client.reads import PAGE_SIZE
+    from attractor.k8s.core_v1 import Pod
 
     async def gets(callers: int) -> float:
         async with Client.connect(load_kubeconfig(kubeconfig)) as client:

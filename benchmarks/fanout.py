@@ -20,10 +20,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 from attractor import __version__
-from attractor.apiserver.asked import User
-from attractor.apiserver.authorization import MASTERS
+from attractor.apiserver.auth.authorizer import MASTERS
+from attractor.apiserver.request.caller import User
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import Authenticator
+from attractor.httpd.auth.authentication import Authenticator
 from loadclient import Target
 from watchload import NAP_S, STAMP, Apart, Heard, connected, receive
 

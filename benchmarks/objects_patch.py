@@ -17,11 +17,11 @@ from typing import Any
 import jsonpatch
 
 from attractor import __version__
-from attractor.objects.apply.manager import FieldManager
-from attractor.objects.patch.json_patch import apply_json_patch
-from attractor.objects.patch.merge_patch import apply_merge_patch, merge_patch_between
-from attractor.objects.patch.strategic import apply_strategic_merge_patch
-from attractor.objects.schema.node import Schema
+from attractor.apply.manager import FieldManager
+from attractor.patch.json_patch import apply_json_patch
+from attractor.patch.merge_patch import apply_merge_patch, merge_patch_between
+from attractor.patch.strategic import apply_strategic_merge_patch
+from attractor.schema.node import Schema
 
 NOW = "2026-01-01T00:00:00Z"
 STRINGS = {"type": "object", "additionalProperties": {"type": "string"}}

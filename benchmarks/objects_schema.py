@@ -18,8 +18,8 @@ import jsonschema
 import orjson
 from cel_expr_python import cel as google_cel
 
-from attractor.objects.schema.custom import CustomSchema
-from attractor.objects.schema.wording import explain
+from attractor.schema.custom import CustomSchema
+from attractor.schema.error_messages import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

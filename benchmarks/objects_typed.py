@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import orjson
 
-from attractor.objects.builtin.typed import class_for
+from attractor.k8s.typed_classes import class_for
 from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.resource import Resource, Struct
 
@@ -291,7 +291,7 @@ def main() -> None:
                     "attractor": start_ms("import attractor"),
                     "attractor.objects.resource": start_ms("import attractor.objects.resource"),
                     "one built-in schema, cold": start_ms(first),
-                    "one built-in class, cold": start_ms("from attractor.objects.builtin.apps_v1 import Deployment"),
+                    "one built-in class, cold": start_ms("from attractor.k8s.apps_v1 import Deployment"),
                 },
             },
             indent=2,

@@ -18,11 +18,11 @@ from typing import Any, cast
 
 from attractor import __version__
 from attractor.client import Client
-from attractor.objects.builtin.core_v1 import ConfigMap, Secret
+from attractor.k8s.core_v1 import ConfigMap, Secret
 from attractor.objects.errors import AlreadyExists
 from attractor.objects.resource import ObjectMeta, Resource
 from attractor.plan import Chain, Compare, Freeze, ObjectGraph, Own, Plan, Ref, RemoveOrphans, SecretsFirst, Snapshot
-from attractor.plan.comparing import marked
+from attractor.plan.comparison import marked
 from attractor.runtime import Context
 from attractor.runtime.driver import drive
 from attractor.runtime.performer import Performer

@@ -37,8 +37,8 @@ from attractor.client.config import tls_context
 from attractor.client.credentials import Rewritten
 from attractor.client.http.transport import HttpTransport
 from attractor.client.kubeconfig import load_kubeconfig
-from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
-from attractor.objects.builtin.core_v1 import Namespace
+from attractor.k8s.apiextensions_v1 import CustomResourceDefinition
+from attractor.k8s.core_v1 import Namespace
 from attractor.objects.errors import ApiError
 from attractor.objects.resource import ObjectMeta
 from loadclient import Target

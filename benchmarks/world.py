@@ -23,24 +23,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from attractor.check.engine.model import Model
     from attractor.check.errors import Grown
-    from attractor.check.model import Model
     from attractor.check.world import World
-    from attractor.check.world.universe import Universe
+    from attractor.check.world.simulation.model import Universe
 
 AIMS = {"states_per_cpu_second": 500_000, "executions_per_million": 50_000, "seconds_per_operator": 60}
-SWITCHES = ("joins_local_steps", "merges_reconciles", "changes_blindly", "recalls_answers")
+SWITCHES = ("joins_local_steps", "changes_blindly", "recalls_answers")
 LIMIT_S = 300.0
 
 
 def worlds() -> dict[str, Callable[[], World]]:
     """The measured worlds, by name; for one world of each operator also with each reduction off."""
     from attractor.check.world import Delete, Edit, Faults
-    from attractor.operators.configpair.properties import WEB, world
-    from attractor.operators.configpair.types import ConfigPair
-    from attractor.operators.dbcluster import worlds as dbcluster
-    from attractor.operators.edge import worlds as edge
-    from attractor.operators.irsa import properties as irsa
+    from attractor.operators.configpair.api import ConfigPair
+    from attractor.operators.configpair.proofs import WEB, world
+    from attractor.operators.dbcluster.proofs import worlds as dbcluster
+    from attractor.operators.edge.proofs import worlds as edge
+    from attractor.operators.irsa.proofs import properties as irsa
 
     edit = Edit(ConfigPair, WEB, spec=[{"value": "blue"}])
     delete = Delete(ConfigPair, WEB)

@@ -3,12 +3,21 @@
 Shows: ``Watches`` with a map function, predicates and their combinators, rate limits, reads past the cache, patches.
 """
 
-from attractor.objects.builtin.core_v1 import ConfigMap, Namespace
-from attractor.objects.gvk import Key
-from attractor.objects.resource import ObjectMeta
-from attractor.runtime import Context, For, Permission, Result, Watches, controller
-from attractor.runtime.predicates import Predicate, annotations_changed, created, deleted
-from attractor.workqueue import Backoff, MaxOf, TokenBucket
+from attractor import (
+    Backoff,
+    Context,
+    For,
+    Key,
+    MaxOf,
+    ObjectMeta,
+    Permission,
+    Result,
+    TokenBucket,
+    Watches,
+    controller,
+)
+from attractor.k8s import ConfigMap, Namespace
+from attractor.toolkit import Predicate, annotations_changed, created, deleted
 
 NAME = "banner"
 is_banner = Predicate(lambda change: change.object.metadata.name == NAME, "is a banner")

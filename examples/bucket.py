@@ -5,9 +5,8 @@ Shows: ``Reconciler`` (finalizer, one write a run), ``externals``, conditions, E
 
 from typing import Protocol
 
-from attractor.objects.resource import Condition, Resource, Struct
-from attractor.runtime import Context, Reconciler, Result, controller
-from attractor.runtime.toolkit.conditions import set_condition
+from attractor import Condition, Context, Reconciler, Resource, Result, Struct, controller
+from attractor.toolkit import set_condition
 
 
 class ObjectStore(Protocol):

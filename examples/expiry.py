@@ -5,10 +5,8 @@ Shows: the time, ``requeue_after_s``, deletion of this very object, predicates, 
 
 from datetime import timedelta
 
-from attractor.objects.gvk import Key
-from attractor.objects.resource import Resource, Struct
-from attractor.runtime import Context, For, Permission, Result, TerminalError, controller
-from attractor.runtime.predicates import generation_changed
+from attractor import Context, For, Key, Permission, Resource, Result, Struct, TerminalError, controller
+from attractor.toolkit import generation_changed
 
 
 class TokenSpec(Struct):

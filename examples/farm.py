@@ -5,11 +5,9 @@ Shows: bounds, enums, defaults, a CEL rule, printer columns, scale, status; a se
 
 from typing import Annotated, Literal
 
-from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.objects.gvk import Key
-from attractor.objects.resource import Meta, ObjectMeta, PrinterColumn, Resource, Rule, Scale, Struct
-from attractor.runtime import Context, Result, controller
-from attractor.runtime.toolkit.owners import set_controller
+from attractor import Context, Key, Meta, ObjectMeta, PrinterColumn, Resource, Result, Rule, Scale, Struct, controller
+from attractor.k8s import ConfigMap
+from attractor.toolkit import set_controller
 
 
 class FarmSpec(Struct):

@@ -7,12 +7,9 @@ terminal errors, a watch of nothing but metadata.
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from attractor.objects.builtin.core_v1 import Namespace
-from attractor.objects.gvk import Key
-from attractor.objects.resource import Resource, Struct
-from attractor.runtime import Context, Index, Result, TerminalError, Watches, controller
-from attractor.runtime.toolkit.retry import Permanent, Retrying, retry
-from attractor.runtime.toolkit.subscriptions import Topic
+from attractor import Context, Index, Key, Resource, Result, Struct, TerminalError, Watches, controller
+from attractor.k8s import Namespace
+from attractor.toolkit import Permanent, Retrying, Topic, retry
 
 
 class Line(Protocol):

@@ -7,12 +7,10 @@ Shows: the ``cluster`` fixture, virtual time, ``eventually``, faults at the clie
 
 import asyncio
 
-from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.objects.gvk import Key
-from attractor.objects.resource import ObjectMeta, Resource, Struct
-from attractor.runtime import Context, Result, controller
-from attractor.runtime.toolkit.owners import set_controller
+from attractor import Context, Key, ObjectMeta, Resource, Result, Struct, controller
+from attractor.k8s import ConfigMap
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
+from attractor.toolkit import set_controller
 
 A = Key("default", "a")
 

@@ -3,13 +3,9 @@
 Shows: hashed names, owners, lists, garbage that is cleaned up, every-owner watches.
 """
 
-from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.objects.errors import AlreadyExists
-from attractor.objects.gvk import Key
-from attractor.objects.resource import ObjectMeta, Resource, Struct
-from attractor.runtime import Context, Owns, Result, controller
-from attractor.runtime.toolkit.children import hashed_name, split_children
-from attractor.runtime.toolkit.owners import is_controlled_by, set_controller
+from attractor import AlreadyExists, Context, Key, ObjectMeta, Owns, Resource, Result, Struct, controller
+from attractor.k8s import ConfigMap
+from attractor.toolkit import hashed_name, is_controlled_by, set_controller, split_children
 
 
 class ReleaseSpec(Struct):

@@ -3,11 +3,9 @@
 Shows: ``Watches`` through an index, reads by index, server-side apply, extra permissions.
 """
 
-from attractor.objects.builtin.core_v1 import Secret
-from attractor.objects.gvk import Key
-from attractor.objects.resource import ObjectMeta, Resource, Struct
-from attractor.runtime import Context, Index, Permission, Result, Watches, controller
-from attractor.runtime.toolkit.owners import set_controller
+from attractor import Context, Index, Key, ObjectMeta, Permission, Resource, Result, Struct, Watches, controller
+from attractor.k8s import Secret
+from attractor.toolkit import set_controller
 
 
 class CopySpec(Struct):

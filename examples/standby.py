@@ -11,13 +11,10 @@ import os
 import socket
 import sys
 
-from attractor.client import Client
+from attractor import Client, Context, Election, For, Key, Manager, Result, controller, load_kubeconfig
 from attractor.client.http.transport import HttpTransport
-from attractor.client.kubeconfig import load_kubeconfig
-from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.objects.gvk import Key
-from attractor.runtime import Context, Election, For, Manager, Result, controller
-from attractor.runtime.predicates import labels_match
+from attractor.k8s import ConfigMap
+from attractor.toolkit import labels_match
 
 
 @controller(for_=For(ConfigMap, when=labels_match(greet="yes")))

@@ -9,12 +9,8 @@ Shows: typed and dynamic kinds, selectors, pages, metadata only, strategic and J
 import asyncio
 import sys
 
-from attractor.client import Client, MetadataOnly
-from attractor.client.kubeconfig import load_kubeconfig
-from attractor.objects.builtin.apps_v1 import Deployment
-from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.objects.errors import Invalid, NotFound
-from attractor.objects.gvk import GroupVersionKind, Key
+from attractor import Client, GroupVersionKind, Invalid, Key, MetadataOnly, NotFound, load_kubeconfig
+from attractor.k8s import ConfigMap, Deployment
 
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 

@@ -3,13 +3,10 @@
 Shows: scopes by namespace, label and field, a transform, resync, spans, structured logs, several workers.
 """
 
-from attractor.cache import Scope, drop_managed_fields
-from attractor.client import Client
-from attractor.objects.builtin.core_v1 import Pod, Secret
-from attractor.objects.gvk import Key
-from attractor.runtime import Context, Manager, Result, Watches, controller
-from attractor.runtime.predicates import labels_changed, resource_version_changed
+from attractor import Client, Context, Key, Manager, Result, Scope, Watches, controller, drop_managed_fields
+from attractor.k8s import Pod, Secret
 from attractor.runtime.tracing import Tracer
+from attractor.toolkit import labels_changed, resource_version_changed
 
 
 def users(pod: Pod) -> list[Key]:

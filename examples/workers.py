@@ -6,10 +6,8 @@ Shows: ``ctx.start``, ``ctx.remember`` with an identity, deferred operations, sc
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from attractor.objects.gvk import Key
-from attractor.objects.resource import Resource, Struct
-from attractor.runtime import Context, Result, controller
-from attractor.runtime.toolkit.channel import Channel
+from attractor import Context, Key, Resource, Result, Struct, controller
+from attractor.toolkit import Channel
 
 
 class Runner(Protocol):

@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from attractor.client import Client, load_kubeconfig
-from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
-from attractor.objects.builtin.core_v1 import Namespace, ServiceAccount
+from attractor.k8s.apiextensions_v1 import CustomResourceDefinition
+from attractor.k8s.core_v1 import Namespace, ServiceAccount
 from attractor.objects.errors import AlreadyExists, Conflict, InternalError, NotFound
 from attractor.objects.resource import ObjectMeta
 from attractor.testing import eventually

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make src/attractor/objects/builtin/kinds.zip: what Kubernetes publishes about its built-in kinds.
+"""Make src/attractor/k8s/kinds.zip: what Kubernetes publishes about its built-in kinds.
 
     tools/builtin_kinds.py [1.36.4]
 
@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-TARGET = ROOT / "src/attractor/objects/builtin/kinds.zip"
+TARGET = ROOT / "src/attractor/k8s/kinds.zip"
 MODULES = ("api", "apimachinery", "apiextensions-apiserver", "kube-aggregator")
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 MORE_GO_TYPES = (

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Write the type stubs of the modules of common built-in kinds, from the archive that tools/builtin_kinds.py made.
 
-    tools/builtin_kinds_stubs.py            write src/attractor/objects/builtin/*_v1.pyi
+    tools/builtin_kinds_stubs.py            write src/attractor/k8s/*_v1.pyi
     tools/builtin_kinds_stubs.py --check    say which stubs are out of date; exit 1 when any is
 
-The classes themselves are made at run time by ``attractor.objects.builtin.typed``, by the same rules.
+The classes themselves are made at run time by ``attractor.k8s.typed_classes``, by the same rules.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
-from attractor.objects import builtin
-from attractor.objects.builtin import typed
+from attractor.k8s import catalog, typed_classes
 from attractor.objects.resource import Resource, Struct
 from attractor.objects.resource.scalars import Duration, MicroTime
 
-FOLDER = Path(__file__).parents[1] / "src/attractor/objects/builtin"
+FOLDER = Path(__file__).parents[1] / "src/attractor/k8s"
 WIDTH = 120
 
 
@@ -28,8 +27,8 @@ class StubWriter:
     """One module's stub: its classes, and what they import."""
 
     def __init__(self, module: str) -> None:
-        self.module = f"attractor.objects.builtin.{module}"
-        self.package = typed.MODULES[module]
+        self.module = f"attractor.k8s.{module}"
+        self.package = typed_classes.MODULES[module]
         self.imports: dict[str, set[str]] = {}
 
     def spelled(self, hint: Any) -> str:
@@ -48,7 +47,7 @@ class StubWriter:
             module, name = hint.__module__, hint.__name__
         else:
             return str(hint.__name__)
-        if module == "attractor.objects.builtin.typed":  # a group without a module of its own
+        if module == "attractor.k8s.typed_classes":  # a group without a module of its own
             module, name = "typing", "Any"
         if module != self.module:
             self.imports.setdefault(module, set()).add(name)
@@ -59,11 +58,11 @@ class StubWriter:
         cls = getattr(sys.modules[self.module], name)
         base = "Resource" if issubclass(cls, Resource) else "Struct"
         self.imports.setdefault(Resource.__module__ if base == "Resource" else Struct.__module__, set()).add(base)
-        leave_out = typed.TYPE_META if base == "Resource" else ()
+        leave_out = typed_classes.TYPE_META if base == "Resource" else ()
         lines = []
-        for wire_name, field in builtin.go_type(f"{self.package}.{name}").fields.items():
+        for wire_name, field in catalog.go_type(f"{self.package}.{name}").fields.items():
             if wire_name not in leave_out:
-                made = typed.python_field(field)
+                made = typed_classes.python_field(field)
                 lines.append(f"    {made.attribute}: {self.spelled(made.hint)} = ...")
         body = "\n".join(lines)
         return f"class {name}({base}):\n{body}\n" if body else f"class {name}({base}): ...\n"
@@ -71,8 +70,8 @@ class StubWriter:
     def text(self) -> str:
         """The whole stub."""
         __import__(self.module)
-        classes = "\n".join(self.class_text(name) for name in typed.names_of(self.package))
-        source = f"Kubernetes {builtin.KUBERNETES_VERSION}, {self.package}"
+        classes = "\n".join(self.class_text(name) for name in typed_classes.names_of(self.package))
+        source = f"Kubernetes {catalog.KUBERNETES_VERSION}, {self.package}"
         return f"# Made by tools/builtin_kinds_stubs.py from {source}.\n\n{self.import_text()}\n\n{classes}"
 
     def import_text(self) -> str:
@@ -94,7 +93,7 @@ def import_line(module: str, names: list[str]) -> str:
 def main(check: bool) -> int:
     """Write or compare every stub."""
     stale = []
-    for module in typed.MODULES:
+    for module in typed_classes.MODULES:
         path, text = FOLDER / f"{module}.pyi", StubWriter(module).text()
         if not path.exists() or path.read_text() != text:
             stale.append(path.name)

@@ -15,7 +15,7 @@ import sys
 import urllib.request
 from typing import Any
 
-from attractor.apiserver.registry import builtin_kind
+from attractor.apiserver.kinds.registry import builtin_kind
 
 RESOURCES = (
     ("", "configmaps"),

@@ -1,6 +1,6 @@
 // Prints the internal Go types whose values kube-apiserver shows in refusals, as JSON: for each struct its fields in
 // Go's order, each with the key that encoding/json writes, the field of the published type that it comes from, and its
-// type. Run it in a module that requires k8s.io/kubernetes; see internal_types in apiserver/builtin for the reader.
+// type. Run it in a module that requires k8s.io/kubernetes; see internal_types in apiserver/kinds/builtin for the reader.
 package main
 
 import (

@@ -9,7 +9,7 @@ from triokind import Trio
 from attractor.client import Client
 from attractor.client.http.transport import HttpTransport
 from attractor.client.kubeconfig import load_kubeconfig
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Manager, Result, controller

@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from attractor.cache import Scope, drop_managed_fields
     from attractor.check import Spec
-    from attractor.client import Client
+    from attractor.client import Client, MetadataOnly
+    from attractor.client.kubeconfig import load_kubeconfig
     from attractor.embedded import EmbeddedCluster
-    from attractor.objects.gvk import Key
-    from attractor.objects.resource import Condition, Meta, ObjectMeta, PrinterColumn, Resource, Rule, Struct
+    from attractor.objects.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
+    from attractor.objects.gvk import GroupVersionKind, Key
+    from attractor.objects.resource import Condition, Meta, ObjectMeta, PrinterColumn, Resource, Rule, Scale, Struct
     from attractor.runtime import (
         Context,
         Controller,
@@ -34,13 +37,26 @@ if TYPE_CHECKING:
         Watches,
         controller,
     )
+    from attractor.workqueue import Backoff, MaxOf, TokenBucket
 
 _HOMES = {
+    "attractor.cache": ("Scope", "drop_managed_fields"),
     "attractor.check": ("Spec",),
-    "attractor.client": ("Client",),
+    "attractor.client": ("Client", "MetadataOnly"),
+    "attractor.client.kubeconfig": ("load_kubeconfig",),
     "attractor.embedded": ("EmbeddedCluster",),
-    "attractor.objects.gvk": ("Key",),
-    "attractor.objects.resource": ("Condition", "Meta", "ObjectMeta", "PrinterColumn", "Resource", "Rule", "Struct"),
+    "attractor.objects.errors": ("AlreadyExists", "ApiError", "Conflict", "Invalid", "NotFound"),
+    "attractor.objects.gvk": ("GroupVersionKind", "Key"),
+    "attractor.objects.resource": (
+        "Condition",
+        "Meta",
+        "ObjectMeta",
+        "PrinterColumn",
+        "Resource",
+        "Rule",
+        "Scale",
+        "Struct",
+    ),
     "attractor.runtime": (
         "Context",
         "Controller",
@@ -56,21 +72,31 @@ _HOMES = {
         "Watches",
         "controller",
     ),
+    "attractor.workqueue": ("Backoff", "MaxOf", "TokenBucket"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AlreadyExists",
+    "ApiError",
+    "Backoff",
     "Client",
     "Condition",
+    "Conflict",
     "Context",
     "Controller",
     "Election",
     "EmbeddedCluster",
     "For",
+    "GroupVersionKind",
     "Index",
+    "Invalid",
     "Key",
     "Manager",
+    "MaxOf",
     "Meta",
+    "MetadataOnly",
+    "NotFound",
     "ObjectMeta",
     "Owns",
     "Permission",
@@ -79,11 +105,16 @@ __all__ = [
     "Resource",
     "Result",
     "Rule",
+    "Scale",
+    "Scope",
     "Spec",
     "Struct",
     "TerminalError",
+    "TokenBucket",
     "Watches",
     "controller",
+    "drop_managed_fields",
+    "load_kubeconfig",
 ]
 
 

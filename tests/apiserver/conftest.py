@@ -6,8 +6,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from attractor.apiserver.asked import User
 from attractor.apiserver.core import Request
+from attractor.apiserver.request.caller import User
 from attractor.apiserver.server import Server
 from attractor.store.memory import MemoryStore
 from tests.deterministic import CountingSource

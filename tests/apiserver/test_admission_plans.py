@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.admission import MAX_PLANS, Chain, Plugin
-from attractor.apiserver.admissionplugins import PLUGIN_NAMES, plugins_named
-from attractor.apiserver.chain import chain_with
+from attractor.apiserver.admission.chain import chain_with
+from attractor.apiserver.admission.plugin import MAX_PLANS, Chain, Plugin
+from attractor.apiserver.admission.plugins import PLUGIN_NAMES, plugins_named
 from attractor.apiserver.core import Core, Request
 from attractor.apiserver.server import Server
 from attractor.objects.gvk import GroupResource
@@ -14,7 +14,7 @@ from attractor.store.memory import MemoryStore
 from tests.deterministic import CountingSource
 
 if TYPE_CHECKING:
-    from attractor.apiserver.admission import Attributes
+    from attractor.apiserver.admission.plugin import Attributes
 
 HEARD: list[str] = []
 

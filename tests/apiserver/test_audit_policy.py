@@ -2,9 +2,9 @@
 
 import pytest
 
-from attractor.apiserver.asked import User
 from attractor.apiserver.audit.policy import METADATA_ONLY, NOT_AUDITED, Level, Policy, PolicyError
-from attractor.apiserver.authorization import Attributes, attributes_of
+from attractor.apiserver.auth.authorizer import Attributes, attributes_of
+from attractor.apiserver.request.caller import User
 
 JANE = User("jane", groups=("dev", "system:authenticated"))
 PODS = attributes_of("GET", "/api/v1/namespaces/a/pods", {})

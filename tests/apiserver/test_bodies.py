@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.apiserver.bodies import duplicate_fields
+from attractor.apiserver.request.bodies import duplicate_fields
 
 TEXTS = st.sampled_from(["a", "b", ":", '":', '" :', "12:30:00", ""])
 PAIRS = st.recursive(

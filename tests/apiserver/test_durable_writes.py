@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from attractor.apiserver.admission import Attributes, Plugin
-from attractor.apiserver.chain import DEFAULT_CHAIN
+from attractor.apiserver.admission.chain import DEFAULT_CHAIN
+from attractor.apiserver.admission.plugin import Attributes, Plugin
 from attractor.apiserver.core import Core, Request
 from attractor.apiserver.server import Server
 from attractor.store.sqlite import SqliteStore

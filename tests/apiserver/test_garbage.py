@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.custom.registry import find_custom
-from attractor.apiserver.garbage import plan_garbage
-from attractor.apiserver.kinds import Kind
-from attractor.apiserver.operation import Operation
-from attractor.apiserver.registry import builtin_kind
-from attractor.apiserver.termination import plan_definitions, plan_namespaces
+from attractor.apiserver.controllers.garbage import plan_garbage
+from attractor.apiserver.controllers.termination import plan_definitions, plan_namespaces
+from attractor.apiserver.kinds.custom.registry import find_custom
+from attractor.apiserver.kinds.registry import builtin_kind
+from attractor.apiserver.kinds.served_kind import Kind
+from attractor.apiserver.request.operation import Operation
 from attractor.objects.errors import Conflict, NotFound
 from attractor.store.contract import Snapshot
 from tests.apiserver.conftest import CONFIGMAPS, WIDGETS, Answer, Api
@@ -139,3 +139,30 @@ async def test_deleting_a_definition_deletes_its_objects_first(api: Api) -> None
     await settle(api)
     assert (await api.get(definition)).code == 404
     assert (await api.get(WIDGETS)).code == 404
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5])
+@pytest.mark.parametrize("deleted", ["one", "all"])
+async def test_a_circle_of_owners_that_is_deleted_in_the_foreground_goes(api: Api, length: int, deleted: str) -> None:
+    made = [await api.create(CONFIGMAPS, f"c{n}") for n in range(length)]
+    for n in range(length):
+        owner = owned_by(made[n - 1], blockOwnerDeletion=True)
+        patched = await api.merge(f"{CONFIGMAPS}/c{n}", {"metadata": owner})
+        assert patched.code == 200
+    for n in range(length if deleted == "all" else 1):
+        await api.delete(f"{CONFIGMAPS}/c{n}", propagationPolicy="Foreground")
+    await settle(api)
+    assert await names(api) == []
+
+
+async def test_an_owner_that_goes_leaves_the_other_references_as_they_are(api: Api) -> None:
+    first, second = await api.create(CONFIGMAPS, "first"), await api.create(CONFIGMAPS, "second")
+    references = [
+        *owned_by(first)["ownerReferences"],
+        *owned_by(second, controller=True, blockOwnerDeletion=True)["ownerReferences"],
+    ]
+    await api.create(CONFIGMAPS, "child", metadata={"ownerReferences": references})
+    await api.delete(f"{CONFIGMAPS}/first")
+    await settle(api)
+    child = await api.get(f"{CONFIGMAPS}/child")
+    assert child.metadata["ownerReferences"] == references[1:]

@@ -186,8 +186,12 @@ async def test_a_certificate_request_is_approved_once_and_through_its_subresourc
     }
     await api.create(requests, "r", spec=spec)
     approved = {"type": "Approved", "status": "True", "reason": "Because", "message": "fine"}
-    answer = await api.merge(f"{requests}/r/approval", {"status": {"conditions": [approved], "certificate": "eA=="}})
+    metadata = {"annotations": {"patched": "yes"}}
+    status = {"conditions": [approved], "certificate": "eA=="}
+    answer = await api.merge(f"{requests}/r/approval", {"metadata": metadata, "spec": {"usages": []}, "status": status})
     assert answer.code == 200, answer.body
+    assert answer.metadata["annotations"] == {"patched": "yes"}
+    assert answer.body["spec"]["usages"] == ["client auth"]
     status = (await api.get(f"{requests}/r")).body["status"]
     assert ([item["type"] for item in status["conditions"]], "certificate" in status) == (["Approved"], False)
     assert (await api.merge(f"{requests}/r/approval", {"status": {"conditions": []}})).code == 422

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from attractor.apiserver.core import Request
-from attractor.apiserver.watch import Watch, WatchEvent
+from attractor.apiserver.verbs.watch import Watch, WatchEvent
 from attractor.store.memory import MemoryStore
 from tests.apiserver.conftest import CONFIGMAPS, WIDGETS, Api
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.apiserver import routing
+from attractor.apiserver.request import routing
 from attractor.objects.errors import NotFound
 
 PARTS = st.sampled_from(

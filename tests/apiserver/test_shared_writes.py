@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import orjson
 import pytest
 
-from attractor.apiserver.chain import DEFAULT_CHAIN
+from attractor.apiserver.admission.chain import DEFAULT_CHAIN
 from attractor.apiserver.core import Core, Request
 from attractor.apiserver.server import Server
 from attractor.store.etcd import EtcdOptions, EtcdStore
@@ -22,7 +22,7 @@ from tests.store.etcdserver import EtcdServer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 OBJECT = f"{CONFIGMAPS}/c"
 
@@ -133,3 +133,35 @@ async def test_what_another_server_was_told_holds_for_the_next_write_here(etcd: 
             assert (await other.handle(config_map())).code == 201
             assert (await one.handle(config_map())).code == 409
             assert (await one.handle(Request("DELETE", OBJECT))).code == 200
+
+
+async def test_increments_through_two_servers_neither_hang_nor_get_lost(etcd: EtcdServer) -> None:
+    each = 15
+
+    async def increment(server: Server) -> None:
+        done = 0
+        while done < each:
+            shown = await found(server)
+            shown["data"]["n"] = str(int(shown["data"]["n"]) + 1)
+            answer = await server.handle(Request("PUT", OBJECT, {}, orjson.dumps(shown), "application/json"))
+            assert answer.code in {200, 409}, answer.json()
+            done += answer.code == 200
+
+    async with serving(etcd, "/increments/") as (one, _), serving(etcd, "/increments/") as (other, _):
+        await one.handle(config_map(n="0"))
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+            for server in (one, one, other, other):
+                group.create_task(increment(server))
+        assert (await found(one))["data"] == {"n": str(4 * each)}
+        one.turns.check_invariants()
+        assert not one.turns._turns
+
+
+async def test_the_runs_of_a_contended_key_grow_with_its_writers_not_with_their_square(etcd: EtcdServer) -> None:
+    async with serving(etcd, "/runs/") as (one, counted), serving(etcd, "/runs/") as (other, also):
+        await one.handle(config_map())
+        counted.runs = also.runs = 0
+        patches = [(server, f"{name}{n}") for n in range(WRITERS) for name, server in (("a", one), ("b", other))]
+        answers = await asyncio.gather(*(server.handle(patch({key: "v"})) for server, key in patches))
+        assert {answer.code for answer in answers} == {200}
+        assert counted.runs + also.runs < 8 * len(patches)

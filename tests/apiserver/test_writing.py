@@ -1,5 +1,8 @@
 """Create and update: metadata, versions, generations, no-ops."""
 
+import gc
+import tracemalloc
+
 import pytest
 
 from attractor.store.contract import Stale, StoreError, StoreFull, StoreUnavailable
@@ -222,3 +225,22 @@ async def test_a_patch_that_says_another_version_in_no_version_s_shape_is_refuse
     refused = await api.merge(f"{CONFIGMAPS}/a", {"apiVersion": "a/b/c"})
     assert (refused.code, refused.body["reason"]) == (422, "Invalid")
     assert "unexpected GroupVersion string: a/b/c" in refused.body["message"]
+
+
+async def test_what_is_stored_takes_little_more_memory_than_its_bytes(api: Api) -> None:
+    """An encoder's buffer is up to eight times as large as what it wrote; a store of many objects must not keep it."""
+    more: dict[int, float] = {}
+    for length in (100, 1300, 5000, 20_000):
+        await api.create(CONFIGMAPS, f"warm{length}", data={"key": "v" * length})
+        gc.collect()
+        tracemalloc.start()
+        try:
+            for n in range(50):
+                await api.create(CONFIGMAPS, f"c{length}-{n}", data={"key": "v" * length})
+            gc.collect()
+            held, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        entries = api.server.store.snapshot_nowait().range(f"core/configmaps/default/c{length}-")
+        more[length] = (held - sum(len(entry.value) for entry in entries)) / 50
+    assert max(more.values()) < 1500, more

@@ -10,7 +10,7 @@ import pytest
 from attractor.cache import Cache, Scope, drop_managed_fields
 from attractor.client import NO_RETRY, AnswerLost, Client, ClientRequest, ClientResponse, Encoded, MetadataOnly
 from attractor.embedded import EmbeddedCluster
-from attractor.objects.builtin.core_v1 import ConfigMap, Secret
+from attractor.k8s.core_v1 import ConfigMap, Secret
 from attractor.objects.errors import AlreadyExists, Conflict, NotFound
 from attractor.objects.gvk import GroupVersionKind
 from tests.cache.test_informer import config_map, on_virtual_time

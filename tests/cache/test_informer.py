@@ -14,7 +14,7 @@ from attractor.cache import Informer, InformerEvent, Policy, Scope
 from attractor.cache.informer import IDLE_S
 from attractor.client import NO_RETRY, Client, ClientRequest, MetadataOnly, PartialObjectMetadata
 from attractor.embedded import EmbeddedCluster
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import Forbidden, NotFound
 from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.resource import ObjectMeta

@@ -7,7 +7,7 @@ import pytest
 
 from attractor.cache import Cache
 from attractor.client import Client, load_kubeconfig
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
 from tests.client.conftest import PATIENCE_S, Served
 

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from attractor.cache.changes import Added, Deleted, Updated
 from attractor.cache.core import UNSURE, ViewCore
-from attractor.cache.floors import Question, Removed
+from attractor.cache.own_writes import Question, Removed
 from attractor.client.kinds import EncodedObject
 from attractor.objects.gvk import Key
 

@@ -11,13 +11,13 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from attractor.check import declarations as words
 from attractor.check.errors import Disabled
+from attractor.check.spec import declarations as words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from attractor.check.spec import Spec
+    from attractor.check.spec.spec import Spec
 
 Frozen = tuple[tuple[str, Any], ...]
 

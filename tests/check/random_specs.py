@@ -29,7 +29,7 @@ from attractor.check import (
 )
 
 if TYPE_CHECKING:
-    from attractor.check.spec import Step
+    from attractor.check.spec.spec import Step
 
 KEYS = (0, 1, 2)
 SIZE = 3

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from attractor.check.exploration import OUTSIDE, Graph, Settings
-from attractor.check.native import NativeSearch
-from attractor.check.search import Search
+from attractor.check.engine.exploration import OUTSIDE, Graph, Settings
+from attractor.check.engine.native import NativeSearch
+from attractor.check.engine.search import Search
 from attractor.check.specs.irsa import Irsa
 from attractor.check.specs.twophase import TwoPhaseCommit
 from attractor.check.world import Edit, Faults, World
@@ -18,7 +18,7 @@ from tests.check.random_specs import make_spec, programs
 from tests.check.world.pairs import KEY, Pair, pair, pairs
 
 if TYPE_CHECKING:
-    from attractor.check.model import Model
+    from attractor.check.engine.model import Model
 
 
 def parts(graph: Graph) -> tuple[list[int], list[int], list[int]]:

@@ -9,9 +9,10 @@ from unittest.mock import patch
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from attractor.check import Spec, Verdict, check, native
-from attractor.check import declarations as words
-from attractor.check._kernel import Kernel
+from attractor.check import Spec, Verdict, check
+from attractor.check.engine import native
+from attractor.check.engine._kernel import Kernel
+from attractor.check.spec import declarations as words
 from tests.check.naive import Condition, Enumeration, Naive, has_fair_run
 from tests.check.random_specs import make_spec, programs
 

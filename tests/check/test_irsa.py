@@ -8,8 +8,9 @@ from unittest.mock import patch
 
 import pytest
 
-from attractor.check import check, native
-from attractor.check._kernel import Kernel
+from attractor.check import check
+from attractor.check.engine import native
+from attractor.check.engine._kernel import Kernel
 from attractor.check.specs.irsa import Irsa
 
 NATIVE_1: dict[str, Any] = {"engine": "native", "threads": 1}
@@ -109,8 +110,8 @@ def test_two_or_more_workers_terminate(workers: int, engine: dict[str, Any]) -> 
 
 
 def test_termination_is_enabled_in_108_states_and_alone_in_one() -> None:
-    from attractor.check.engines import explore
-    from attractor.check.exploration import Settings
+    from attractor.check.engine.exploration import Settings
+    from attractor.check.engine.selection import explore
 
     model = Irsa(workers=2).compile()
     exploration, _ = explore(model, Settings(), "native")

@@ -16,12 +16,12 @@ from attractor.check import (
     constant,
     each,
     interchangeable,
-    native,
     require,
     terminal,
     var,
 )
-from attractor.check.splitting import conjuncts
+from attractor.check.engine import native
+from attractor.check.spec.conjunctions import conjuncts
 from tests.check.naive import Naive
 
 ENGINES = ["python", "native"]
@@ -43,7 +43,7 @@ class Wide(Spec):
 def test_an_action_that_reads_everything_is_named_with_what_it_reads(
     engine: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attractor.check.audit.TOO_OFTEN", 100)
+    monkeypatch.setattr("attractor.check.engine.audit.TOO_OFTEN", 100)
     verdict = check(Wide(), engine=engine, deadlock=False)
     (advice,) = verdict.advice
     assert "action bump was executed" in advice

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor.check import check
-from attractor.check.engines import explore, runs_of
+from attractor.check.engine.exploration import Settings
+from attractor.check.engine.liveness import Query
+from attractor.check.engine.model import AFTER, Domain, Fairness, Model
+from attractor.check.engine.selection import explore, runs_of
 from attractor.check.errors import Disabled, SpecError
-from attractor.check.exploration import Settings
-from attractor.check.liveness import Query
-from attractor.check.model import AFTER, Domain, Fairness, Model
-from attractor.check.properties import Case, Property
+from attractor.check.spec.properties import Case, Property
 
 if TYPE_CHECKING:
-    from attractor.check.execution import Execution
+    from attractor.check.engine.execution import Execution
 
 ENGINES: list[dict[str, Any]] = [
     {"engine": "python"},

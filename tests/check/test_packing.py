@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.check.packing import MOST_SPARE, WORD, with_room, words
+from attractor.check.engine.packing import MOST_SPARE, WORD, with_room, words
 
 
 @given(sizes=st.lists(st.integers(min_value=1, max_value=5_000), min_size=1, max_size=60))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from attractor.check import Spec, SpecError, action, check, endless, predicate, require, var, weak
+from attractor.check import Spec, SpecError, action, check, predicate, require, var, weak
+from attractor.check.sandbox import watchdog
 
 
 class Stepping(Spec):
@@ -23,7 +24,7 @@ class Stepping(Spec):
 
 
 def test_a_step_that_computes_for_ever_is_refused_with_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endless, "LIMIT_S", 0.2)
+    monkeypatch.setattr(watchdog, "LIMIT_S", 0.2)
 
     class Spins(Stepping):
         def go(self) -> None:

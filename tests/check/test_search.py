@@ -15,7 +15,7 @@ from attractor.check.specs.twophase import TwoPhaseCommit
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor.check.exploration import Progress
+    from attractor.check.engine.exploration import Progress
 
 ENGINES = ["python", "native"]
 

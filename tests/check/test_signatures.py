@@ -19,7 +19,7 @@ from attractor.check import (
     predicate,
     var,
 )
-from attractor.check.signatures import answers_nothing
+from attractor.check.spec.signatures import answers_nothing
 
 
 class Base(Spec):

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor.check import check
+from attractor.check.engine.model import Domain, Model
 from attractor.check.errors import Disabled, SpecError
-from attractor.check.model import Domain, Model
-from attractor.check.properties import Case, Property
+from attractor.check.spec.properties import Case, Property
 
 if TYPE_CHECKING:
-    from attractor.check.execution import Execution
+    from attractor.check.engine.execution import Execution
     from attractor.check.verdict import Verdict
 
 ENGINES: list[dict[str, Any]] = [{"engine": "python"}, {"engine": "native"}, {"engine": "native", "threads": 2}]

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import datetime as dt
 import enum
+import ipaddress
 import sys
+import uuid
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pytest
@@ -44,6 +49,32 @@ class Note(Record):
     part: Any = 0
 
 
+class Peer:
+    """Equal to every other one, whatever it holds."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Peer)
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return f"Peer({self.name!r})"
+
+
+def marked(mark: int) -> Note:
+    """A record with an attribute that is no field."""
+    note = Note()
+    object.__setattr__(note, "mark", mark)
+    return note
+
+
+NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+
+
 def changing(first: Any, then: Any) -> Spec:
     """A variable that holds the one, then the other."""
 
@@ -70,6 +101,16 @@ EQUAL: list[tuple[Any, Any]] = [
     (FrozenMap({"a": 1}), FrozenMap({"a": True})),
     (FrozenMap({1: "a"}), FrozenMap({True: "a"})),
     (Bag([1, 2]), Bag([True, 2])),
+    (Decimal("1.0"), Decimal("1.00")),
+    (complex(0.0, 0.0), complex(0.0, -0.0)),
+    (range(0, 3, 2), range(0, 4, 2)),
+    (NOON, NOON.astimezone(dt.timezone(dt.timedelta(hours=1)))),
+    (NOON, NOON.astimezone(dt.timezone(dt.timedelta(0), "GMT"))),
+    (dt.datetime(2026, 1, 1), dt.datetime(2026, 1, 1, fold=1)),
+    (dt.time(1), dt.time(1, fold=1)),
+    (Peer("a"), Peer("b")),
+    (marked(1), marked(2)),
+    (Note(part=Decimal("1.0")), Note(part=Decimal("1.00"))),
 ]
 
 
@@ -82,9 +123,16 @@ def test_equal_values_of_different_types_are_refused_with_the_line(one: Any, oth
             check(spec, engine=engine)
 
 
-@pytest.mark.parametrize("value", [1, True, 0.5, "a", Colour.RED, (1, True, 1.0), Note(part=(None,)), Bag([1, 1])])
+SAME: list[Any] = [
+    *(1, True, 0.5, "a", Colour.RED, (1, True, 1.0), Place(1, 2), Note(part=(None,)), Bag([1, 1]), frozenset({"a"})),
+    *(Decimal("1.0"), NOON, dt.time(1), dt.timedelta(1), range(3), complex(0, -0.0), Peer("a"), marked(1)),
+    *(uuid.UUID(int=1), ipaddress.ip_address("10.0.0.1"), FrozenMap({"a": (1,)})),
+]
+
+
+@pytest.mark.parametrize("value", SAME, ids=repr)
 def test_a_value_that_is_made_again_is_the_same_one(value: Any) -> None:
-    assert check(changing(value, value)).distinct == 1
+    assert check(changing(value, copy.deepcopy(value))).distinct == 1
 
 
 def test_an_abstraction_that_gives_another_type_is_refused() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from attractor.check import SpecError, check, engines
+from attractor.check import SpecError, check
+from attractor.check.engine import selection
 from attractor.check.specs.peterson import Peterson
 
 
 @pytest.fixture(autouse=True)
 def _nothing_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "HAS_KERNEL", False)
+    monkeypatch.setattr(selection, "HAS_KERNEL", False)
 
 
 def test_the_python_engine_explores_in_one_thread_and_tells_why() -> None:

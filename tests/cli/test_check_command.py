@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from attractor.check import check
-from attractor.check.exploration import Progress
+from attractor.check.engine.exploration import Progress
 from attractor.check.specs.irsa import Irsa
 from attractor.cli.progress import Meter, short_number, short_time
 from attractor.cli.terminal import ProgressLine
@@ -342,14 +342,14 @@ def test_a_reader_that_stops_reading_is_no_error() -> None:
 
 
 def test_a_module_without_a_class_is_about_its_world(run: Run) -> None:
-    assert run("check", "attractor.operators.configpair.properties").out.startswith("world of configpair ")
-    several = run("check", "attractor.operators.dbcluster.worlds")
+    assert run("check", "attractor.operators.configpair.proofs").out.startswith("world of configpair ")
+    several = run("check", "attractor.operators.dbcluster.proofs.worlds")
     assert several.code == 2
     assert "has several worlds: creation, " in several.err
 
 
 def test_a_world_that_was_chosen_among_several_is_named(run: Run, tmp_path: Path) -> None:
-    alone = "from attractor.operators.configpair import properties\nworld = properties.world()\n"
+    alone = "from attractor.operators.configpair import proofs\nworld = proofs.world()\n"
     (tmp_path / "one.py").write_text(alone)
     assert run("check", "one.py").err == ""
     (tmp_path / "several.py").write_text(f"{alone}crashing = world\nrivals = world\n")
@@ -379,7 +379,7 @@ def test_a_file_that_is_no_saved_search_or_half_of_one_is_refused(run: Run, tmp_
 def test_a_search_that_could_not_be_saved_does_not_begin(run: Run) -> None:
     found = run("check", IRSA, "--max-states", "500", "--save", "lift.py/below")
     assert (found.code, found.out, "the search cannot be saved to lift.py/below" in found.err) == (2, "", True)
-    world = run("check", "attractor.operators.configpair.properties", "--save", "kept")
+    world = run("check", "attractor.operators.configpair.proofs", "--save", "kept")
     assert (world.code, "the search of a world cannot be saved" in world.err) == (2, True)
 
 
@@ -416,7 +416,7 @@ def test_a_terminal_without_the_letters_shows_them_escaped(tmp_path: Path, json:
 
 
 def test_output_that_cannot_be_written_is_told_as_such() -> None:
-    for room in (["check", IRSA], ["crd", "attractor.operators.configpair.controller"]):
+    for room in (["check", IRSA], ["crd", "attractor.operators.configpair.controllers"]):
         with Path("/dev/full").open("w") as full:
             command = [sys.executable, "-m", "attractor", *room]
             done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)

@@ -12,8 +12,7 @@ from attractor.cli.devlogs import LONGEST_BYTES, Tail, Tails
 from attractor.cli.devview import Line, lines_of, news, table
 from attractor.cli.terminal import Paint
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.devplane.servicetypes import Service, ServiceStatus
-from attractor.operators.devplane.types import (
+from attractor.operators.devplane.api.executables import (
     CommandProbe,
     Executable,
     ExecutableReplicaSet,
@@ -24,6 +23,7 @@ from attractor.operators.devplane.types import (
     ExecutableTemplate,
     Probe,
 )
+from attractor.operators.devplane.api.services import Service, ServiceStatus
 
 
 def process(start: bool = True, probes: bool = False, namespace: str = "default", **status: Any) -> Executable:

@@ -14,7 +14,7 @@ import pytest
 from attractor.client import Client
 from attractor.client.http.transport import HttpTransport
 from attractor.client.kubeconfig import load_kubeconfig
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.testing import eventually
@@ -23,7 +23,7 @@ from tests.cli.conftest import Run
 OPERATOR = """
 from attractor import Context, Key, ObjectMeta, controller
 from attractor.check.world import Create, Edit, Faults, World
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 
 SOURCE, COPY = Key("default", "a"), Key("default", "a-copy")
 
@@ -162,7 +162,7 @@ def test_a_process_that_was_killed_and_started_again_is_admitted_where_the_world
 )
 def test_what_cannot_be_followed_or_recorded_is_said(run: Run, tmp_path: Path, command: list[str], error: str) -> None:
     (tmp_path / "operator_.py").write_text(OPERATOR)
-    (tmp_path / "run.jsonl").write_text('{"format": "attractor/recording", "version": 1}\n')
+    (tmp_path / "run.jsonl").write_text('{"format": "attractor/recording", "version": 2}\n')
     found = run(*command)
     assert found.code == 2
     assert error in found.err

@@ -9,7 +9,7 @@ import pytest
 
 from attractor.cli import serve
 from attractor.client import Client, load_kubeconfig
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import Gone, Timeout
 from attractor.objects.resource import ObjectMeta
 

@@ -13,7 +13,7 @@ from tests.cli.conftest import Run
 OPERATOR = '''
 from attractor import Context, Key, ObjectMeta, controller
 from attractor.check.world import Edit, Faults, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 
 SOURCE, COPY = Key("default", "a"), Key("default", "a-copy")
 

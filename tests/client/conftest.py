@@ -15,7 +15,7 @@ import pytest
 from attractor.client import NO_RETRY, Client, ClientConfig, load_kubeconfig
 from attractor.client.http import HttpTransport
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import ADMIN, Authenticator
+from attractor.httpd.auth.authentication import ADMIN, Authenticator
 from tests.anycluster import KUBECONFIG, Leftovers, given_config, own_namespace, ways
 
 PATIENCE_S = 30

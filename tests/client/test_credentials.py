@@ -26,10 +26,10 @@ from attractor.client.credentials import (
 from attractor.client.http import HttpTransport
 from attractor.client.http.proxies import Proxy, environment_proxy
 from attractor.embedded import Address, EmbeddedCluster
-from attractor.httpd.authentication import ADMIN, Authenticator
-from attractor.httpd.certificates import CertificateFiles, ensure_certificates, issue_client_certificate
+from attractor.httpd.auth.authentication import ADMIN, Authenticator
+from attractor.httpd.auth.certificates import CertificateFiles, ensure_certificates, issue_client_certificate
 from attractor.httpd.tls import server_context
-from attractor.objects.builtin.core_v1 import ConfigMap, Namespace
+from attractor.k8s.core_v1 import ConfigMap, Namespace
 from attractor.objects.errors import Unauthorized
 from attractor.objects.resource import ObjectMeta
 from attractor.testing import eventually

@@ -11,7 +11,7 @@ import pytest
 from attractor.client import AnswerLost, Client, ClientConfig, ClientRequest, GarbledAnswer, ServerUnreachable
 from attractor.client.http import HttpTransport
 from attractor.client.http.pool import Pool
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 
 GET = ClientRequest("GET", "/api/v1/namespaces")
 POST = ClientRequest("POST", "/api/v1/namespaces", body=b"{}")

@@ -11,7 +11,7 @@ import pytest
 from attractor.client.codec import Codec, Page, untyped_codec
 from attractor.client.errors import GarbledAnswer
 from attractor.client.kinds import ObjectList
-from attractor.client.listing import list_pages
+from attractor.client.paged_list import list_pages
 from attractor.objects.errors import ApiError, Gone
 from attractor.objects.gvk import GroupVersionKind
 

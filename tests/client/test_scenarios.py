@@ -13,8 +13,8 @@ from attractor.client import (
     PartialObjectMetadata,
     WatchEvent,
 )
-from attractor.objects.builtin.apps_v1 import Deployment
-from attractor.objects.builtin.core_v1 import ConfigMap, Namespace, Pod
+from attractor.k8s.apps_v1 import Deployment
+from attractor.k8s.core_v1 import ConfigMap, Namespace, Pod
 from attractor.objects.errors import (
     AlreadyExists,
     BadRequest,

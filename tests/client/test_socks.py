@@ -11,8 +11,8 @@ from attractor.client import NO_RETRY, Client, ClientConfig, ServerUnreachable, 
 from attractor.client.http import HttpTransport
 from attractor.client.http.socks import SocksError, conversation
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import ADMIN, Authenticator
-from attractor.objects.builtin.core_v1 import Namespace
+from attractor.httpd.auth.authentication import ADMIN, Authenticator
+from attractor.k8s.core_v1 import Namespace
 
 
 class SocksProxy:

@@ -10,7 +10,7 @@ import pytest
 
 from attractor.client import AnswerLost, ClientConfig, ClientRequest, ServerUnreachable
 from attractor.client.http import HttpTransport
-from attractor.httpd.certificates import CertificateFiles, ensure_certificates
+from attractor.httpd.auth.certificates import CertificateFiles, ensure_certificates
 from attractor.wire.tls import TlsSession
 
 GET = ClientRequest("GET", "/api/v1/namespaces")

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from attractor.apiserver.asked import User
 from attractor.apiserver.core import Request
+from attractor.apiserver.request.caller import User
 from attractor.embedded import EmbeddedCluster, SystemSource
-from attractor.embedded.kubeconfig import KubeconfigFile, kubeconfig
+from attractor.embedded.kubeconfig import KubeconfigFile, KubeconfigTaken, kubeconfig
 from attractor.store.contract import StoreUnavailable, StoreUnusable
 from attractor.store.memory import MemoryStore
 from tests.httpd.api import HttpApi
@@ -71,6 +71,25 @@ def test_a_kubeconfig_is_removed_only_while_it_is_the_one_that_was_written(tmp_p
     ours = KubeconfigFile(path, kubeconfig("https://h:1", "t", b"CA"))
     ours.write()
     assert yaml.safe_load(path.read_text())["clusters"][0]["cluster"]["server"] == "https://h:1"
-    KubeconfigFile(path, kubeconfig("https://h:2", "t", None)).write()
+    path.unlink()
+    theirs = KubeconfigFile(path, kubeconfig("https://h:2", "t", None))
+    theirs.write()
     ours.remove()
     assert path.exists()
+    theirs.remove()
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_kubeconfig_is_not_replaced_while_its_server_runs_and_is_afterwards(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text("left by a server that was killed")
+    ours = KubeconfigFile(path, kubeconfig("https://h:1", "t", b"CA"))
+    ours.write()
+    assert path.stat().st_mode & 0o777 == 0o600
+    before = path.read_bytes()
+    with pytest.raises(KubeconfigTaken):
+        KubeconfigFile(path, kubeconfig("https://h:2", "t", None)).write()
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    ours.remove()
+    assert list(tmp_path.iterdir()) == []

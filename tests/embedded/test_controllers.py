@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from attractor.apiserver.asked import User
 from attractor.apiserver.core import Request
+from attractor.apiserver.request.caller import User
 from attractor.embedded import EmbeddedCluster
 from attractor.embedded.controllers import CONTROLLERS, UnknownController, chosen, kinds_in
 

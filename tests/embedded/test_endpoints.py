@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from attractor.apiserver.admissionplugins import PLUGIN_NAMES
+from attractor.apiserver.admission.plugins import PLUGIN_NAMES
 from attractor.embedded import EmbeddedCluster
 from attractor.embedded.endpoints import ENDPOINTS, SLICE, Place, advertise, place_of, withdraw
 from attractor.embedded.presence import LEASE_S, LEASES, RENEW_S, Presence

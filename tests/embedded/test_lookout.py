@@ -8,9 +8,9 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.apiserver.kinds import in_order
+from attractor.apiserver.kinds.served_kind import in_order
+from attractor.embedded.change_notifier import Lookout
 from attractor.embedded.controllers import ALL_CONTROLLERS, is_of_note
-from attractor.embedded.lookout import Lookout
 from attractor.store.contract import Entry, Event
 from attractor.store.memory import MemoryStore
 

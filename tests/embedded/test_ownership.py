@@ -9,7 +9,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.apiserver.garbage import plan_garbage
+from attractor.apiserver.controllers.garbage import plan_garbage
 from attractor.embedded.controllers import kinds_in
 from attractor.embedded.ownership import OwnershipChanges
 from attractor.store.contract import Event, Snapshot

@@ -94,3 +94,54 @@ async def test_objects_of_other_namespaces_are_not_charged(cluster: EmbeddedClus
     await limit(cluster, {"count/secrets": "0"}, {"count/secrets": "0"})
     elsewhere = "/api/v1/namespaces/kube-public/secrets"
     assert (await call(cluster, "POST", elsewhere, {"metadata": {"name": "a"}}))[0] == 201
+
+
+async def test_a_pod_that_a_change_brings_into_a_scope_is_charged_there_and_given_back_elsewhere(
+    cluster: EmbeddedCluster,
+) -> None:
+    await limit(cluster, {"pods": "1"}, {"pods": "0"}, scopes=["Terminating"])
+    elsewhere = {"metadata": {"name": "r"}, "spec": {"hard": {"pods": "9"}, "scopes": ["NotTerminating"]}}
+    assert (await call(cluster, "POST", QUOTAS, elsewhere))[0] == 201
+    await until_used(cluster, "r", {"pods": "0"})
+    for name in "ab":
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        assert (await call(cluster, "POST", PODS, {"metadata": {"name": name}, "spec": spec}))[0] == 201
+    codes = []
+    for name in "ab":
+        _, stored = await call(cluster, "GET", f"{PODS}/{name}")
+        stored["spec"]["activeDeadlineSeconds"] = 60
+        codes.append((await call(cluster, "PUT", f"{PODS}/{name}", stored))[0])
+    assert codes == [200, 403]
+    assert await used(cluster, "q") == {"pods": "1"}
+    await until_used(cluster, "r", {"pods": "1"})
+
+
+async def test_a_change_that_takes_nothing_more_is_never_refused(cluster: EmbeddedCluster) -> None:
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    assert (await call(cluster, "POST", PODS, {"metadata": {"name": "a"}, "spec": spec}))[0] == 201
+    await limit(cluster, {"pods": "0", "requests.cpu": "1"}, {"pods": "1", "requests.cpu": "0"})
+    _, stored = await call(cluster, "GET", f"{PODS}/a")
+    stored["metadata"]["labels"] = {"changed": "yes"}
+    assert (await call(cluster, "PUT", f"{PODS}/a", stored))[0] == 200
+
+
+async def test_claims_are_charged_by_their_volume_attributes_class(cluster: EmbeddedCluster) -> None:
+    chosen = {"scopeName": "VolumeAttributesClass", "operator": "In", "values": ["gold"]}
+    await limit(
+        cluster,
+        {"persistentvolumeclaims": "1"},
+        {"persistentvolumeclaims": "0"},
+        scopeSelector={"matchExpressions": [chosen]},
+    )
+    claims = "/api/v1/namespaces/default/persistentvolumeclaims"
+
+    async def make(name: str, attributes: str) -> int:
+        spec = {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+            "volumeAttributesClassName": attributes,
+        }
+        return (await call(cluster, "POST", claims, {"metadata": {"name": name}, "spec": spec}))[0]
+
+    assert [await make("a", "silver"), await make("b", "gold"), await make("c", "gold")] == [201, 201, 403]
+    assert await used(cluster, "q") == {"persistentvolumeclaims": "1"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import Authenticator
+from attractor.httpd.auth.authentication import Authenticator
 from tests.httpd.api import CONFIGMAPS, HttpApi
 from tests.httpd.conftest import TOKENS
 from tests.store.etcdserver import EtcdServer

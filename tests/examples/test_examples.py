@@ -23,9 +23,9 @@ from examples.stockroom import names, relabel, tidy
 from examples.watchtower import manager as watchtower
 from examples.workers import Run, Runner, RunSpec, poked, workers
 
-from attractor.objects.builtin.apps_v1 import Deployment
-from attractor.objects.builtin.coordination_v1 import Lease
-from attractor.objects.builtin.core_v1 import ConfigMap, Event, Namespace, Pod, Secret
+from attractor.k8s.apps_v1 import Deployment
+from attractor.k8s.coordination_v1 import Lease
+from attractor.k8s.core_v1 import ConfigMap, Event, Namespace, Pod, Secret
 from attractor.objects.errors import Invalid, NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta

@@ -108,11 +108,11 @@ class Writer:
         self._rng = rng
         self._count = 0
 
-    async def run(self, server: Serving) -> None:
-        """Write until the server is gone."""
+    async def run(self, server: Serving, stop: asyncio.Event | None = None) -> None:
+        """Write until the server is gone, or until told to stop."""
         with contextlib.suppress(Lost):
             async with conversation(server) as wire:
-                while True:
+                while stop is None or not stop.is_set():
                     await self._write(wire)
 
     async def _write(self, wire: Wire) -> None:
@@ -144,6 +144,54 @@ class Writer:
         else:
             metadata["resourceVersion"] = known.version
             request(wire, "PUT", f"{OBJECTS}/{name}", {"metadata": metadata, "data": data})
+
+
+class Counter:
+    """One object that clients of all servers count up: read, add one, replace the version that was read."""
+
+    NAME = "counter"
+    HUNG_S = 30
+
+    def __init__(self) -> None:
+        self.acknowledged = 0
+        self.doubtful = 0
+
+    def is_beyond(self, count: int) -> bool:
+        """Whether more increments than that were acknowledged."""
+        return self.acknowledged > count
+
+    async def create(self, server: Serving) -> None:
+        made = {"metadata": {"name": self.NAME}, "data": {"n": "0"}}
+        assert (await ask(server, "POST", OBJECTS, made)).code == 201
+
+    async def run(self, server: Serving, stop: asyncio.Event) -> None:
+        """Count until the server is gone, or until told to stop; a request without an answer for long has hung."""
+        with contextlib.suppress(Lost):
+            async with conversation(server) as wire:
+                while not stop.is_set():
+                    async with asyncio.timeout(self.HUNG_S):
+                        await self._increment(wire)
+
+    async def _increment(self, wire: Wire) -> None:
+        request(wire, "GET", f"{OBJECTS}/{self.NAME}")
+        shown = (await wire.answer()).json
+        shown["data"]["n"] = str(int(shown["data"]["n"]) + 1)
+        self.doubtful += 1
+        request(wire, "PUT", f"{OBJECTS}/{self.NAME}", shown)
+        answer = await wire.answer()
+        if answer.code < 500:
+            self.doubtful -= 1
+        if answer.code == 200:
+            self.acknowledged += 1
+        else:
+            assert answer.code in {409, 503, 504}, answer.json
+
+    async def check(self, server: Serving) -> None:
+        """Every increment that was acknowledged is there, once; those without an answer may be."""
+        shown = (await ask(server, "GET", f"{OBJECTS}/{self.NAME}")).json
+        count = int(shown["data"]["n"])
+        told = f"{self.acknowledged} increments were acknowledged, {self.doubtful} are doubtful, and {count} are there"
+        assert self.acknowledged <= count <= self.acknowledged + self.doubtful, told
 
 
 class Watcher:

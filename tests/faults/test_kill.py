@@ -3,19 +3,19 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from attractor.testing import eventually
-from tests.faults.load import OBJECTS, TOKENS, Ledger, Watcher, Writer, ask, found
+from tests.faults.load import OBJECTS, TOKENS, Counter, Ledger, Watcher, Writer, ask, found, state_of
 from tests.serving import Serving
 from tests.store.etcdserver import EtcdServer
 
 pytestmark = pytest.mark.slow
 WRITERS = 6
-ROUNDS = 3
 
 
 @pytest.fixture
@@ -50,21 +50,24 @@ async def load_until_killed(
         for writer in writers:
             group.create_task(writer.run(server))
         await eventually(lambda: len(ledger.versions) > before, within_s=60)
-        await asyncio.wait([watching], timeout=rng.uniform(0.1, 1.0))
+        await asyncio.wait([watching], timeout=rng.uniform(0.02, 0.5))
         server.kill()
 
 
-@pytest.mark.parametrize("engine", ["sqlite", "etcd"])
+@pytest.mark.parametrize(
+    ("engine", "kills"),
+    [("sqlite", 20), ("etcd", 3), pytest.param("sqlite", 1000, marks=[pytest.mark.nightly, pytest.mark.timeout(7200)])],
+)
 async def test_nothing_acknowledged_is_lost_and_watches_resume_without_a_gap(
-    stores: dict[str, str], tmp_path: Path, engine: str
+    stores: dict[str, str], tmp_path: Path, engine: str, kills: int
 ) -> None:
-    rng = Random(f"kill {engine}")
+    rng = Random(f"kill {engine} {kills}")
     ledger, watcher = Ledger(), Watcher()
     writers = [Writer(number, ledger, rng) for number in range(WRITERS)]
     server = server_on(stores[engine], tmp_path / "server").start()
     try:
         await watcher.list(server)  # whatever is written from here on must be told
-        for _ in range(ROUNDS):
+        for _ in range(kills):
             await load_until_killed(server, writers, ledger, watcher, rng)
             server.start()
             ledger.check(await found(server))
@@ -112,7 +115,53 @@ async def test_two_servers_on_one_etcd_are_one_cluster_and_killing_one_loses_not
         second.kill()
 
 
-async def written(server: Serving, name: str) -> str:
+@pytest.mark.parametrize(
+    "kills", [5, pytest.param(200, marks=[pytest.mark.nightly, pytest.mark.timeout(3600)])], ids=str
+)
+async def test_two_servers_on_one_etcd_lose_nothing_and_never_hang_while_one_after_the_other_is_killed(
+    stores: dict[str, str], tmp_path: Path, kills: int
+) -> None:
+    rng = Random(f"two servers, {kills} kills")
+    ledger, watcher, counter = Ledger(), Watcher(), Counter()
+    store = stores["etcd"]
+    servers = [server_on(store, tmp_path / name) for name in ("first", "second")]
+    writers = [Writer(number, ledger, rng) for number in range(WRITERS)]
+    try:
+        for server in servers:
+            server.start()
+        await counter.create(servers[0])
+        await watcher.list(servers[0])
+        for kill in range(kills):
+            victim, survivor = rng.sample(servers, 2)
+            stop = asyncio.Event()
+            async with asyncio.TaskGroup() as group:
+                for number, writer in enumerate(writers):
+                    group.create_task(writer.run(servers[number % 2], stop))
+                    group.create_task(counter.run(servers[number % 2], stop))
+                await eventually(partial(counter.is_beyond, counter.acknowledged), within_s=60)
+                await asyncio.wait([group.create_task(stop.wait())], timeout=rng.uniform(0.02, 0.5))
+                victim.kill()
+                await eventually(partial(counter.is_beyond, counter.acknowledged + 3), within_s=60)
+                stop.set()
+            victim.start()
+            marker = await written(survivor, f"marker{kill}", ledger)
+            await watcher.run(survivor, until=marker)
+            assert watcher.state == await found(victim)
+            ledger.check(await found(victim))
+            await counter.check(rng.choice(servers))
+        assert watcher.lists == 1
+        assert not ledger.versions - watcher.seen
+        for server in servers:
+            assert "Traceback" not in server.log, server.log
+    finally:
+        for server in servers:
+            server.kill()
+
+
+async def written(server: Serving, name: str, ledger: Ledger | None = None) -> str:
     made = {"metadata": {"name": name, "labels": {"load": ""}}, "data": {"first": "0", "last": "0"}}
-    assert (await ask(server, "POST", OBJECTS, made)).code == 201
+    answer = await ask(server, "POST", OBJECTS, made)
+    assert answer.code == 201
+    if ledger is not None:
+        ledger.known[name] = state_of(answer.json)
     return name

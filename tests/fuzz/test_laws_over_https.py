@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import Authenticator
-from attractor.httpd.certificates import ensure_certificates
+from attractor.httpd.auth.authentication import Authenticator
+from attractor.httpd.auth.certificates import ensure_certificates
 from attractor.httpd.tls import server_context
 from tests.httpd.conftest import TOKENS
 from tests.httpd.wire import Answer, Wire, connected

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import Authenticator
+from attractor.httpd.auth.authentication import Authenticator
 from attractor.httpd.connection import Peer
 from attractor.httpd.heads import Head
 from attractor.httpd.parser import HttpRequest

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.admissionplugins import DEFAULT_PLUGINS
-from attractor.apiserver.admissionplugins.privileged import NoPrivilegedContainers
-from attractor.apiserver.asked import User
-from attractor.apiserver.chain import chain_with
+from attractor.apiserver.admission.chain import chain_with
+from attractor.apiserver.admission.plugins import DEFAULT_PLUGINS
+from attractor.apiserver.admission.plugins.privileged import NoPrivilegedContainers
 from attractor.apiserver.core import Core, Request
+from attractor.apiserver.request.caller import User
 from attractor.apiserver.response import Response
 from attractor.apiserver.server import Server
-from attractor.apiserver.watch import Watch, error_event
+from attractor.apiserver.verbs.watch import Watch, error_event
 from attractor.objects.errors import ApiError, Gone
 from attractor.store.contract import Compacted
 from attractor.store.memory import MemoryStore

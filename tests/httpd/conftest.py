@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from attractor.apiserver.asked import User
-from attractor.apiserver.authorization import AUTHENTICATED
+from attractor.apiserver.auth.authorizer import AUTHENTICATED
+from attractor.apiserver.request.caller import User
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import ADMIN, Authenticator
+from attractor.httpd.auth.authentication import ADMIN, Authenticator
 from tests.httpd.api import HttpApi
 
 TOKENS = {"admin-token": ADMIN, "reader-token": User("reader", "reader", (AUTHENTICATED,))}

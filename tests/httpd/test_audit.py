@@ -10,8 +10,8 @@ import pytest
 
 from attractor.apiserver.audit.policy import METADATA_ONLY, Policy
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import Authenticator
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.httpd.auth.authentication import Authenticator
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.store.memory import MemoryStore
 from tests.httpd.api import CONFIGMAPS, HttpApi, config_map
 from tests.httpd.auditlines import Lines

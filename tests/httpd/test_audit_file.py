@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attractor.httpd.auditfile import AuditFile, RotatingFile
+from attractor.httpd.audit.file import AuditFile, RotatingFile
 from tests.httpd.wire import eventually
 
 

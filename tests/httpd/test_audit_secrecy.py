@@ -11,20 +11,20 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attractor.apiserver.asked import User
 from attractor.apiserver.audit.policy import METADATA_ONLY
-from attractor.apiserver.rbac import RbacAuthorizer
+from attractor.apiserver.auth.rbac import RbacAuthorizer
+from attractor.apiserver.request.caller import User
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.audit import Auditor
-from attractor.httpd.authentication import Authenticator
+from attractor.httpd.audit.trail import Auditor
+from attractor.httpd.auth.authentication import Authenticator
 from attractor.httpd.connection import Peer
 from attractor.httpd.heads import Head
 from attractor.httpd.limits import DEFAULT_LIMITS
-from attractor.httpd.metrics import Metrics
+from attractor.httpd.pages.metrics import Metrics
 from attractor.httpd.parser import HttpRequest
 from attractor.httpd.reply import Reply
 from attractor.httpd.router import Router
-from attractor.httpd.watchstreams import WatchHub
+from attractor.httpd.watch.streams import WatchHub
 from tests.httpd.auditlines import Lines
 
 MARK = "s3cr3t"

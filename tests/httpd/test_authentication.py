@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import (
+from attractor.httpd.auth.authentication import (
     ANONYMOUS,
     Authenticator,
     TokenFileError,
     certificate_user,
     parse_token_file,
 )
-from attractor.httpd.certificates import ensure_certificates, issue_client_certificate
+from attractor.httpd.auth.certificates import ensure_certificates, issue_client_certificate
 from attractor.httpd.tls import server_context
-from attractor.objects.jsontypes import JsonObject
+from attractor.objects.json_types import JsonObject
 from tests.httpd.api import CONFIGMAPS, HttpApi
 from tests.httpd.wire import connected
 

@@ -9,7 +9,7 @@ import pytest
 
 from attractor.client.config import ClientConfig, tls_context
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.certificates import SERVER_LIFE, ensure_certificates, issue_client_certificate, write_private
+from attractor.httpd.auth.certificates import SERVER_LIFE, ensure_certificates, issue_client_certificate, write_private
 from attractor.httpd.tls import server_context
 from tests.httpd.wire import connected
 

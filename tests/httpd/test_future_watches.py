@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import Authenticator
+from attractor.httpd.auth.authentication import Authenticator
 from attractor.httpd.limits import DEFAULT_LIMITS
 from tests.httpd.api import CONFIGMAPS, HttpApi
 from tests.httpd.conftest import TOKENS

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import Authenticator
+from attractor.httpd.auth.authentication import Authenticator
 from attractor.httpd.limits import DEFAULT_LIMITS
 from attractor.httpd.parser import RequestParser
 from tests.httpd.api import CONFIGMAPS, HttpApi

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from attractor.apiserver.asked import User
+from attractor.apiserver.request.caller import User
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import Authenticator
+from attractor.httpd.auth.authentication import Authenticator
 from attractor.httpd.connection import Peer
 from attractor.httpd.limits import DEFAULT_LIMITS
 from attractor.httpd.parser import HttpRequest, RequestParser

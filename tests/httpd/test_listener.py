@@ -7,7 +7,7 @@ import pytest
 
 from attractor.httpd.limits import DEFAULT_LIMITS
 from attractor.httpd.listener import Listener
-from attractor.httpd.metrics import Metrics
+from attractor.httpd.pages.metrics import Metrics
 from attractor.httpd.reply import Reply
 from tests.httpd.wire import connected
 

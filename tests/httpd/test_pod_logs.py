@@ -6,7 +6,7 @@ import pytest
 
 from attractor.apiserver.response import LogBody
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import ADMIN, Authenticator
+from attractor.httpd.auth.authentication import ADMIN, Authenticator
 from tests.httpd.api import HttpApi
 from tests.httpd.wire import connected
 

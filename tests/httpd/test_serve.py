@@ -22,7 +22,7 @@ import yaml
 from attractor.cli.main import main
 from attractor.embedded.controllers import CONTROLLERS
 from attractor.store.contract import StoreFull
-from attractor.store.sqlitelog import SqliteLog
+from attractor.store.sqlite.log import SqliteLog
 from tests.httpd.api import CONFIGMAPS, HttpApi
 from tests.httpd.wire import connected
 

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from attractor.httpd.certificates import CertificateFiles, ensure_certificates
+from attractor.httpd.auth.certificates import CertificateFiles, ensure_certificates
 from attractor.httpd.limits import Limits
 from attractor.httpd.listener import Listener
-from attractor.httpd.metrics import Metrics
+from attractor.httpd.pages.metrics import Metrics
 from attractor.httpd.parser import HttpRequest
 from attractor.httpd.reply import Reply
 from attractor.httpd.tls import server_context

@@ -16,15 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attractor.apiserver.asked import User
-from attractor.apiserver.watch import Watch
+from attractor.apiserver.request.caller import User
+from attractor.apiserver.verbs.watch import Watch
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd import watchstreams
 from attractor.httpd.heads import Head
 from attractor.httpd.parser import HttpRequest
 from attractor.httpd.router import Router
-from attractor.httpd.watchstreams import WatchStream
-from attractor.objects.jsontypes import JsonObject
+from attractor.httpd.watch import streams
+from attractor.httpd.watch.streams import WatchStream
+from attractor.objects.json_types import JsonObject
 from attractor.store.contract import Snapshot
 from tests.httpd.api import CONFIGMAPS, config_map
 from tests.httpd.wire import eventually
@@ -164,12 +164,12 @@ class Run:
 @contextmanager
 def resting(rest: int, late_s: float) -> Iterator[None]:
     """Channels that rest so long between hand-outs, and wait so long for a turn of the event loop to end."""
-    before = watchstreams.REST, watchstreams.LATE_S
-    watchstreams.REST, watchstreams.LATE_S = rest, late_s
+    before = streams.REST, streams.LATE_S
+    streams.REST, streams.LATE_S = rest, late_s
     try:
         yield
     finally:
-        watchstreams.REST, watchstreams.LATE_S = before
+        streams.REST, streams.LATE_S = before
 
 
 async def run(taken: list[tuple[str, Any, str]]) -> None:
@@ -240,10 +240,10 @@ async def test_a_stream_that_has_to_end_does_so_after_the_write_that_it_could_no
 
 def test_rests_keep_ages_low_while_that_is_cheap_and_leave_the_core_to_others_when_it_is_not() -> None:
     took_s = [0.0, 0.0001, 0.0005, 0.001, 0.002, 0.003, 1.0]
-    rests_s = [watchstreams.rest_s(took, size_bytes=0) for took in took_s]
+    rests_s = [streams.rest_s(took, size_bytes=0) for took in took_s]
     assert rests_s == pytest.approx([0.002, 0.002, 0.0035, 0.006, 0.004, 0.021, 0.1])
 
 
 def test_a_large_hand_out_earns_no_longer_rest_than_a_small_one_because_waiting_saves_no_bytes() -> None:
-    small_s = watchstreams.rest_s(0.0005, size_bytes=0)
-    assert watchstreams.rest_s(0.001, size_bytes=watchstreams.SAVED_BYTES) == pytest.approx(small_s)
+    small_s = streams.rest_s(0.0005, size_bytes=0)
+    assert streams.rest_s(0.001, size_bytes=streams.SAVED_BYTES) == pytest.approx(small_s)

@@ -7,13 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from attractor.apiserver.watch import Watch, WatchEvent
+from attractor.apiserver.kinds.registry import builtin_kind
+from attractor.apiserver.request.operation import Operation
+from attractor.apiserver.verbs.watch import Watch, WatchEvent
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd import watchstreams
-from attractor.httpd.authentication import Authenticator
+from attractor.httpd.auth.authentication import Authenticator
 from attractor.httpd.limits import DEFAULT_LIMITS
-from attractor.httpd.watchstreams import WatchHub
+from attractor.httpd.pages.metrics import Metrics
+from attractor.httpd.watch import streams as watchstreams
+from attractor.httpd.watch.streams import WatchHub
 from attractor.store.contract import Event
+from attractor.store.memory import MemoryStore
 from tests.httpd.api import CONFIGMAPS, HttpApi, config_map
 from tests.httpd.conftest import TOKENS
 from tests.httpd.wire import connected, eventually
@@ -314,3 +318,45 @@ async def test_a_watch_in_yaml_is_refused_in_yaml_with_the_formats_of_streams(ap
     assert (answer.code, answer.headers["content-type"]) == (406, "application/yaml")
     assert b"\ncode: 406\nkind: Status\n" in answer.body
     assert b"application/json;stream=watch,\n  application/vnd.kubernetes.protobuf;stream=watch" in answer.body
+
+
+async def test_watchers_that_begin_take_turns_and_leave_time_for_others() -> None:
+    """However many begin at once, a step of the loop tells one of them one piece when a piece takes all the time."""
+    store = MemoryStore()
+    for n in range(300):
+        value = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"o%d"},"data":{"x":"%b"}}' % (n, b"v" * 900)
+        store.commit_nowait({}, puts={f"core/configmaps/default/o{n}": value})
+    hub = WatchHub(store, Metrics())
+    hub.turn_s = 0.0
+    kind = builtin_kind("", "v1", "configmaps")
+    assert kind is not None
+    writers = [CountingWriter() for _ in range(5)]
+    op = Operation(verb="watch", group="", version="v1", resource="configmaps", namespace="default")
+    for writer in writers:
+        snapshot = store.snapshot_nowait()
+        hub.open(Watch.open(op, kind, snapshot), "all", snapshot).start(writer)
+    steps = []
+    while not all(writer.lines >= 300 for writer in writers):
+        before = sum(writer.pieces for writer in writers)
+        await asyncio.sleep(0)
+        steps.append(sum(writer.pieces for writer in writers) - before)
+        assert len(steps) < 1000
+        assert max(writer.pieces for writer in writers) - min(writer.pieces for writer in writers) <= 1
+    assert max(steps) == 1
+    hub.check_invariants()
+
+
+class CountingWriter:
+    """Takes everything, and counts."""
+
+    is_paused = False
+
+    def __init__(self) -> None:
+        self.pieces = self.lines = 0
+
+    def write(self, data: bytes, framed: bytes) -> None:
+        self.pieces += 1
+        self.lines += data.count(b"\n")
+
+    def end(self) -> None:
+        """Nothing is held."""

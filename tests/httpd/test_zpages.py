@@ -1,6 +1,6 @@
 """What the server tells of itself: flags, start, and results of checks."""
 
-from attractor.httpd.zpages import ServerFacts
+from attractor.httpd.pages.zpages import ServerFacts
 from tests.httpd.api import HttpApi
 
 

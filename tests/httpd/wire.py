@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from attractor.httpd.connection import Peer
 from attractor.httpd.limits import DEFAULT_LIMITS, Limits
 from attractor.httpd.listener import Listener
-from attractor.httpd.metrics import Metrics
+from attractor.httpd.pages.metrics import Metrics
 from attractor.httpd.parser import HttpRequest
 from attractor.httpd.reply import Reply
 

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from attractor.objects.resource import crd_for
 from tests.kubectl.tool import Kubectl
+from tests.objects.resource.test_embedded_built_ins import Runner
 
 pytestmark = pytest.mark.slow
 
@@ -125,3 +127,29 @@ def test_deleting_the_definition_deletes_its_objects(crontabs: Kubectl) -> None:
     crontabs("apply", "-f", crontabs.file("crd.yaml", DEFINITION))
     crontabs("wait", "crd/crontabs.stable.example.com", "--for=condition=Established", "--timeout=30s")
     assert crontabs("get", "crontabs", "-A", "-o", "name") == ""
+
+
+def test_a_kind_with_built_in_types_in_it_is_applied_changed_and_refused_as_a_pod_would_be(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", given=json.dumps(crd_for(Runner)))
+    kubectl("wait", "--for=condition=Established", "crd/runners.test.attractor.dev")
+    manifest = {
+        "apiVersion": "test.attractor.dev/v1",
+        "kind": "Runner",
+        "metadata": {"name": "a"},
+        "spec": {
+            "resources": {"limits": {"cpu": 2, "memory": "1.5Gi"}},
+            "template": {"spec": {"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 80}]}]}},
+        },
+    }
+    assert "created" in kubectl("apply", "-f", "-", given=json.dumps(manifest))
+    kubectl("apply", "-f", "-", given=json.dumps(manifest))
+    assert "serverside-applied" in kubectl(
+        "apply", "--server-side", "--force-conflicts", "-f", "-", given=json.dumps(manifest)
+    )
+    path = "jsonpath={.spec.template.spec.containers[0].ports[0].protocol} {.spec.resources.limits.memory}"
+    assert kubectl("get", "runner", "a", "-o", path) == "TCP 1.5Gi"
+    manifest["spec"] = {"resources": {"limits": {"cpu": "much"}}, "env": [{"value": "no name"}]}
+    refused = kubectl.run("apply", "-f", "-", given=json.dumps(manifest))
+    assert refused.code == 1
+    assert "spec.resources.limits.cpu" in refused.err
+    assert "spec.env[0].name: Required value" in refused.err

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from attractor.httpd.certificates import ensure_certificates
+from attractor.httpd.auth.certificates import ensure_certificates
 from tests.kubectl.tool import Kubectl
 
 pytestmark = pytest.mark.slow

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from attractor.lifecycle import Lifecycle, markdown, page, svg, text_table
-from attractor.operators.edge.states import AGENT, APP_INST, CLOUDLET, CLUSTER_INST
+from attractor.operators.edge.api.states import AGENT, APP_INST, CLOUDLET, CLUSTER_INST
 
 TABLES = pytest.mark.parametrize("table", [CLUSTER_INST, APP_INST, CLOUDLET, AGENT], ids=lambda table: table.name)
 SVG = "{http://www.w3.org/2000/svg}"

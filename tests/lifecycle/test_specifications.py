@@ -3,9 +3,9 @@
 import pytest
 
 from attractor.check import check
-from attractor.check.lifecycles import specification
+from attractor.check.spec.lifecycles import specification
 from attractor.lifecycle import Lifecycle
-from attractor.operators.edge.states import AGENT, CLOUDLET, CLUSTER_INST, Actor, TrackedState
+from attractor.operators.edge.api.states import AGENT, CLOUDLET, CLUSTER_INST, Actor, TrackedState
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.objects.intorstring import IntOrStringError, int_value, is_percent, percent_value, scaled_value
+from attractor.objects.int_or_string import IntOrStringError, int_value, is_percent, percent_value, scaled_value
 
 
 @given(st.integers(0, 400), st.integers(0, 10_000), st.booleans())

@@ -2,10 +2,10 @@
 
 import pytest
 
-from attractor.objects import builtin
-from attractor.objects.samejson import differs, same_json
-from attractor.objects.schema.node import Schema
-from attractor.objects.schema.untyped import has_untyped
+from attractor.k8s import catalog
+from attractor.objects.json_equality import differs, same_json
+from attractor.schema.node import Schema
+from attractor.schema.untyped import has_untyped
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,6 @@ def test_kinds_whose_schema_leaves_nothing_open_are_told_from_others() -> None:
 
 def test_built_in_kinds_that_hold_anything_are_few() -> None:
     kinds = {
-        info.kind for info in builtin.resources() if info.group in {"", "apps", "batch"} and has_untyped(info.schema)
+        info.kind for info in catalog.resources() if info.group in {"", "apps", "batch"} and has_untyped(info.schema)
     }
     assert kinds == {"ControllerRevision"}

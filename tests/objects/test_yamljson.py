@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor.objects.yamljson import YamlError, parse_yaml, parse_yaml_documents
+from attractor.objects.yaml_json import YamlError, parse_yaml, parse_yaml_documents
 
 
 @pytest.mark.parametrize("text", [b"[" * 100_000, b"{a: " * 100_000, "- " * 50_000, b"[" * 150 + b"]" * 150])

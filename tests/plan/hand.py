@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from attractor.client import Client
-from attractor.objects.builtin.core_v1 import ConfigMap, Secret, Service
+from attractor.k8s.core_v1 import ConfigMap, Secret, Service
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta, Resource

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor.objects.builtin.core_v1 import ConfigMap, Secret
+from attractor.k8s.core_v1 import ConfigMap, Secret
 from attractor.plan import Action, Chain, DagError, ObjectGraph, Plan, Ref, Requeue, Stop
 
 from .hand import named

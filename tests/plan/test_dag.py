@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor.plan import Dag, DagError
-from attractor.plan.drawing import to_dot, to_svg, to_text
+from attractor.plan.pictures import to_dot, to_svg, to_text
 
 THIRTEEN = [
     (2, 0), (2, 3), (3, 5), (5, 4), (0, 5), (0, 1), (0, 6), (6, 4), (6, 9), (8, 7), (7, 2), (7, 6),

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from attractor.objects.builtin.core_v1 import ConfigMap, Secret, Service
+from attractor.k8s.core_v1 import ConfigMap, Secret, Service
 from attractor.objects.errors import Conflict, Forbidden, Invalid
 from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource
 from attractor.plan import Action, NameTaken, ObjectGraph, Outcome, Plan, Ref, Requeue, Snapshot, Step, Vertex
-from attractor.plan.comparing import HASH
+from attractor.plan.comparison import HASH
 from attractor.runtime import Result, effects
 from attractor.testing import ClusterUnderTest
 

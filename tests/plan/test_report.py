@@ -1,9 +1,9 @@
 """The dry run: what a plan would do, for people."""
 
-from attractor.objects.builtin.core_v1 import ConfigMap, Secret
+from attractor.k8s.core_v1 import ConfigMap, Secret
 from attractor.plan import Requeue, Snapshot, report
 from attractor.plan.difference import SENSITIVE
-from attractor.plan.objectgraph import Action, ObjectGraph
+from attractor.plan.object_graph import Action, ObjectGraph
 from attractor.plan.plan import Plan
 from attractor.testing import ClusterUnderTest
 

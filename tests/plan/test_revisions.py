@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.objects.builtin.apps_v1 import ControllerRevision
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.apps_v1 import ControllerRevision
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.plan import History, UnknownRevision
 
 from .hand import named

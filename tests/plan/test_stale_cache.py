@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from attractor.client import Client
-from attractor.objects.builtin.core_v1 import Service
+from attractor.k8s.core_v1 import Service
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource

@@ -3,8 +3,8 @@
 import pytest
 
 from attractor.check import check
-from attractor.check.world import Delete, Edit, Faults, Look, World, eventually_stable, sometimes
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Delete, Edit, Faults, World, WorldState, eventually_stable, sometimes
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta, Resource, Struct
 from attractor.plan import Chain, Compare, ObjectGraph, Own, Plan, RemoveOrphans, take_snapshot
@@ -42,14 +42,14 @@ def team(**pages: str) -> Team:
     return Team(metadata=ObjectMeta(name=KEY.name, namespace=KEY.namespace), spec=TeamSpec(pages=pages))
 
 
-def is_as_wanted(look: Look) -> bool:
+def is_as_wanted(look: WorldState) -> bool:
     found = {one.metadata.name: one.data["text"] for one in look.list(ConfigMap)}
     wanted = [one.spec.pages for one in look.list(Team)]
     return found == (wanted[0] if wanted else {})
 
 
 def has(**pages: str) -> object:
-    def reached(look: Look) -> bool:
+    def reached(look: WorldState) -> bool:
         return {one.metadata.name: one.data["text"] for one in look.list(ConfigMap)} == pages
 
     return sometimes(reached, name=f"{sorted(pages)} are there")

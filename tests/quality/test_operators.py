@@ -13,28 +13,28 @@ import pytest
 
 from attractor.check import check
 from attractor.check.world import Create, Delete, Edit, Faults, always_step, eventually_stable
-from attractor.operators.configpair import controller
-from attractor.operators.configpair import properties as configpair
-from attractor.operators.configpair.types import ConfigPair
+from attractor.operators.configpair import controllers as controller
+from attractor.operators.configpair import proofs as configpair
+from attractor.operators.configpair.api import ConfigPair
 from attractor.operators.dbcluster import Cluster
-from attractor.operators.dbcluster import worlds as dbcluster
-from attractor.operators.dbcluster.properties import settled
-from attractor.operators.devplane import serviceworlds as net
-from attractor.operators.devplane import worlds as devplane
-from attractor.operators.devplane.endpoints import endpoints
-from attractor.operators.devplane.services import services
-from attractor.operators.devplane.servicetypes import Service
-from attractor.operators.devplane.types import Executable
-from attractor.operators.edge import properties as owed
-from attractor.operators.edge import worlds as edge
-from attractor.operators.edge.types import ClusterInst
-from attractor.operators.irsa import properties as irsa
+from attractor.operators.dbcluster.proofs import worlds as dbcluster
+from attractor.operators.dbcluster.proofs.properties import settled
+from attractor.operators.devplane.api.executables import Executable
+from attractor.operators.devplane.api.services import Service
+from attractor.operators.devplane.controllers.endpoints import endpoints
+from attractor.operators.devplane.controllers.services import services
+from attractor.operators.devplane.proofs import service_worlds as net
+from attractor.operators.devplane.proofs import worlds as devplane
+from attractor.operators.edge.api.types import ClusterInst
+from attractor.operators.edge.proofs import properties as owed
+from attractor.operators.edge.proofs import worlds as edge
+from attractor.operators.irsa.proofs import properties as irsa
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from attractor.check.world import World
-    from attractor.check.world.users import User
+    from attractor.check.world.api.users import User
     from attractor.runtime import Controller
 
 TROUBLES = ("crash", "conflict", "lost answer", "edit", "delete")

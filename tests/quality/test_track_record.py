@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from attractor.check import Spec, Verdict, check
-from attractor.check.engines import EngineName
+from attractor.check.engine.selection import EngineName
 from attractor.cli.main import main
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "track-record.md"
@@ -67,6 +67,7 @@ def load(path: str) -> type[Spec]:
 WQ, CLOCK, CLUSTER, APP = "workqueue:WorkQueue", "clock:Clock", "clusterinst:ClusterInst", "appinst:AppInst"
 UPGRADE, COMMIT = "cloudlet_upgrade:CloudletUpgrade", "transaction_commit:CommitProtocol"
 PETERSON, TABLE, IRSA = "peterson:Peterson", "philosophers:Philosophers", "irsa:Irsa"
+SHARED = "sharedwrites:SharedWrites"
 
 BUGS = [
     # work queue
@@ -223,6 +224,17 @@ BUGS = [
     Bug(TABLE, "deadlock", "deadlock", 6, None, TABLE, {"polite": False}, {"polite": True}),
     Bug("philosophers:WeaklyServed", "unfair starvation", "none_starves", 5, 1, TABLE),
     Bug("mistakes.concurrency:GrabsForks", "missing guard", "neighbours_do_not_eat_together", 6, None, TABLE),
+    # writes to a shared store
+    Bug(
+        SHARED,
+        "turns wait for each other",
+        "deadlock",
+        18,
+        None,
+        SHARED,
+        {"replacing": (0,), "keeps_turn": True, "waits_for_retry": True},
+        {"keeps_turn": False, "waits_for_retry": False},
+    ),
     # IRSA
     Bug(IRSA, "deadlock", "deadlock", 11, None, IRSA, {"workers": 1}, {"workers": 2}),
     Bug("mistakes.irsa:DoneForgetsDirty", "lost wake-up", "terminates", 11, 11, IRSA),
@@ -268,7 +280,7 @@ def test_without_the_bug_the_property_holds_in_every_reachable_state(bug: Bug) -
 def test_there_are_at_least_twenty_five_bugs_of_many_kinds_in_every_specification() -> None:
     assert len({(bug.spec, bug.claim, tuple(bug.constants)) for bug in BUGS}) == len(BUGS) >= 25
     assert len({bug.kind for bug in BUGS}) >= 15
-    assert {bug.sound for bug in BUGS} >= {WQ, CLOCK, CLUSTER, APP, UPGRADE, COMMIT, PETERSON, TABLE, IRSA}
+    assert {bug.sound for bug in BUGS} >= {WQ, CLOCK, CLUSTER, APP, UPGRADE, COMMIT, PETERSON, TABLE, IRSA, SHARED}
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=identity)

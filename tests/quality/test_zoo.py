@@ -20,7 +20,7 @@ import pytest
 from attractor.check import check
 from attractor.check.world import Faults
 from attractor.cli.main import main
-from attractor.testing.replaying import replay
+from attractor.testing.replay import replay
 
 if TYPE_CHECKING:
     from attractor.check.world import World
@@ -75,32 +75,32 @@ ANIMALS = [
     Animal("already_exists_is_a_failure", "eventually stable", 15, 11, 58),
     Animal("already_exists_is_success", "eventually stable", 21, 21, 1275),
     Animal("apply_by_force", "goes quiet", 17, 7, 105),
-    Animal("back_in_time_after_a_restart", "what is wanted is not deleted", 14, None, 221),
+    Animal("back_in_time_after_a_restart", "what is wanted is not deleted", 14, None, 223),
     Animal("capacity_from_a_list", "capacity is kept", 9, None, 53),
-    Animal("clean_up_insists", "eventually stable", 11, 7, 132),
-    Animal("cleans_up_for_a_predecessor", "ready apps have their child", 19, None, 82656),
+    Animal("clean_up_insists", "eventually stable", 11, 7, 133),
+    Animal("cleans_up_for_a_predecessor", "ready apps have their child", 19, None, 91737),
     Animal("conflict_swallowed", "eventually stable", 9, 9, 27),
     Animal("counted_by_each_process", "there is at most one", 12, None, 84),
     Animal("counter_in_memory", "announced revisions stay", 22, None, 3025),
-    Animal("counts_its_own_writes", "goes quiet", 22, 7, 24),
+    Animal("counts_its_own_writes", "goes quiet", 23, 8, 24),
     Animal("defaults_are_a_difference", "goes quiet", 36, 6, 12),
-    Animal("delete_without_uid", "eventually stable", 30, 30, 8916),
+    Animal("delete_without_uid", "eventually stable", 30, 30, 9698),
     Animal("deletes_by_label", "what is not ours is left alone", 8, None, 15),
     Animal("deletion_is_not_heard", "eventually stable", 12, 12, 34),
     Animal("deletion_waits_for_the_spec", "eventually stable", 14, 10, 450),
-    Animal("drained_too_early", "eventually stable", 8, 8, 99),
+    Animal("drained_too_early", "eventually stable", 8, 8, 101),
     Animal("edge_triggered", "eventually stable", 12, 12, 61),
     Animal("error_swallowed", "eventually stable", 6, 6, 22),
     Animal("expired_after_renewal", "what was renewed is not expired", 7, None, 69),
     Animal("failed_is_for_ever", "eventually stable", 12, 12, 78),
-    Animal("finalizer_removed_first", "eventually stable", 18, 18, 141),
+    Animal("finalizer_removed_first", "eventually stable", 18, 18, 142),
     Animal("finalizer_too_late", "eventually stable", 13, 13, 132),
-    Animal("generation_of_another_read", "status is not ahead", 9, None, 242),
+    Animal("generation_of_another_read", "status is not ahead", 9, None, 243),
     Animal("lowest_free_number", "numbers differ", 9, None, 128),
     Animal("memory_by_name", "eventually stable", 12, 12, 81),
     Animal("memory_is_the_truth", "eventually stable", 11, 11, 34),
     Animal("names_are_generated", "there is at most one", 13, None, 53),
-    Animal("not_in_the_cache_is_gone", "eventually stable", 28, 28, 61734),
+    Animal("not_in_the_cache_is_gone", "eventually stable", 28, 28, 63356),
     Animal("not_owned", "eventually stable", 11, 11, 186),
     Animal("nothing_changed_nothing_to_do", "eventually stable", 13, 13, 78),
     Animal("outside_call_repeated", "one volume is enough", 9, None, 23),
@@ -109,19 +109,19 @@ ANIMALS = [
     Animal("recreates_without_waiting", "eventually stable", 27, 27, 1330),
     Animal("reference_not_watched", "eventually stable", 10, 10, 59),
     Animal("relies_on_every_state", "eventually stable", 12, 12, 132),
-    Animal("renamed_child_left_behind", "eventually stable", 17, 17, 111),
-    Animal("replaced_by_delete_and_create", "ready apps have a child", 14, None, 221),
+    Animal("renamed_child_left_behind", "eventually stable", 17, 17, 114),
+    Animal("replaced_by_delete_and_create", "ready apps have a child", 14, None, 222),
     Animal("replaced_while_the_watch_was_closed", "eventually stable", 14, 14, 582),
     Animal("requeue_lost", "eventually stable", 7, 7, 33),
-    Animal("result_of_a_predecessor", "results are of the app", 17, None, 338),
-    Animal("scale_down_on_an_old_spec", "what is reported is there", 15, None, 87348),
-    Animal("stale_status_written_back", "eventually stable", 11, 11, 42),
+    Animal("result_of_a_predecessor", "results are of the app", 17, None, 349),
+    Animal("scale_down_on_an_old_spec", "what is reported is there", 15, None, 95160),
+    Animal("stale_status_written_back", "eventually stable", 11, 11, 48),
     Animal("status_before_the_work", "eventually stable", 10, 10, 58),
     Animal("stops_at_the_first_child", "eventually stable", 12, 12, 61),
     Animal("switches_too_early", "what is in use is there", 5, None, 24),
     Animal("transient_is_terminal", "eventually stable", 6, 6, 22),
     Animal("two_controllers_one_field", "goes quiet", 17, 7, 105),
-    Animal("two_leaders", "what is reported is so", 14, None, 141788),
+    Animal("two_leaders", "what is reported is so", 14, None, 150321),
     Animal("two_owners_of_one_child", "goes quiet", 17, 7, 195),
     Animal("unguarded_write", "eventually stable", 9, 9, 27),
     Animal("writes_the_time", "goes quiet", 18, 6, 28),
@@ -162,7 +162,8 @@ def test_most_bugs_do_not_show_on_a_calm_day() -> None:
         world = animal.world("buggy")
         world.users, world.faults, world.hosts = (), Faults(), ("host1",)
         world.workers = world.lag = 1
-        if check(world).verdict == "holds":
+        world.controllers = tuple(replace(one, workers=1) for one in world.controllers)
+        if not check(world).violations():
             calm.append(animal.name)
     assert len(calm) == 43, calm
     assert "43 of them hold" in PAGE.read_text()

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, For, Result, controller

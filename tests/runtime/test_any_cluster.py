@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from attractor.client import Client, load_kubeconfig
-from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
-from attractor.objects.builtin.core_v1 import Namespace
+from attractor.k8s.apiextensions_v1 import CustomResourceDefinition
+from attractor.k8s.core_v1 import Namespace
 from attractor.testing import ClusterUnderTest
 from tests.anycluster import Leftovers, installed
 from tests.runtime.things import Thing

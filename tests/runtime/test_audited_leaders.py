@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from attractor.client import Client, load_kubeconfig
-from attractor.objects.builtin.coordination_v1 import Lease
-from attractor.objects.builtin.core_v1 import ConfigMap, Namespace
+from attractor.k8s.coordination_v1 import Lease
+from attractor.k8s.core_v1 import ConfigMap, Namespace
 from attractor.objects.errors import NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta

@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource
 from attractor.runtime import BuilderError, Context, For, Index, Manager, Permission, Result, Watches, controller
@@ -30,7 +30,7 @@ class Outside(Protocol):
         ({"for_": Thing, "workers": 0}, "would never run; use 1 or more"),
         ({"for_": Thing, "workers": "3"}, "has '3' workers, so it would never run"),
         ({"for_": Thing, "background_limit": 0}, "has 0 places for background work, so it would never run"),
-        ({"for_": Thing, "timeout_s": 0}, "use a positive one or None"),
+        ({"for_": Thing, "timeout_s": 0}, "use a positive one, or math.inf for none"),
         ({"for_": Thing, "timeout_s": "1s"}, "has a timeout of '1s'; give a number of seconds"),
         ({"for_": Thing, "worker": 3}, "has no option 'worker'; did you mean `workers=`"),
         ({"for_": Thing, "colour": 3}, "has no option 'colour'; there are: background_limit, "),

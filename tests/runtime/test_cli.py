@@ -12,23 +12,23 @@ from pathlib import Path
 import pytest
 import yaml
 
-from attractor.apiserver.asked import User
+from attractor.apiserver.request.caller import User
 from attractor.cli.main import main
 from attractor.cli.reloading import stamps
 from attractor.client import Client
-from attractor.objects.builtin.coordination_v1 import Lease
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.coordination_v1 import Lease
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import Forbidden
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.configpair.controller import configpair
-from attractor.operators.configpair.types import ConfigPair, ConfigPairSpec
+from attractor.operators.configpair.api import ConfigPair, ConfigPairSpec
+from attractor.operators.configpair.controllers import configpair
 from attractor.runtime import Election, Index, Manager, Permission, Watches, controller
 from attractor.runtime.manifests import rules
 from attractor.testing import ClusterUnderTest, eventually
 from tests.runtime.things import Thing
 
-OPERATOR = "attractor.operators.configpair.controller:configpair"
+OPERATOR = "attractor.operators.configpair.controllers:configpair"
 ACCOUNT = User(
     "system:serviceaccount:default:configpair",
     groups=("system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"),
@@ -124,7 +124,7 @@ def test_what_is_indexed_may_be_read_and_resources_are_called_by_their_own_names
 
 SCOPED = """
 from attractor import Resource, Struct, controller
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 
 class Zone(Resource, group="example.org", version="v1", scope="Cluster"):
     pass
@@ -164,7 +164,7 @@ def test_in_one_namespace_what_lives_in_none_has_a_role_of_its_own(
 
 NEEDS_OUTSIDE = """
 from attractor import controller
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 class Dns: ...
 @controller(for_=ConfigMap, externals=[Dns])
 async def r(ctx, key): ...
@@ -315,9 +315,9 @@ def test_manifests_name_an_image_of_their_own_if_none_is_given(capsys: pytest.Ca
     assert main(["manifests", OPERATOR, "--replicas", "1"]) == 0
     shown = capsys.readouterr()
     documents = {one["kind"]: one for one in yaml.safe_load_all(shown.out)}
-    assert documents["Deployment"]["spec"]["template"]["spec"]["containers"][0]["image"] == "controller:latest"
+    assert documents["Deployment"]["spec"]["template"]["spec"]["containers"][0]["image"] == "controllers:latest"
     assert documents["PodDisruptionBudget"]["spec"]["maxUnavailable"] == 1, "a single replica can be moved elsewhere"
-    assert "note: the image is controller:latest; name another with --image" in shown.err
+    assert "note: the image is controllers:latest; name another with --image" in shown.err
 
 
 def test_manifests_refuse_names_that_no_cluster_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from attractor.apiserver.asked import User
+from attractor.apiserver.request.caller import User
 from attractor.client import Client
-from attractor.objects.builtin.core_v1 import ConfigMap, Namespace
+from attractor.k8s.core_v1 import ConfigMap, Namespace
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Election, Manager, controller

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists, NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta

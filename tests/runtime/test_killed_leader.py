@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from attractor.client import Client, load_kubeconfig
-from attractor.objects.builtin.coordination_v1 import Lease
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.coordination_v1 import Lease
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.testing import eventually

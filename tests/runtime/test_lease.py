@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.objects.builtin.coordination_v1 import Lease
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.coordination_v1 import Lease
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from attractor.client import ByteStream, Client, ClientRequest, ClientResponse, Transport
-from attractor.objects.builtin.coordination_v1 import Lease
+from attractor.k8s.coordination_v1 import Lease
 from attractor.objects.gvk import Key
 from attractor.runtime import Context, Election, Manager, Result, controller
 from attractor.runtime.lease import Candidate, LeaderElector

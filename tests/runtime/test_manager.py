@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from attractor.objects.builtin.core_v1 import ConfigMap, Event, Namespace
+from attractor.k8s.core_v1 import ConfigMap, Event, Namespace
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Result, Watches, controller
 from attractor.runtime.events import BURST, COMBINED, SIMILAR, EventCorrelator, Occurrence
-from attractor.runtime.healthserver import HealthServer
+from attractor.runtime.health_server import HealthServer
 from attractor.runtime.instruments import Histogram
 from attractor.runtime.metrics import Metrics
 from attractor.runtime.predicates import (
@@ -63,7 +63,7 @@ async def test_health_readiness_and_metrics_are_served(cluster: ClusterUnderTest
         for line in (
             'controller_runtime_reconcile_total{controller="idle",result="success"} 1',
             'controller_runtime_reconcile_errors_total{controller="idle"} 0',
-            'controller_runtime_max_concurrent_reconciles{controller="idle"} 1',
+            'controller_runtime_max_concurrent_reconciles{controller="idle"} 4',
             'controller_runtime_active_workers{controller="idle"} 0',
             'controller_runtime_reconcile_time_seconds_count{controller="idle"} 1',
             'workqueue_depth{name="idle",controller="idle",priority="0"} 0',

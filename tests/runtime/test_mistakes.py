@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from attractor.client import Client
-from attractor.objects.builtin.core_v1 import ConfigMap, Event, Secret
+from attractor.k8s.core_v1 import ConfigMap, Event, Secret
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import BuilderError, Context, Controller, For, Index, Manager, Result, Watches, controller
 from attractor.runtime.predicates import Change, Predicate
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
-from attractor.testing.pythonfiles import import_file
+from attractor.testing.python_files import import_file
 from tests.runtime.things import Thing, passing, thing
 
 A = Key("default", "a")
@@ -257,7 +257,7 @@ def module_with(tmp_path: Path, body: str) -> Controller:
     path = tmp_path / "forgetful.py"
     head = """
         from attractor import Context, Key, Reconciler, controller
-        from attractor.objects.builtin.core_v1 import ConfigMap
+        from attractor.k8s.core_v1 import ConfigMap
 
         class Dns:
             async def ensure(self, name): ...

@@ -12,7 +12,7 @@ import pytest
 
 from attractor.client import Client, load_kubeconfig
 from attractor.client.errors import ConfigError
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import ApiError, NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
@@ -21,7 +21,7 @@ from tests.anycluster import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 CODE = """
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import For, controller
 from attractor.runtime.predicates import labels_match
 
@@ -103,7 +103,7 @@ async def test_changed_code_runs_and_broken_code_waits_for_the_next_change(tmp_p
 SLOW = """
 import asyncio
 from pathlib import Path
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import controller
 
 @controller(for_=ConfigMap)

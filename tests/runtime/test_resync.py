@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, For, Result, controller
@@ -38,7 +38,7 @@ async def test_every_object_comes_again_after_each_period_and_costs_no_request(
 async def test_a_resync_waits_behind_what_changes_now(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
     runs: list[str] = []
 
-    @controller(name="things", for_=Thing)
+    @controller(name="things", for_=Thing, workers=1)
     async def reconcile(ctx: Context, key: Key) -> Result | None:
         runs.append(key.name)
         await passing(1)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from attractor.objects.builtin.core_v1 import ConfigMap, Event, Secret
+from attractor.k8s.core_v1 import ConfigMap, Event, Secret
 from attractor.objects.errors import NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
@@ -362,7 +362,7 @@ async def test_stopping_lets_a_reconcile_finish_and_starts_no_other(
 ) -> None:
     log: list[str] = []
 
-    @controller(name="slow", for_=Thing)
+    @controller(name="slow", for_=Thing, workers=1)
     async def reconcile(ctx: Context, key: Key) -> Result | None:
         log.append(f"begin {key.name}")
         await passing(3)

@@ -4,7 +4,7 @@ import pytest
 
 from attractor.cache import Scope
 from attractor.cache.cache import drop_managed_fields
-from attractor.objects.builtin.core_v1 import ConfigMap, Namespace, Secret
+from attractor.k8s.core_v1 import ConfigMap, Namespace, Secret
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Owns, Result, Watches, controller

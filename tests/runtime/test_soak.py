@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 import pytest
 
 from attractor.cache.cache import REMEMBERED
-from attractor.objects.builtin.core_v1 import ConfigMap, Namespace
+from attractor.k8s.core_v1 import ConfigMap, Namespace
 from attractor.objects.errors import AlreadyExists
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Manager, Result, controller
 from attractor.runtime.events import KEPT, EventCorrelator, Occurrence
-from attractor.runtime.meteredqueue import MeteredQueue
+from attractor.runtime.metered_queue import MeteredQueue
 from attractor.runtime.metrics import Metrics
 from attractor.runtime.performer import Memory
 from attractor.runtime.toolkit.debounce import Debounce

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import Conflict, NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta

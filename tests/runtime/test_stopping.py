@@ -25,7 +25,7 @@ STARTING = """
 import asyncio
 import sys
 from attractor import controller
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 
 class Dns:
     async def __aenter__(self):
@@ -50,7 +50,7 @@ externals = {Mail: Mail(), Dns: Dns()}
 WORKING = """
 import sys
 from attractor import controller
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 
 class Dns:
     async def wait(self):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from attractor.objects.builtin.core_v1 import ConfigMap, Pod
+from attractor.k8s.core_v1 import ConfigMap, Pod
 from attractor.objects.resource import Condition, ObjectMeta
 from attractor.runtime.toolkit.background import BackgroundWork
 from attractor.runtime.toolkit.channel import Channel, ChannelClosed
@@ -23,7 +23,7 @@ from attractor.runtime.toolkit.owners import AlreadyOwned, add_owner, is_control
 from attractor.runtime.toolkit.retry import Permanent, Retrying, is_permanent, retry
 from attractor.runtime.toolkit.subscriptions import Topic
 from attractor.testing import VirtualTime
-from tests.runtime.things import passing
+from tests.runtime.things import passing, thing
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -459,3 +459,9 @@ def test_a_conditions_time_moves_only_with_its_status() -> None:
 def test_a_pod_is_hashable_data_too() -> None:
     pod = Pod(metadata=ObjectMeta(name="p"))
     assert data_hash(pod) == data_hash(pod.deep_copy())
+
+
+def test_a_child_in_another_namespace_is_refused_with_the_way_out() -> None:
+    child = ConfigMap(metadata=ObjectMeta(name="a", namespace="other"))
+    with pytest.raises(ValueError, match=r"name the owner in a label .* watches=\[Watches\(ConfigMap, to_keys\)\]"):
+        set_controller(thing("a"), child)

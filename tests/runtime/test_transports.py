@@ -11,14 +11,14 @@ from attractor.client import Client
 from attractor.client.config import ClientConfig
 from attractor.client.http.transport import HttpTransport
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import ADMIN, Authenticator
-from attractor.httpd.certificates import ensure_certificates
+from attractor.httpd.auth.authentication import ADMIN, Authenticator
+from attractor.httpd.auth.certificates import ensure_certificates
 from attractor.httpd.tls import server_context
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.configpair.controller import configpair
-from attractor.operators.configpair.types import ConfigPair, ConfigPairSpec
+from attractor.operators.configpair.api import ConfigPair, ConfigPairSpec
+from attractor.operators.configpair.controllers import configpair
 from attractor.runtime import Election, Manager
 from attractor.testing import eventually
 from tests.anycluster import GARBAGE_COLLECTION, PATIENCE_S, Leftovers, given_config, installed, own_namespace, ways

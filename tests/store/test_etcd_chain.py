@@ -11,7 +11,7 @@ from attractor.store.contract import Entry, Stale, StoreUnavailable, Unsure
 from attractor.store.etcd import EtcdOptions, EtcdStore
 from attractor.store.etcd.chain import Chain, Change, Draft, Guess, Write
 from attractor.store.mvcc import View
-from attractor.store.sortedmap import SortedMap
+from attractor.store.sorted_map import SortedMap
 from tests.store.etcdserver import EtcdServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

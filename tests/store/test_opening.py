@@ -9,7 +9,7 @@ import pytest
 
 from attractor.store import MemoryStore, StoreUnusable, open_store
 from attractor.store.etcd import EtcdOptions, EtcdStore
-from attractor.store.opening import etcd_options
+from attractor.store.factory import etcd_options
 from attractor.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:

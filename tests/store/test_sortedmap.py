@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.store.sortedmap import FANOUT, SortedMap, prefix_end
+from attractor.store.sorted_map import FANOUT, SortedMap, prefix_end
 
 KEYS = st.text(alphabet="ab/\U0010ffff", max_size=4)
 BOUNDS = st.text(alphabet="ab/c", max_size=3)

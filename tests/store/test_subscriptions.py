@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor.store.mvcc import View
-from attractor.store.sortedmap import SortedMap
+from attractor.store.sorted_map import SortedMap
 from attractor.store.subscriptions import Subscriptions
 
 PREFIXES = st.sampled_from(["", "a", "a/", "a/b", "a/b/", "a/b/c", "a/bb/", "b/", "a/b/c/"])

@@ -6,12 +6,12 @@ import time
 import pytest
 
 from attractor.client import AnswerLost, ClientRequest, ServerUnreachable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import Conflict, Gone, NotFound, Timeout
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.testing import ClusterUnderTest, Faults, RequestLog, VirtualTime, eventually
-from attractor.testing.requestlog import describe
+from attractor.testing.request_log import describe
 from tests.runtime.things import passing
 
 A = Key("default", "a")

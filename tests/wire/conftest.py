@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from attractor.httpd.certificates import CertificateFiles, ensure_certificates
+from attractor.httpd.auth.certificates import CertificateFiles, ensure_certificates
 from attractor.wire.poller import EachByItself, OneEpoll, Poller
 from tests.wire.ends import Ends
 

@@ -11,12 +11,16 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from attractor.apiserver import bodies, options, routing
-from attractor.apiserver.admission import Chain
-from attractor.apiserver.asked import DeleteOptions, ListOptions, User
-from attractor.apiserver.chain import DEFAULT_CHAIN
-from attractor.apiserver.kinds import Kind
-from attractor.apiserver.operation import (
+from attractor.apiserver.admission.chain import DEFAULT_CHAIN
+from attractor.apiserver.admission.connect import admit_connection
+from attractor.apiserver.admission.plugin import Chain
+from attractor.apiserver.auth.reviews import is_review, review
+from attractor.apiserver.auth.service_accounts.token_request import token_request
+from attractor.apiserver.kinds.registry import find_kind
+from attractor.apiserver.kinds.served_kind import Kind
+from attractor.apiserver.request import bodies, options, routing
+from attractor.apiserver.request.caller import DeleteOptions, ListOptions, User
+from attractor.apiserver.request.operation import (
     APPLY_PATCH,
     JSON_PATCH,
     MERGE_PATCH,
@@ -29,19 +33,16 @@ from attractor.apiserver.operation import (
     PatchType,
     WriteOptions,
 )
-from attractor.apiserver.reaching import REACHING, why_not
-from attractor.apiserver.registry import find_kind
+from attractor.apiserver.request.routing import Target, asks_watch
 from attractor.apiserver.response import Response, refusal
-from attractor.apiserver.reviews import is_review, review
-from attractor.apiserver.routing import Target
-from attractor.apiserver.serviceaccounts.tokenrequest import token_request
 from attractor.apiserver.verbs.binding import BINDING, bind
 from attractor.apiserver.verbs.call import Call
+from attractor.apiserver.verbs.connect import REACHING, why_not
 from attractor.apiserver.verbs.create import create
 from attractor.apiserver.verbs.delete import delete, delete_collection
 from attractor.apiserver.verbs.eviction import evict
 from attractor.apiserver.verbs.patch import patch
-from attractor.apiserver.verbs.podlog import pod_log
+from attractor.apiserver.verbs.pod_log import pod_log
 from attractor.apiserver.verbs.read import get, list_objects
 from attractor.apiserver.verbs.scale import scale
 from attractor.apiserver.verbs.update import update
@@ -51,9 +52,9 @@ from attractor.objects.errors import ApiError, BadRequest, MethodNotAllowed, Not
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from attractor.apiserver.admission import Plugin
-    from attractor.apiserver.operation import Verb
-    from attractor.apiserver.reviews import Reviewer
+    from attractor.apiserver.admission.plugin import Plugin
+    from attractor.apiserver.auth.reviews import Reviewer
+    from attractor.apiserver.request.operation import Verb
     from attractor.apiserver.transaction import Transaction
 
 _VERBS: Final[dict[Verb, Callable[[Call], Response]]] = {
@@ -161,7 +162,7 @@ class Core:
         if kind is None:
             raise routing.no_such_resource()
         query = request.query
-        is_watch = bool(query) and _is_watch(query)
+        is_watch = bool(query) and asks_watch(query)
         if kind.is_custom:
             verb = routing.custom_verb_of(request.method, target, is_watch=is_watch)
             _check_custom(kind, target, verb)
@@ -173,15 +174,12 @@ class Core:
             is_there, is_named = bool(target.namespace), bool(target.name)
             verb = _builtin_verb(kind, request.method, is_there, is_named, target.subresource, is_watch)
             if target.subresource and target.subresource in REACHING:
+                admit_connection(self.chain, kind, target, query, request.user, txn)
                 raise why_not(kind, target, txn, next(iter(query.get("container", ())), ""))
         if target.name and (target.name[0] == "." or "%" in target.name):
             _check_name(target.name)
         op = _Reader(request, target, kind, verb).operation()
         return op, kind
-
-
-def _is_watch(query: Mapping[str, Sequence[str]]) -> bool:
-    return "watch" in query and bool(query["watch"]) and query["watch"][0] not in {"0", "false"}
 
 
 def deprecations(op: Operation, kind: Kind) -> tuple[str, ...]:

@@ -6,14 +6,16 @@ resourceVersion, and a list is a join.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import orjson
 
 if TYPE_CHECKING:
     from attractor.objects.errors import ApiError
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
+
+T = TypeVar("T")
 
 _METADATA = b'"metadata":{'
 
@@ -58,15 +60,54 @@ class ListBody(NamedTuple):
     """Empty on the last page of a custom kind, None on that of a built-in one: so Kubernetes has it."""
     remaining: int | None = None
 
-    def encode(self) -> bytes:
-        """The list as JSON."""
+    def head(self) -> JsonObject:
+        """The list without its items."""
         metadata: JsonObject = {"resourceVersion": str(self.revision)}
         if self.continue_token is not None:
             metadata["continue"] = self.continue_token
         if self.remaining is not None:
             metadata["remainingItemCount"] = self.remaining
-        head = orjson.dumps({"kind": self.kind, "apiVersion": self.api_version, "metadata": metadata})
-        return b"".join((head[:-1], b',"items":[', b",".join(self.items), b"]}"))
+        return {"kind": self.kind, "apiVersion": self.api_version, "metadata": metadata}
+
+    def encode(self, after: bytes = b"") -> bytes:
+        """The list as JSON, with something after it."""
+        return b"".join((orjson.dumps(self.head())[:-1], b',"items":[', b",".join(self.items), b"]}", after))
+
+
+class LongListBody:
+    """A list so long that it is made in pieces: whoever has other work runs ``steps`` one at a time."""
+
+    __slots__ = ("_made", "_steps")
+
+    def __init__(self, steps: Generator[None, None, ListBody]) -> None:
+        self._steps = steps
+        self._made: ListBody | None = None
+
+    def steps(self) -> Generator[None, None, ListBody]:
+        """The list, after as many pauses as it takes; what was done before is not done again."""
+        if self._made is None:
+            self._made = yield from self._steps
+        return self._made
+
+    def finished(self) -> ListBody:
+        """The list, all at once."""
+        if self._made is None:
+            self._made = run_through(self._steps)
+        return self._made
+
+    def encode(self) -> bytes:
+        """The list as JSON."""
+        return self.finished().encode()
+
+
+def run_through(steps: Generator[None, None, T]) -> T:
+    """What a generator of pauses answers, without the pauses."""
+    try:
+        while True:
+            next(steps)
+    except StopIteration as done:
+        answer: T = done.value
+        return answer
 
 
 class JsonBody(NamedTuple):
@@ -105,7 +146,7 @@ class LogBody(NamedTuple):
         return self.text
 
 
-Body = ObjectBody | ListBody | JsonBody | LogBody
+Body = ObjectBody | ListBody | LongListBody | JsonBody | LogBody
 
 
 class Response:

@@ -1,7 +1,8 @@
 """The driver of the core: run it on a snapshot, commit, and run it again if somebody was faster.
 
-When the core needs a webhook's answer (``outside`` tells how it says so), the driver awaits it and runs the core again,
-on a snapshot taken afterwards: a webhook that reads from this server reads nothing older than what it is asked about.
+When the core needs a webhook's answer (``admission.outside_calls`` tells how it says so), the driver awaits it and runs
+the core again, on a snapshot taken afterwards: a webhook that reads from this server reads nothing older than what it
+is asked about.
 
 Reads are answered from what is durable. A write rests on the store's draft, so that writers of one object queue up
 behind each other instead of losing to each other; whatever it answers, it answers once what it saw is durable.
@@ -14,24 +15,24 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from attractor.apiserver.admission.outside_calls import Answers, NeedsAnswers, NobodyOutside, RecordedSource
 from attractor.apiserver.core import Core
-from attractor.apiserver.custom import registry as custom_registry
-from attractor.apiserver.custom.naming import MANAGER, plan_names
-from attractor.apiserver.operation import Operation, WriteOptions
-from attractor.apiserver.outside import Answers, NeedsAnswers, NobodyOutside, RecordedSource
+from attractor.apiserver.kinds.custom import registry as custom_registry
+from attractor.apiserver.kinds.custom.status import MANAGER, plan_names
+from attractor.apiserver.request.operation import Operation, WriteOptions
 from attractor.apiserver.response import Response, refusal
 from attractor.apiserver.transaction import Beforehand, NotYet, Transaction
 from attractor.objects.errors import ApiError, Conflict, InsufficientStorage, NotFound, ServiceUnavailable
-from attractor.store.contract import Stale, StoreFull, StoreUnavailable, Unsure
-from attractor.store.turns import Turns
+from attractor.store.contract import Compacted, Stale, StoreFull, StoreUnavailable, Unsure
+from attractor.store.retry_queue import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Sequence
 
+    from attractor.apiserver.admission.outside_calls import Outside
     from attractor.apiserver.core import Request
-    from attractor.apiserver.outside import Outside
     from attractor.apiserver.transaction import Source
     from attractor.store.contract import Pending, Snapshot, Store
 
@@ -59,7 +60,15 @@ class Server:
         self.outside = outside or NobodyOutside()
         self.pause: Callable[[], Awaitable[None]] | None = None
         """How to wait a little for a controller; None when none runs, for then waiting is in vain."""
-        self._turns = Turns()
+        self.oldest = 0
+        """Versions below this one are no longer read, whether the store still has them or not."""
+        self.turns = Turns()
+
+    def snapshot_at(self, revision: int) -> Snapshot:
+        """Exactly that revision; raises ``Compacted`` or ``FutureRevision``."""
+        if revision < self.oldest:
+            raise Compacted(revision, self.oldest)
+        return self.store.snapshot_at(revision)
 
     async def start(self) -> None:
         """Make sure that what every cluster has is there; older history is then out of reach."""
@@ -105,7 +114,7 @@ class Server:
         draft = store.draft_nowait()
         if draft is None:
             return self._tried(request)
-        txn = Transaction(draft, self.source, store.snapshot_at, may_wait=self.pause is not None)
+        txn = Transaction(draft, self.source, self.snapshot_at, may_wait=self.pause is not None)
         try:
             response = self.core.handle(request, txn)
         except (NeedsAnswers, NotYet, Beforehand):
@@ -134,6 +143,10 @@ class Server:
         if not txn.is_dirty or response.shows_a_stand_in or txn.pieces is not None or _touches_definitions(txn.puts):
             return None
         begun = OnItsWay(response)
+        wanted = self.turns.is_wanted(txn.puts)
+        if wanted is not None:
+            begun.durable = self.turns.beside(self._queued(request, begun, Stale([wanted])))
+            return begun
         with suppress(Stale):
             again = partial(self._again, request, begun)
             begun.durable = store.commit_guess(guess, puts=txn.puts, deletes=txn.deletes, again=again)
@@ -141,10 +154,14 @@ class Server:
 
     async def _again(self, request: Request, begun: OnItsWay, lost: Stale) -> int:
         """Run in turn what was tried in vain; the answer tells its revision itself."""
+        self.turns.lost(min(lost.keys))
+        return await self._queued(request, begun, lost)
+
+    async def _queued(self, request: Request, begun: OnItsWay, lost: Stale) -> int:
+        """Run in turn what would disturb those who wait for theirs."""
         run = _Run(self, partial(self.core.handle, request), is_read=False)
         try:
-            async with self._turns.at(min(lost.keys)):
-                begun.response = await run.whatever_it_takes()
+            begun.response = await run.in_turn(lost)
         except ApiError as error:
             begun.response = refusal(error)
         return 0
@@ -155,7 +172,7 @@ class Server:
 
     def transaction(self, snapshot: Snapshot) -> Transaction:
         """A fresh transaction on a snapshot of this server's store."""
-        return Transaction(snapshot, self.source, self.store.snapshot_at)
+        return Transaction(snapshot, self.source, self.snapshot_at)
 
     async def read(self, snapshot: Snapshot, look: Callable[[Transaction], T]) -> T:
         """What a look at a snapshot shows, with the outside's answers where it needs them; raises ``ApiError``."""
@@ -172,8 +189,8 @@ class Server:
             try:
                 return await run.until_done()
             except Stale as lost:
-                async with self._turns.at(min(lost.keys)):
-                    return await run.whatever_it_takes()
+                self.turns.lost(min(lost.keys))
+                return await run.in_turn(lost)
         except (StoreFull, StoreUnavailable) as error:
             raise _unwritten(error) from error
 
@@ -230,64 +247,147 @@ def _unwritten(error: StoreFull | StoreUnavailable) -> ApiError:
     return ServiceUnavailable(f"the store cannot be reached: {error}")
 
 
+Wait: TypeAlias = "Callable[[], Awaitable[Response | None]]"
+"""What comes before the next attempt, and may take as long as others take; it may turn out to be the answer."""
+
+
 class _Run:
-    """One request, run as often as it takes: until nobody outside has to be asked and nobody else was faster."""
+    """One request, run as often as it takes: until nobody outside has to be asked and nobody else was faster.
+
+    Whoever has lost goes on in turn. A turn is held for nothing but the store: whatever may need another request to go
+    on (a write whose own request may want this turn, a webhook or a controller that writes here, writes that come
+    first) is waited for without it. ``attractor.check.specs.sharedwrites`` proves that nobody then waits for ever.
+    """
 
     def __init__(self, server: Server, attempt: Callable[[Transaction], Response], *, is_read: bool) -> None:
         self._server = server
         self._attempt = attempt
-        self._is_read = is_read
+        self._rests_on_durable = is_read
+        self._may_guess = False
         self._consultation: _Consultation | None = None
         self._pauses_left = MAX_PAUSES if server.pause else 0
         self._done: set[str] = set()
 
     async def until_done(self) -> Response:
         """The answer; raises ``Stale`` when another writer was faster, ``ApiError`` for a refusal."""
-        server, store = self._server, self._server.store
-        rests_on_durable = self._is_read
         for _ in range(MAX_ATTEMPTS):
-            if self._consultation is not None:
-                txn = self._consultation.transaction(await store.snapshot())
-            else:
-                txn = server.transaction(await (store.snapshot() if rests_on_durable else store.draft()))
-            txn.may_wait = self._pauses_left > 0
-            txn.done = self._done
-            try:
-                response = self._attempt(txn)
-            except Beforehand as first:
-                await self._perform(first)
-                continue
-            except NotYet:
-                assert server.pause is not None, "nobody waits without a way to"
-                self._pauses_left -= 1
-                await server.pause()
-                continue
-            except NeedsAnswers as needs:
-                if self._consultation is None:
-                    self._consultation = _Consultation(server)
-                else:
-                    await self._consultation.answer(needs)
-                continue
-            except ApiError:
-                if rests_on_durable or await store.settled(txn.snapshot):
-                    raise
-                rests_on_durable = True
-                continue
-            if not txn.is_dirty or response.shows_a_stand_in:  # then it is not settled
-                if rests_on_durable or await store.settled(txn.snapshot):
-                    return response
-                rests_on_durable = True
-                continue
-            revision = await self._commit(txn)
-            if _touches_definitions(txn.puts):
-                await server.settle_names()
-            return response.committed(revision)
+            found = await self._attempted()
+            if isinstance(found, Response):
+                return found
+            assert found is not None, "it may write"
+            answer = await found()
+            if answer is not None:
+                return answer
         raise _gave_up()
 
-    async def _commit(self, txn: Transaction) -> int:
+    async def in_turn(self, lost: Stale) -> Response:
+        """The answer of who has lost, however often others are faster; raises ``Conflict`` when that never ends."""
+        self._may_guess = True  # the mirror shows by now what was faster
+        for _ in range(MAX_ATTEMPTS):
+            found = await self._taken_turn(min(lost.keys))
+            if isinstance(found, Response):
+                return found
+            answer = await found()
+            if answer is None and self._rests_on_durable:
+                # An answer without a write disturbs nobody, so it need not wait for the turn a second time.
+                try:
+                    answer = await self.until_done()
+                except Stale as again:
+                    lost = again
+            if answer is not None:
+                return answer
+        raise _gave_up()
+
+    async def _taken_turn(self, key: str) -> Response | Wait:
+        """What comes of a turn: attempts until one neither loses nor waits for the key to have rested."""
+        turns, losses = self._server.turns, 0
+        async with turns.at(key):
+            while losses < MAX_ATTEMPTS:
+                begun_s, may_write = turns.now(), turns.is_rested(key)
+                try:
+                    found = await self._attempted(may_write=may_write)
+                except Stale:
+                    losses += 1
+                    turns.lost(key)
+                    continue
+                if found is not None:
+                    turns.won(begun_s)
+                    return found
+                await turns.rested(key)
+        raise _gave_up()
+
+    async def _attempted(self, *, may_write: bool = True) -> Response | Wait | None:
+        """One attempt: the answer, or what to wait for; raises as ``until_done`` does. Waits for the store alone.
+
+        None when there is something to write which may not be written now.
+        """
+        txn = await self._begun()
+        txn.may_wait = self._pauses_left > 0
+        txn.done = self._done
+        refused: ApiError | None = None
+        response: Response | None = None
+        try:
+            response = self._attempt(txn)
+        except Unsure:
+            self._may_guess = False
+            return _at_once
+        except Beforehand as first:
+            return partial(self._perform, first)
+        except NotYet:
+            self._pauses_left -= 1
+            return self._pause
+        except NeedsAnswers as needs:
+            if self._consultation is not None:
+                return partial(self._consultation.answer, needs)
+            self._consultation = _Consultation(self._server)
+            return _at_once
+        except ApiError as error:
+            refused = error
+        if response is None or not txn.is_dirty or response.shows_a_stand_in:  # then it is not settled
+            if not self._rests_on_durable:
+                return partial(self._settled, txn.snapshot, response, refused)
+            if refused is not None:
+                raise refused
+            assert response is not None, "neither an answer nor a refusal"
+            return response
+        if not may_write:
+            return None
+        if self._is_guess and txn.pieces is not None:
+            self._may_guess = False
+            return _at_once
+        response = response.committed(await self._committed(txn))
+        return partial(self._name, response) if _touches_definitions(txn.puts) else response
+
+    @property
+    def _is_guess(self) -> bool:
+        """Whether the last transaction rests on a guess."""
+        return self._may_guess and not self._rests_on_durable
+
+    async def _begun(self) -> Transaction:
+        """A transaction on what this attempt may rest on."""
+        server, store = self._server, self._server.store
+        if self._consultation is not None:
+            self._rests_on_durable = True
+            return self._consultation.transaction(await store.snapshot())
+        if self._rests_on_durable:
+            return server.transaction(await store.snapshot())
+        guess = store.guess() if self._may_guess else None
+        if guess is not None:
+            return Transaction(guess, server.source)
+        self._may_guess = False
+        return server.transaction(await store.draft())
+
+    async def _committed(self, txn: Transaction) -> int:
         """Write, all at once or piece by piece; the last revision. Raises ``Stale``, then with some pieces written."""
         store, revision = self._server.store, 0
         if txn.pieces is None:
+            if self._is_guess:
+                try:
+                    durable = store.commit_guess(txn.snapshot, puts=txn.puts, deletes=txn.deletes)
+                except Stale:
+                    self._may_guess = False
+                    raise
+                return await durable
             return await store.commit(txn.compares, puts=txn.puts, deletes=txn.deletes)
         written = {key for piece in txn.pieces for key in (*piece.puts, *piece.deletes)}
         read = {key: version for key, version in txn.compares.items() if key not in written}
@@ -298,6 +398,25 @@ class _Run:
             seen |= dict.fromkeys(puts, revision)
         return revision
 
+    async def _settled(self, draft: Snapshot, response: Response | None, refused: ApiError | None) -> Response | None:
+        """The answer that rests on a draft, once that is durable; None when it must be found out from what is."""
+        if await self._server.store.settled(draft) and not self._is_guess:
+            if refused is not None:
+                raise refused
+            return response
+        self._rests_on_durable = True
+        return None
+
+    async def _name(self, response: Response) -> Response:
+        """The answer, once the kinds are served whose definitions were written."""
+        await self._server.settle_names()
+        return response
+
+    async def _pause(self) -> None:
+        """Give a controller time."""
+        assert self._server.pause is not None, "nobody waits without a way to"
+        await self._server.pause()
+
     async def _perform(self, first: Beforehand) -> None:
         """Write what comes first; what somebody else was faster with is worked out again by the next run."""
         for name, op in first.operations.items():
@@ -305,14 +424,9 @@ class _Run:
                 await self._server.perform(op)
                 self._done.add(name)
 
-    async def whatever_it_takes(self) -> Response:
-        """The answer, however often others are faster; raises ``Conflict`` when that never ends."""
-        for _ in range(MAX_ATTEMPTS):
-            try:
-                return await self.until_done()
-            except Stale:
-                continue
-        raise _gave_up()
+
+async def _at_once() -> None:
+    """Wait for nothing before the next attempt."""
 
 
 def _gave_up() -> Conflict:
@@ -334,7 +448,7 @@ class _Consultation:
     def transaction(self, snapshot: Snapshot) -> Transaction:
         """A transaction that knows the answers so far."""
         self._source.rewind()
-        return Transaction(snapshot, self._source, self._server.store.snapshot_at, self._answers)
+        return Transaction(snapshot, self._source, self._server.snapshot_at, self._answers)
 
     async def answer(self, needs: NeedsAnswers) -> None:
         """Have the open questions answered."""

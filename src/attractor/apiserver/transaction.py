@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from attractor.apiserver.outside import Answers
+from attractor.apiserver.admission.outside_calls import Answers
 from attractor.store.contract import Compacted, Entry, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from attractor.apiserver.operation import Operation
-    from attractor.apiserver.outside import Answer, Question
+    from attractor.apiserver.admission.outside_calls import Answer, Question
+    from attractor.apiserver.request.operation import Operation
 
 
 _NOTHING: frozenset[str] = frozenset()
@@ -94,7 +94,7 @@ class Transaction:
         self.source = source
         self.history = history
         self.answers = answers
-        self.warnings: list[str] = []
+        self.warnings: dict[str, None] = {}
         """What admission wants the caller to know, whether or not the request succeeds."""
         self.may_wait = may_wait
         """Whether the driver runs the request again when the core raises ``NotYet``."""
@@ -146,8 +146,7 @@ class Transaction:
     def warn(self, *texts: str) -> None:
         """Tell the caller something, each thing once."""
         for text in texts:
-            if text not in self.warnings:
-                self.warnings.append(text)
+            self.warnings[text] = None
 
     def range(self, prefix: str, *, after: str = "", limit: int = 0) -> Sequence[Entry]:
         """Entries under a prefix, as of the snapshot; not compared."""

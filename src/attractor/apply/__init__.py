@@ -9,6 +9,6 @@ of FieldsV1), ``atoms`` (how a schema node merges) and the four walks over an ob
 which fields does it name), ``compare``, ``merge`` and ``remove``.
 """
 
-from attractor.objects.apply.manager import FieldManager
+from attractor.apply.manager import FieldManager
 
 __all__ = ["FieldManager"]

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from attractor.objects.schema.node import Schema
-from attractor.objects.schema.untyped import has_untyped
+from attractor.schema.node import Schema
+from attractor.schema.untyped import has_untyped
 
 MAP: Final = 1
 SCALAR: Final = 2

@@ -9,15 +9,15 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor.objects.apply.atoms import DEDUCED, LIST, MAP, Atom
-from attractor.objects.apply.fieldset import LEAF, FieldSet, recursive_difference
-from attractor.objects.apply.typing import item_element
-from attractor.objects.samejson import same_json
+from attractor.apply.atoms import DEDUCED, LIST, MAP, Atom
+from attractor.apply.fieldset import LEAF, FieldSet, recursive_difference
+from attractor.apply.typing import item_element
+from attractor.objects.json_equality import same_json
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 UNTRACKED_METADATA: Final = frozenset(
     {

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
-from attractor.objects.apply import fieldset
-from attractor.objects.apply.fieldset import FieldSet
+from attractor.apply import fieldset
+from attractor.apply.fieldset import FieldSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"

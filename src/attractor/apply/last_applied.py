@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from attractor.objects.apply.compare import compare_objects
-from attractor.objects.apply.fieldset import FieldSet, difference
-from attractor.objects.apply.typing import Untypable, fields_of, validate
+from attractor.apply.compare import compare_objects
+from attractor.apply.fieldset import FieldSet, difference
+from attractor.apply.typing import Untypable, fields_of, validate
 
 if TYPE_CHECKING:
-    from attractor.objects.apply.atoms import Atom
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apply.atoms import Atom
+    from attractor.objects.json_types import JsonObject
 
 MANAGER: Final = "kubectl"
 ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from attractor.objects.apply import entries as managed_entries
-from attractor.objects.apply import last_applied
-from attractor.objects.apply.atoms import root_atom_of
-from attractor.objects.apply.compare import UNTRACKED_METADATA, Comparison, child_of, compare_objects, whole
-from attractor.objects.apply.entries import Managed, ManagerId, Owned, applier, updater
-from attractor.objects.apply.fieldset import (
+from attractor.apply import entries as managed_entries
+from attractor.apply import last_applied
+from attractor.apply.atoms import root_atom_of
+from attractor.apply.compare import UNTRACKED_METADATA, Comparison, child_of, compare_objects, whole
+from attractor.apply.entries import Managed, ManagerId, Owned, applier, updater
+from attractor.apply.fieldset import (
     FieldSet,
     difference,
     encode,
@@ -35,19 +35,19 @@ from attractor.objects.apply.fieldset import (
     recursive_difference,
     union,
 )
-from attractor.objects.apply.merge import merge
-from attractor.objects.apply.prune import Unconvertible, Versions, prune
-from attractor.objects.apply.shape import shape_of
-from attractor.objects.apply.typing import Untypable, fields_of, reconciled, validate
+from attractor.apply.merge import merge
+from attractor.apply.prune import Unconvertible, Versions, prune
+from attractor.apply.shape import shape_of
+from attractor.apply.typing import Untypable, fields_of, reconciled, validate
 from attractor.objects.errors import ApiError, BadRequest, Conflict
-from attractor.objects.samejson import same_json
+from attractor.objects.json_equality import same_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor.objects.apply.shape import Shape
-    from attractor.objects.jsontypes import JsonObject
-    from attractor.objects.schema.node import Schema
+    from attractor.apply.shape import Shape
+    from attractor.objects.json_types import JsonObject
+    from attractor.schema.node import Schema
 
 RESET_STATUS: FieldSet = {"f:status": {}}
 """What a write of the main resource does not touch, for a kind with a status subresource."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor.objects.apply.atoms import DEDUCED, LIST, MAP, Atom
-from attractor.objects.apply.fieldset import element_text
-from attractor.objects.apply.typing import Untypable, item_element
+from attractor.apply.atoms import DEDUCED, LIST, MAP, Atom
+from attractor.apply.fieldset import element_text
+from attractor.apply.typing import Untypable, item_element
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _MISSING: Final[Any] = object()
 

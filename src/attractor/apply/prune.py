@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.objects.apply.atoms import Atom, root_atom_of
-from attractor.objects.apply.compare import Comparison, compare_objects
-from attractor.objects.apply.fieldset import FieldSet, difference, intersection, union
-from attractor.objects.apply.remove import remove
-from attractor.objects.apply.typing import Untypable, fields_of, named_fields_as_members, validate
+from attractor.apply.atoms import Atom, root_atom_of
+from attractor.apply.compare import Comparison, compare_objects
+from attractor.apply.fieldset import FieldSet, difference, intersection, union
+from attractor.apply.remove import remove
+from attractor.apply.typing import Untypable, fields_of, named_fields_as_members, validate
 
 if TYPE_CHECKING:
-    from attractor.objects.apply.entries import Managed, ManagerId, Owned
-    from attractor.objects.apply.manager import Convert
-    from attractor.objects.jsontypes import JsonObject
-    from attractor.objects.schema.node import Schema
+    from attractor.apply.entries import Managed, ManagerId, Owned
+    from attractor.apply.manager import Convert
+    from attractor.objects.json_types import JsonObject
+    from attractor.schema.node import Schema
 
 
 class Unconvertible(Exception):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.objects.apply.atoms import DEDUCED, Atom
-from attractor.objects.apply.fieldset import FieldSet, is_member
-from attractor.objects.apply.typing import item_element
+from attractor.apply.atoms import DEDUCED, Atom
+from attractor.apply.fieldset import FieldSet, is_member
+from attractor.apply.typing import item_element
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 
 def remove(atom: Atom, value: JsonObject, fields: FieldSet) -> JsonObject:

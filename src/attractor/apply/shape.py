@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from attractor.objects.apply.compare import REMEMBERED_NAMES, UNTRACKED_METADATA
+from attractor.apply.compare import REMEMBERED_NAMES, UNTRACKED_METADATA
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 Shape: TypeAlias = tuple[Any, ...]
 

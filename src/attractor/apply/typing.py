@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attractor.objects.apply.atoms import DEDUCED, LIST, MAP, Atom
-from attractor.objects.apply.fieldset import LEAF, FieldSet, element_text, is_member, key_element, value_element
+from attractor.apply.atoms import DEDUCED, LIST, MAP, Atom
+from attractor.apply.fieldset import LEAF, FieldSet, element_text, is_member, key_element, value_element
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-from attractor.objects.patch.gotext import go_syntax, go_text
+from attractor.patch.go_text import go_syntax, go_text
 
 
 class Untypable(Exception):

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from attractor.cache.reflector import Policy
     from attractor.client.client import Client
     from attractor.client.kinds import EncodedObject, PartialObjectMetadata, R, UntypedKind
-    from attractor.objects.builtin.resourceinfo import ResourceInfo
+    from attractor.k8s.resource_info import ResourceInfo
     from attractor.objects.gvk import Key
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.resource import Resource
 
     CachedKind = type[Resource] | UntypedKind | MetadataOnly

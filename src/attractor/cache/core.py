@@ -15,9 +15,9 @@ import heapq
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from attractor.cache.changes import Added, Deleted, Updated
-from attractor.cache.floors import Floor, InFlight, Question, Removed, Unsure, Wrote
 from attractor.cache.index import Indexer
-from attractor.cache.settling import Settling
+from attractor.cache.own_write_expiry import Settling
+from attractor.cache.own_writes import Floor, InFlight, Question, Removed, Unsure, Wrote
 from attractor.objects.compiling import mypyc_attr
 
 if TYPE_CHECKING:

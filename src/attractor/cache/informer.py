@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from attractor.client.codec import Codec
     from attractor.client.events import Event
     from attractor.client.kinds import UntypedKind
-    from attractor.client.reading import Reading
-    from attractor.client.watching import Watch
+    from attractor.client.reads import Reading
+    from attractor.client.watch import Watch
 
 log = logging.getLogger("attractor.cache")
 

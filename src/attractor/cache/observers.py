@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from attractor.client import Client, EncodedObject, WriteObserver
-    from attractor.objects.builtin.resourceinfo import ResourceInfo
+    from attractor.k8s.resource_info import ResourceInfo
     from attractor.objects.gvk import Key
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from attractor.cache.floors import Floor
+    from attractor.cache.own_writes import Floor
     from attractor.objects.gvk import Key
 
 STALE = 64

@@ -6,10 +6,10 @@ Guarantees: an evaluation stops when its budget is used up; no expression and no
 but ``CelError``. Refuses: constructing protobuf messages.
 """
 
-from attractor.objects.schema.cel.checker import CelCheckError
-from attractor.objects.schema.cel.declaration import Declaration, declare
-from attractor.objects.schema.cel.program import PER_CALL_LIMIT, CelProgram
-from attractor.objects.schema.cel.values import CelError, CostExceeded
+from attractor.cel.checker import CelCheckError
+from attractor.cel.declaration import Declaration, declare
+from attractor.cel.program import PER_CALL_LIMIT, CelProgram
+from attractor.cel.values import CelError, CostExceeded
 
 __all__ = [
     "PER_CALL_LIMIT",

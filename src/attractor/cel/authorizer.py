@@ -13,10 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
+from attractor.cel.library import function
+from attractor.cel.types import Type
+from attractor.cel.values import CelError
 from attractor.objects import names
-from attractor.objects.schema.cel.library import function
-from attractor.objects.schema.cel.types import Type
-from attractor.objects.schema.cel.values import CelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from attractor.objects.schema.cel import authorizer, network, quantities, standard, texts
-from attractor.objects.schema.cel.library import OVERLOADS, Overload, function
-from attractor.objects.schema.cel.values import NONE, CelError, Optional
+from attractor.cel import authorizer, network, quantities, standard, texts
+from attractor.cel.library import OVERLOADS, Overload, function
+from attractor.cel.values import NONE, CelError, Optional
 
 __all__ = ["OVERLOADS", "Overload", "authorizer", "network", "quantities", "standard", "texts"]
 

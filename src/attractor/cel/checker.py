@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from attractor.objects.schema.cel.catalog import OVERLOADS
-from attractor.objects.schema.cel.syntax import (
+from attractor.cel.catalog import OVERLOADS
+from attractor.cel.syntax import (
     Call,
     CelSyntaxError,
     Comprehension,
@@ -24,7 +24,7 @@ from attractor.objects.schema.cel.syntax import (
     MapLiteral,
     Select,
 )
-from attractor.objects.schema.cel.types import (
+from attractor.cel.types import (
     BOOL,
     DYN,
     INT,
@@ -36,14 +36,14 @@ from attractor.objects.schema.cel.types import (
     optional_of,
     resolved,
 )
-from attractor.objects.schema.cel.values import CelError, read_duration, read_timestamp
-from attractor.objects.schema.patterns import PatternError, matcher
+from attractor.cel.values import CelError, read_duration, read_timestamp
+from attractor.schema.patterns import PatternError, matcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor.objects.schema.cel.declaration import Declaration
-    from attractor.objects.schema.cel.library import Overload
+    from attractor.cel.declaration import Declaration
+    from attractor.cel.library import Overload
 
 _READERS: dict[str, Callable[[str], object]] = {
     "duration": read_duration,
@@ -87,12 +87,21 @@ class CelCheckError(ValueError):
     """An expression that cannot mean anything; the text shows where."""
 
 
+MAX_MISTAKES = 100
+"""How many mistakes of one expression are told, as many as cel-go tells."""
+MAX_SHOWN_LINE = 2000
+"""A longer line is not shown with each mistake in it."""
+
+
 def located(message: str, text: str, at: int) -> str:
     """An error with the line it is about and a mark below it."""
     line = text.count("\n", 0, at) + 1
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
-    source = text[start : end if end >= 0 else len(text)]
+    end = end if end >= 0 else len(text)
+    if end - start > MAX_SHOWN_LINE:
+        return f"ERROR: <input>:{line}:{at - start + 1}: {message}"
+    source = text[start:end]
     before = "".join("." if character.isascii() else "\uff0e" for character in text[start:at])
     mark = "^" if text[at : at + 1].isascii() else "\uff3e"
     return f"ERROR: <input>:{line}:{at - start + 1}: {message}\n | {source}\n | {before}{mark}"
@@ -120,13 +129,13 @@ def check(expr: Expr, text: str, variables: dict[str, Type], objects: dict[str, 
     checker.visit(expr)
     if checker.errors:
         errors = sorted(checker.errors, key=lambda error: error[1])
-        raise CelCheckError("\n".join(located(message, text, at) for message, at in errors))
+        raise CelCheckError("\n".join(located(message, text, at) for message, at in errors[:MAX_MISTAKES]))
     return checker.checked
 
 
 def syntax_error(error: CelSyntaxError, text: str) -> CelCheckError:
     """A syntax error, placed."""
-    return CelCheckError("\n".join(located(message, text, at) for message, at in error.mistakes))
+    return CelCheckError("\n".join(located(message, text, at) for message, at in error.mistakes[:MAX_MISTAKES]))
 
 
 class _Checker:

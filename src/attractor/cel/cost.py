@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from attractor.objects.schema.cel.evaluator import LIST_COST, MAP_COST
-from attractor.objects.schema.cel.library import times
-from attractor.objects.schema.cel.syntax import (
+from attractor.cel.evaluator import LIST_COST, MAP_COST
+from attractor.cel.library import times
+from attractor.cel.syntax import (
     Call,
     Comprehension,
     Expr,
@@ -21,12 +21,12 @@ from attractor.objects.schema.cel.syntax import (
     MapLiteral,
     Select,
 )
-from attractor.objects.schema.cel.types import SCALARS
+from attractor.cel.types import SCALARS
 
 if TYPE_CHECKING:
-    from attractor.objects.schema.cel.checker import Checked
-    from attractor.objects.schema.cel.declaration import Declaration
-    from attractor.objects.schema.cel.library import Overload
+    from attractor.cel.checker import Checked
+    from attractor.cel.declaration import Declaration
+    from attractor.cel.library import Overload
 
 _TURN = {"all": 3, "exists": 4, "exists_one": 2, "optMap": 1, "optFlatMap": 1}
 

@@ -13,8 +13,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from attractor.objects.schema.cel.parser import RESERVED
-from attractor.objects.schema.cel.types import (
+from attractor.cel.parser import RESERVED
+from attractor.cel.types import (
     BOOL,
     BYTES,
     DOUBLE,
@@ -27,9 +27,9 @@ from attractor.objects.schema.cel.types import (
     list_of,
     map_of,
 )
-from attractor.objects.schema.cel.values import CelError, Duration, MapList, SetList, read_duration, read_timestamp
-from attractor.objects.schema.formats import worded_duration_ns
-from attractor.objects.schema.node import Schema
+from attractor.cel.values import CelError, Duration, MapList, SetList, read_duration, read_timestamp
+from attractor.schema.formats import worded_duration_ns
+from attractor.schema.node import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ import datetime as dt
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from attractor.objects.schema.cel.declaration import unescape
-from attractor.objects.schema.cel.syntax import (
+from attractor.cel.declaration import unescape
+from attractor.cel.syntax import (
     Call,
     Comprehension,
     Expr,
@@ -22,7 +22,7 @@ from attractor.objects.schema.cel.syntax import (
     MapLiteral,
     Select,
 )
-from attractor.objects.schema.cel.values import (
+from attractor.cel.values import (
     MISSING,
     NONE,
     CelError,
@@ -36,9 +36,9 @@ from attractor.objects.schema.cel.values import (
 )
 
 if TYPE_CHECKING:
-    from attractor.objects.schema.cel.checker import Checked
-    from attractor.objects.schema.cel.library import Overload
-    from attractor.objects.schema.cel.types import Type
+    from attractor.cel.checker import Checked
+    from attractor.cel.library import Overload
+    from attractor.cel.types import Type
 
 LIST_COST = 10
 MAP_COST = 30

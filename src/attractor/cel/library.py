@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from attractor.objects.schema.cel.types import Type, read_type
+from attractor.cel.types import Type, read_type
 
 STRING_FACTOR = 0.1
 REGEX_FACTOR = 0.25

@@ -8,9 +8,9 @@ import urllib.parse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from attractor.objects.schema.cel.library import function, traversal, twice, up
-from attractor.objects.schema.cel.values import NONE, CelError, Optional
-from attractor.objects.schema.formats import FORMATS, is_cidr, is_uri, parse_ip
+from attractor.cel.library import function, traversal, twice, up
+from attractor.cel.values import NONE, CelError, Optional
+from attractor.schema.formats import FORMATS, is_cidr, is_uri, parse_ip
 
 if TYPE_CHECKING:
     from collections.abc import Callable

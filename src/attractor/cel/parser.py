@@ -5,7 +5,7 @@
 >>> parse("self.size >")
 Traceback (most recent call last):
     ...
-attractor.objects.schema.cel.syntax.CelSyntaxError: Syntax error: mismatched input '<EOF>' expecting \
+attractor.cel.syntax.CelSyntaxError: Syntax error: mismatched input '<EOF>' expecting \
 {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.objects.schema.cel.syntax import (
+from attractor.cel.syntax import (
     Call,
     CelSyntaxError,
     Comprehension,
@@ -72,6 +72,8 @@ _BINARY = {
 _ESCAPES = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, "?": 63, '"': 34, "'": 39, "`": 96}
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
 _PART_OF_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?)?")
+_MAX_DIGITS = 100
+"""A longer number is too large, but for leading zeros that nobody writes."""
 _ONE_VARIABLE = {"all": 1, "exists": 1, "exists_one": 1, "existsOne": 1, "filter": 1, "map": 1}
 _TWO_VARIABLES = frozenset(
     {"all", "exists", "existsOne", "exists_one", "transformList", "transformMap", "transformMapEntry"}
@@ -87,12 +89,15 @@ class Token(NamedTuple):
     value: object = None
 
 
-def parse(text: str) -> Expr:
-    """The tree of an expression; raises ``CelSyntaxError``."""
+def parse(text: str, messages: frozenset[str] = frozenset()) -> Expr:
+    """The tree of an expression; raises ``CelSyntaxError``.
+
+    ``messages`` are the first names of types of which ``Name.part{field: value}`` makes an object: here, a map.
+    """
     if len(text) > MAX_LENGTH:
         raise CelSyntaxError(f"expression code point size exceeds limit: size: {len(text)}, limit {MAX_LENGTH}", 0)
     tokens, mistakes = _tokens(text)
-    reader = _Reader(tokens, mistakes)
+    reader = _Reader(tokens, mistakes, messages)
     try:
         expr = reader.expression()
         reader.end()
@@ -208,8 +213,9 @@ def _broken(text: str, match: re.Match[str]) -> tuple[int, int]:
 
 
 def _integer(match: re.Match[str], at: int) -> Token:
-    value = int(match.group("int"), 0) if match.group("int")[:2].lower() == "0x" else int(match.group("int"))
+    digits = match.group("int")
     unsigned = bool(match.group("unsigned"))
+    value = int(digits, 16 if digits[:2].lower() == "0x" else 10) if len(digits) <= _MAX_DIGITS else 2**64
     if value >= 2**64 or (not unsigned and value > 2**63):
         raise CelSyntaxError(f"invalid {'uint' if unsigned else 'int'} literal", at)
     return Token("uint" if unsigned else "int", match.group(), at, value)
@@ -231,13 +237,13 @@ def _string(text: str, match: re.Match[str]) -> tuple[Token, int]:
 def _bytes(body: str, raw: bool, at: int) -> bytes:
     if raw:
         return body.encode()
-    out, last = b"", 0
+    out, last = bytearray(), 0
     for found in _ESCAPE.finditer(body):
         code = _escaped(found, at)
         octet = found.group(1) or found.group(4)
         out += body[last : found.start()].encode() + (bytes([code]) if octet else chr(code).encode())
         last = found.end()
-    return out + body[last:].encode()
+    return bytes(out) + body[last:].encode()
 
 
 def _escaped(found: re.Match[str], at: int) -> int:
@@ -257,7 +263,8 @@ class _Reader:
     fits after it. Everything else ends the reading.
     """
 
-    def __init__(self, tokens: list[Token], mistakes: list[tuple[str, int]]) -> None:
+    def __init__(self, tokens: list[Token], mistakes: list[tuple[str, int]], messages: frozenset[str]) -> None:
+        self._messages = messages
         self._tokens = tokens
         self._mistakes = mistakes
         self._next = 0
@@ -382,8 +389,29 @@ class _Reader:
                 self._open += 1
                 expr = Call(bracket.at, function, None, [expr, self.expression()])
                 self.close("]")
+            elif self._messages and _first_name(expr) in self._messages and (brace := self.accept("{")) is not None:
+                return self.message_literal(brace)
             else:
                 return expr
+
+    def message_literal(self, token: Token) -> Expr:
+        """An object of a type whose fields are not known: a map by the names of the fields."""
+        literal = MapLiteral(token.at)
+        self._open += 1
+        while _word(self.peek()) != "'}'":
+            optional = self.accept("?") is not None
+            name = self.take()
+            if name.kind not in {"ident", "escaped"}:
+                raise CelSyntaxError(f"Syntax error: mismatched input '{_shown(name)}' expecting IDENTIFIER", name.at)
+            self.demand(":")
+            value = self.expression()
+            if not optional:
+                value = Call(value.at, "dyn", None, [value])  # fields are of different types
+            literal.entries.append((Literal(name.at, name.text, "string"), value, optional))
+            if self.accept(",") is None:
+                break
+        self.close("}")
+        return literal
 
     def member(self, expr: Expr, dot: Token) -> Expr:
         optional = self.accept("?") is not None
@@ -481,6 +509,13 @@ class _Reader:
                 self.close("}")
                 break
         return literal
+
+
+def _first_name(expr: Expr) -> str:
+    """The first part of a qualified name; empty for anything else."""
+    while isinstance(expr, Select) and not (expr.optional or expr.test_only):
+        expr = expr.operand
+    return expr.name if isinstance(expr, Ident) else ""
 
 
 def _macro(call: Call) -> Expr:

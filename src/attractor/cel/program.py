@@ -6,7 +6,7 @@ True
 >>> program.evaluate({"object": {}, "limit": 5})
 Traceback (most recent call last):
     ...
-attractor.objects.schema.cel.values.CelError: no such key: replicas
+attractor.cel.values.CelError: no such key: replicas
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from attractor.objects.schema.cel.checker import Checked, check, syntax_error
-from attractor.objects.schema.cel.cost import estimate
-from attractor.objects.schema.cel.declaration import Declaration
-from attractor.objects.schema.cel.evaluator import Activation, Evaluate, compile_expression
-from attractor.objects.schema.cel.parser import parse
-from attractor.objects.schema.cel.syntax import CelSyntaxError, mentions, with_dotted_names
-from attractor.objects.schema.cel.types import DYN, INT, Type
-from attractor.objects.schema.cel.values import CelError
+from attractor.cel.checker import Checked, check, syntax_error
+from attractor.cel.cost import estimate
+from attractor.cel.declaration import Declaration
+from attractor.cel.evaluator import Activation, Evaluate, compile_expression
+from attractor.cel.parser import parse
+from attractor.cel.syntax import CelSyntaxError, mentions, with_dotted_names
+from attractor.cel.types import DYN, INT, Type
+from attractor.cel.values import CelError
 
 __all__ = ["DYN", "INT", "PER_CALL_LIMIT", "CelProgram"]
 
@@ -40,12 +40,17 @@ class CelProgram:
     _checked: Checked
 
     @classmethod
-    def compile(cls, text: str, variables: dict[str, Type | Declaration]) -> CelProgram:
-        """Read and check an expression over typed variables; raises ``CelCheckError`` saying where it is wrong."""
+    def compile(
+        cls, text: str, variables: dict[str, Type | Declaration], messages: frozenset[str] = frozenset()
+    ) -> CelProgram:
+        """Read and check an expression over typed variables; raises ``CelCheckError`` saying where it is wrong.
+
+        ``messages`` are types of which objects can be made (``parse``).
+        """
         declared = {name: kind for name, kind in variables.items() if isinstance(kind, Declaration)}
         types = {name: kind.type if isinstance(kind, Declaration) else kind for name, kind in variables.items()}
         try:
-            checked = check(with_dotted_names(parse(text), types), text, types, _objects(declared))
+            checked = check(with_dotted_names(parse(text, messages), types), text, types, _objects(declared))
         except CelSyntaxError as error:
             raise syntax_error(error, text) from None
         max_cost = estimate(checked, declared)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from attractor.objects.schema.cel.library import function, traversal
-from attractor.objects.schema.cel.values import CelError
+from attractor.cel.library import function, traversal
+from attractor.cel.values import CelError
 
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?", re.ASCII)
 _SUFFIXES: dict[str, Decimal] = {

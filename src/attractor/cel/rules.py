@@ -10,17 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from attractor.cel.checker import CelCheckError
+from attractor.cel.declaration import Declaration, declare
+from attractor.cel.program import PER_CALL_LIMIT, CelProgram
+from attractor.cel.types import BOOL, STRING, optional_of
+from attractor.cel.values import NONE, CelError, CostExceeded, Optional
 from attractor.objects.field import OMITTED, FieldError
-from attractor.objects.schema.cel.checker import CelCheckError
-from attractor.objects.schema.cel.declaration import Declaration, declare
-from attractor.objects.schema.cel.program import PER_CALL_LIMIT, CelProgram
-from attractor.objects.schema.cel.types import BOOL, STRING, optional_of
-from attractor.objects.schema.cel.values import NONE, CelError, CostExceeded, Optional
-from attractor.objects.schema.correlation import Correlation, list_map_key
-from attractor.objects.schema.wording import NO_PATH
+from attractor.schema.correlation import Correlation, list_map_key
+from attractor.schema.error_messages import NO_PATH
 
 if TYPE_CHECKING:
-    from attractor.objects.schema.node import Schema
+    from attractor.schema.node import Schema
 
 RUNTIME_BUDGET = 10_000_000
 """The units that all rules of one object may cost together, as in Kubernetes."""

@@ -7,7 +7,7 @@ import math
 import zoneinfo
 from typing import TYPE_CHECKING, Any
 
-from attractor.objects.schema.cel.library import (
+from attractor.cel.library import (
     STRING_FACTOR,
     first_size,
     function,
@@ -17,7 +17,7 @@ from attractor.objects.schema.cel.library import (
     traversal,
     up,
 )
-from attractor.objects.schema.cel.values import (
+from attractor.cel.values import (
     MISSING,
     CelError,
     Duration,
@@ -36,7 +36,8 @@ from attractor.objects.schema.cel.values import (
     timestamp_text,
     type_name,
 )
-from attractor.objects.schema.patterns import PatternError, matcher
+from attractor.objects.numbers import saturated
+from attractor.schema.patterns import PatternError, matcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -272,7 +273,7 @@ def _int(value: Any) -> int:
         return math.floor(value.timestamp())
     try:
         if isinstance(value, str) and "_" not in value and value == value.strip():
-            return checked_int(int(value))
+            return checked_int(saturated(value))
     except ValueError:
         pass
     raise _conversion_error(value, "int")
@@ -289,7 +290,7 @@ def _uint(value: Any) -> Uint:
     if isinstance(value, int):
         return checked_uint(int(value))
     if isinstance(value, str) and value.isascii() and value.isdigit():
-        return checked_uint(int(value[:40]))
+        return checked_uint(saturated(value))
     raise _conversion_error(value, "uint")
 
 

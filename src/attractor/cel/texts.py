@@ -6,7 +6,7 @@ import itertools
 import re
 from typing import Any
 
-from attractor.objects.schema.cel.library import (
+from attractor.cel.library import (
     STRING_FACTOR,
     first_size,
     function,
@@ -17,8 +17,8 @@ from attractor.objects.schema.cel.library import (
     twice,
     up,
 )
-from attractor.objects.schema.cel.standard import as_text, double_text
-from attractor.objects.schema.cel.values import (
+from attractor.cel.standard import as_text, double_text
+from attractor.cel.values import (
     CelError,
     Duration,
     Uint,
@@ -28,7 +28,7 @@ from attractor.objects.schema.cel.values import (
     equal,
     type_name,
 )
-from attractor.objects.schema.patterns import PatternError, compile_pattern
+from attractor.schema.patterns import PatternError, compile_pattern
 
 _VERB = re.compile(r"%(?:\.(\d+))?(.)|%$", re.DOTALL)
 

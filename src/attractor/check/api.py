@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from attractor.check.apart import apart
-from attractor.check.audit import advice, audit
-from attractor.check.blocking import forbidden
-from attractor.check.engines import EngineName, Order, Runs, engine_advice, explore, kept, runs_of
+from attractor.check import certificates as certifying
+from attractor.check.engine.audit import advice
+from attractor.check.engine.audit import audit as audit_steps
+from attractor.check.engine.execution import truth
+from attractor.check.engine.exploration import DEADLOCK, Exploration, Finding, Progress, Settings
+from attractor.check.engine.fingerprints import fingerprint
+from attractor.check.engine.growth import growing
+from attractor.check.engine.liveness import JUDGED_IN_THE_CORE, Lasso, Query
+from attractor.check.engine.selection import EngineName, Order, Runs, engine_advice, explore, kept, runs_of
+from attractor.check.engine.walks import Simulation
 from attractor.check.errors import Grown, SpecError
-from attractor.check.execution import truth
-from attractor.check.exploration import DEADLOCK, Exploration, Finding, Progress, Settings
-from attractor.check.fingerprints import fingerprint
-from attractor.check.liveness import JUDGED_IN_THE_CORE, Lasso, Query
+from attractor.check.report.origin import asked
+from attractor.check.sandbox.blocking import forbidden
+from attractor.check.sandbox.thread import apart
+from attractor.check.spec.refinement import unfair_run
 from attractor.check.trace import Trace, Tracer
 from attractor.check.verdict import ActionCoverage, Answer, PropertyVerdict, Verdict
-from attractor.check.walks import Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from attractor.check.model import Model
-    from attractor.check.properties import Case, Property
+    from attractor.check.engine.model import Model, State
+    from attractor.check.engine.record import Record
+    from attractor.check.spec.properties import Case, Property
+
+
+MORE = 10_000
+"""How many states are seen to find a run with fewer faults, besides twice those of the search."""
 
 
 class Checkable(Protocol):
@@ -55,7 +65,6 @@ def check(
     properties: Iterable[str] | None = None,
     deadlock: bool = True,
     symmetry: bool = False,
-    reduction: bool = False,
     stop_at_first: bool = False,
     max_depth: int | None = None,
     max_states: int | None = None,
@@ -63,17 +72,25 @@ def check(
     memory_bytes: int | None = None,
     save: Path | None = None,
     resume: Path | None = None,
+    certificate: Path | None = None,
+    target: str = "",
+    audit: Record | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Verdict:
     """Explore every reachable state of ``spec`` and decide its properties (or those named).
 
     The search goes on after a violation, so that every property gets its answer and the counts are whole;
     ``stop_at_first`` ends it soon after the first one. ``symmetry`` uses declared interchangeability for safety
-    properties, ``reduction`` takes one order of steps that commute (the counts are then not the full ones); promises
-    about whole runs are always decided on the full graph. Reaching a ``max_...`` bound, running
-    out of ``memory_bytes`` or an interrupt makes undecided properties *inconclusive*; with ``save`` the search can then
-    be taken up again by ``resume``, as long as constants, settings and code are the same.
+    properties (the counts are then not the full ones); promises about whole runs are always decided on the full graph.
+    Reaching a ``max_...`` bound, running out of ``memory_bytes`` or an interrupt makes undecided properties
+    *inconclusive*; with ``save`` the search can then be taken up again by ``resume``, as long as constants, settings
+    and code are the same.
+    ``certificate`` is where a *holds* is written, for ``attractor-verify`` (or a warning says why not); ``target`` is
+    the ``MODULE:NAME`` under which that finds the specification. ``audit`` notes all that is executed (``--audit``).
     """
+    if certificate:
+        certifying.require_sense(certificate, engine, order, reduced=symmetry, resumed=resume is not None)
+    origin_test = asked(spec)
     model = spec.compile()
     wanted = selected(model, properties)
     settings = Settings(
@@ -83,23 +100,30 @@ def check(
         max_seconds=max_seconds,
         memory_bytes=memory_bytes,
         symmetry=symmetry and bool(model.symmetries),
-        reduction=reduction,
         deadlock=deadlock and not model.is_composed,
         stop_at_first=stop_at_first,
-        edges=any(model.properties[number].is_liveness for number in wanted),
+        edges=any(model.properties[number].needs_runs for number in wanted),
         properties=frozenset(wanted),
+        logs=certificate is not None,
         on_progress=on_progress,
     )
     origin = fingerprint(spec) if save or resume else ""
     started = time.monotonic()
     while True:
+        model.record = audit
         try:
             found = explore(
                 model, settings, engine, order=order, is_saved=save is not None, resume=resume, origin=origin
             )
-            problem = kept(found[0], save, origin) if save else ""
-            verdict = Judgement(title_of(spec, model), model, wanted, settings, engine).verdict(*found, started)
-            return replace(verdict, warnings=(*verdict.warnings, problem)) if problem else verdict
+            judgement = Judgement(title_of(spec, model), model, wanted, settings, engine)
+            verdict = judgement.verdict(*found, started, fewest_faults=order == "breadth")
+            problems = [kept(found[0], save, origin) if save else ""]
+            if certificate:
+                problems.append(certifying.written(certificate, spec, found[0], verdict, target))
+            if audit is not None:
+                audit.note_verdict(model, verdict)
+            warnings = (*verdict.warnings, *filter(None, problems))
+            return replace(verdict, warnings=warnings, source=spec, origin=origin_test)
         except Grown as grown:
             model = recompiled(spec, grown)
 
@@ -164,23 +188,19 @@ class Judgement:
         self.engine: EngineName = engine
         self.warnings: list[str] = []
 
-    def verdict(self, exploration: Exploration, engine: str, started: float) -> Verdict:
-        """Decide every property by what was explored."""
-        audit(exploration)
-        tracer = Tracer(exploration, self.title)
-        answers = [self._safety(number, exploration, tracer) for number in self.wanted if not self._live(number)]
-        if self.settings.deadlock and not self.model.is_composed:
-            answers.insert(0, self._deadlock(exploration, tracer))
-        live = [number for number in self.wanted if self._live(number)]
-        if live:
-            answers += self._liveness(live, exploration)
+    def verdict(self, exploration: Exploration, engine: str, started: float, *, fewest_faults: bool = False) -> Verdict:
+        """Decide every property by what was explored; show each violation by a run with the fewest faults, if asked."""
+        audit_steps(exploration)
+        answers = self._answers(exploration)
         self._warn_of_idle_actions(exploration)
         self.warnings += self.model.remarks
         if not answers and self.model.actions:
             self.warnings.append(f"nothing was decided: {self.model.name} promises nothing; declare what must hold")
-        self._name_constraints()
+        binding = tuple(self.model.binding.values())
+        if binding:
+            answers = [_within_bounds(each) for each in answers]
         counts = exploration.counts
-        return Verdict(
+        found = Verdict(
             spec=self.title,
             distinct=counts.distinct,
             generated=counts.generated,
@@ -192,10 +212,78 @@ class Judgement:
             threads=self.settings.threads if engine == "native" else 1,
             table_bytes=exploration.table_bytes(),
             within=tuple(self.model.within),
+            binding=binding,
             warnings=tuple(self.warnings),
             advice=(*engine_advice(self.engine), *advice(self.model, exploration.tallies, counts.distinct)),
             coverage=self._coverage(exploration),
         )
+        return self._with_fewest_faults(found, started) if fewest_faults else found
+
+    def _with_fewest_faults(self, found: Verdict, started: float) -> Verdict:
+        """The same verdict, each violation shown by a run with as few faults as any, and as few steps as any of those.
+
+        Searches with no fault, with one, and so on: together they see at most twice the states of the first search and
+        ``MORE`` beside; where that is too few the runs are what was found.
+        """
+        if not self.model.budgets:
+            return found
+        shown = {each.name: self._counted(each) for each in found.properties}
+        left, most = 2 * found.distinct + MORE, 0
+        while left > 0 and (claims := {each.name for each in shown.values() if (each.faults or 0) > most}):
+            answers, seen = self._answers_with_faults(most, claims, left, started)
+            for each in answers:
+                if each.verdict == "violated":
+                    shown[each.name] = replace(self._counted(each), is_fewest=shown[each.name].is_fewest)
+            cut = claims - {each.name for each in answers if each.verdict != "inconclusive"}
+            shown |= {name: replace(shown[name], is_fewest=False) for name in cut}
+            left, most = left - seen, most + 1
+        for each in shown.values():
+            if (each.faults or 0) > most:
+                shown[each.name] = replace(each, is_fewest=False)
+        return replace(found, properties=tuple(shown[each.name] for each in found.properties))
+
+    def _answers_with_faults(
+        self, most: int, claims: set[str], max_states: int, started: float
+    ) -> tuple[list[PropertyVerdict], int]:
+        """The answers for these claims where at most so many faults strike, and how many states were seen for them."""
+        wanted = [number for number in self.wanted if self.model.properties[number].name in claims]
+        is_live = any(map(self._live, wanted))
+        seconds = self.settings.max_seconds
+        settings = replace(
+            self.settings,
+            max_states=max_states,
+            max_seconds=None if seconds is None else max(0.0, seconds - (time.monotonic() - started)),
+            symmetry=self.settings.symmetry and not is_live,
+            stop_at_first=len(wanted) == 1 and not is_live,
+            edges=is_live,
+            properties=frozenset(wanted),
+            logs=False,
+            on_progress=None,
+        )
+        limited = Judgement(self.title, self.model.with_faults(most), wanted, settings, self.engine)
+        try:
+            exploration = explore(limited.model, settings, self.engine)[0]
+            exploration.findings = {  # a search overshoots its limit by as much as time allows
+                name: each for name, each in exploration.findings.items() if each.state < max_states
+            }
+            return limited._answers(exploration), exploration.counts.distinct
+        except SpecError:  # met where the first search had no need to go: that run stands
+            return [], max_states
+
+    def _counted(self, found: PropertyVerdict) -> PropertyVerdict:
+        """The answer, with how many faults its run has."""
+        if found.verdict != "violated" or found.trace is None:
+            return found
+        faults = {self.model.actions[each].name for instances in self.model.budgets.values() for each in instances}
+        return replace(found, faults=sum(step.action in faults for step in found.trace.steps))
+
+    def _answers(self, exploration: Exploration) -> list[PropertyVerdict]:
+        tracer = Tracer(exploration, self.title)
+        answers = [self._safety(number, exploration, tracer) for number in self.wanted if not self._live(number)]
+        if self.settings.deadlock and not self.model.is_composed:
+            answers.insert(0, self._deadlock(exploration, tracer))
+        live = [number for number in self.wanted if self._live(number)]
+        return answers + self._liveness(live, exploration) if live else answers
 
     def _live(self, number: int) -> bool:
         return self.model.properties[number].is_liveness
@@ -214,6 +302,8 @@ class Judgement:
         shortest = min(found, key=lambda each: len(tracer.path(each.state)) + (each.after is not None), default=None)
         trace = tracer.to(shortest, claim.name) if shortest else None
         undecided: Answer = "inconclusive" if exploration.bound else "holds"
+        if claim.abstract and undecided == "holds" and not found:
+            return self._fair_refinement(claim, exploration)
         if claim.kind == "sometimes":
             never: Answer = "inconclusive" if exploration.bound else "violated"
             return PropertyVerdict(claim.name, claim.kind, "holds" if found else never, trace)
@@ -223,6 +313,32 @@ class Judgement:
                 " or step" if claim.kind == "always_step" else ""
             )
         return PropertyVerdict(claim.name, claim.kind, "violated" if found else undecided, trace, vacuous)
+
+    def _fair_refinement(self, claim: Property, exploration: Exploration) -> PropertyVerdict:
+        """Whether runs keep the fairness of what they refine, once every single step does."""
+        exploration = self._whole(exploration)
+        if exploration.bound:
+            return PropertyVerdict(claim.name, claim.kind, "inconclusive")
+        assert claim.abstract is not None
+        found = unfair_run(exploration, claim.abstract)
+        if found is not None:
+            owed, lasso = found
+            tracer = Tracer(exploration, self.title)
+            path = (*tracer.path(lasso.prefix[0])[:-1], *lasso.prefix)
+            self.warnings.append(
+                f"`{claim.name}` is violated by a run that is not fair as its abstract specification is: the run owes "
+                f"{owed}, and never does it"
+            )
+            trace = tracer.build(claim.name, run_of(exploration, Lasso(path, lasso.cycle)), loop=len(path) - 1)
+            return PropertyVerdict(claim.name, claim.kind, "violated", trace)
+        return PropertyVerdict(claim.name, claim.kind, "holds")
+
+    def _whole(self, exploration: Exploration) -> Exploration:
+        """What was explored, without symmetry: promises about whole runs need every state."""
+        if not exploration.reduced:
+            return exploration
+        plain = replace(self.settings, symmetry=False, edges=True, properties=frozenset())
+        return explore(self.model, plain, self.engine)[0]
 
     def _wrong_starts(self, claim: Property, exploration: Exploration) -> list[Finding]:
         judge = self.model.predicates[claim.cases[0].operands[0]]
@@ -235,9 +351,7 @@ class Judgement:
 
     def _liveness(self, live: list[int], exploration: Exploration) -> list[PropertyVerdict]:
         claims = [self.model.properties[number] for number in live]
-        if exploration.reduced:
-            plain = replace(self.settings, symmetry=False, reduction=False, edges=True, properties=frozenset())
-            exploration, _ = explore(self.model, plain, self.engine)
+        exploration = self._whole(exploration)
         if exploration.bound:
             return [PropertyVerdict(claim.name, claim.kind, "inconclusive") for claim in claims]
         runs = runs_of(exploration, needs_core=any(claim.kind in JUDGED_IN_THE_CORE for claim in claims))
@@ -266,7 +380,9 @@ class Judgement:
 
     def _warn_of_idle_actions(self, exploration: Exploration) -> None:
         if exploration.bound:
+            self.warnings += growing(self.model)
             return
+        self.warnings += (each for warnings in self.model.afterwards for each in warnings())
         for each in self.model.expected:
             if not any(exploration.counts.taken[index] for index in each.instances):
                 self.warnings.append(f"{each.what}: {each.why}")
@@ -286,11 +402,6 @@ class Judgement:
                     "`with_` returns, as in `self.bag = self.bag.add(x)`"
                 )
 
-    def _name_constraints(self) -> None:
-        names = [self.model.predicates[each].name for each in self.model.constraints]
-        if names:
-            self.warnings.append(f"states outside the constraint {', '.join(names)} were left out")
-
     def _coverage(self, exploration: Exploration) -> tuple[ActionCoverage, ...]:
         rows: dict[str, int] = {}
         for action, count in zip(self.model.actions, exploration.counts.taken, strict=True):
@@ -302,6 +413,11 @@ class Judgement:
             else ActionCoverage(name, count, 0, 0)
             for name, count in rows.items()
         )
+
+
+def _within_bounds(found: PropertyVerdict) -> PropertyVerdict:
+    """An answer where bounds cut something off; only what was shown by a run needs no more than that run."""
+    return replace(found, verdict="holds within") if found.verdict == "holds" and found.trace is None else found
 
 
 class Promise:
@@ -391,9 +507,7 @@ class Promise:
     def _trace(self, lasso: Lasso | None, *, loops: bool = True) -> Trace | None:
         if lasso is None:
             return None
-        state = self.exploration.state
-        run: list[tuple[int | None, Any]] = [(None, state(index)) for index in lasso.prefix]
-        run += [(action, state(index)) for action, index in lasso.cycle]
+        run = run_of(self.exploration, lasso)
         return self.tracer.build(self.claim.name, run, loop=len(lasso.prefix) - 1 if loops else None)
 
     def _vacuous(self, case: Case) -> str | None:
@@ -409,6 +523,13 @@ class Promise:
         if not _has_any(both(premise, inverted(promise))):
             return "wherever the premise holds the conclusion is already true, so it never has to lead anywhere"
         return None
+
+
+def run_of(exploration: Exploration, lasso: Lasso) -> list[tuple[int | None, State]]:
+    """The states of a run, each with the action that led there, where that matters."""
+    state = exploration.state
+    run: list[tuple[int | None, State]] = [(None, state(index)) for index in lasso.prefix]
+    return run + [(action, state(index)) for action, index in lasso.cycle]
 
 
 def _has_any(mask: bytearray) -> bool:

@@ -14,19 +14,20 @@ from enum import Enum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from attractor.check.engine.execution import apply, padded, steps
 from attractor.check.errors import SpecError
-from attractor.check.execution import apply, padded, steps
-from attractor.check.values import Bag
+from attractor.check.spec.values import Bag
 
 if TYPE_CHECKING:
-    from attractor.check.exploration import Exploration, Finding
-    from attractor.check.model import Instance, Model, State
+    from attractor.check.engine.exploration import Exploration, Finding
+    from attractor.check.engine.model import Instance, Model, State
 
 Plain = Any
 
 
 def plain(value: Any) -> Plain:
-    """The value as JSON can hold it: records, named tuples, maps as objects, sets as sorted lists, the rest by text."""
+    """The value as JSON can hold it: records, named tuples, maps and other objects by their parts, sets as
+    sorted lists, the rest by text."""
     if value is None or (isinstance(value, bool | int | float | str) and not isinstance(value, Enum)):
         return value
     if isinstance(value, Enum):
@@ -43,6 +44,10 @@ def plain(value: Any) -> Plain:
         return {name: plain(each) for name, each in zip(names, value, strict=True)}
     if isinstance(value, tuple | list | Bag):
         return [plain(each) for each in value]
+    if (
+        getattr(type(value), "__repr__", None) is object.__repr__
+    ):  # that would say where it is in memory, and not what it is
+        return {name: plain(each) for name, each in getattr(value, "__dict__", {}).items()} or type(value).__name__
     return repr(value)
 
 

@@ -9,24 +9,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor.check import PropertyVerdict, SpecError, Verdict, check, simulate
-from attractor.check.graphs import FORMATS, GraphTooLarge, draw
-from attractor.check.story.artefact import Written, save
-from attractor.check.tracefiles import save_traces
-from attractor.cli import report
+from attractor.check.engine.record import Record
+from attractor.check.report import verdict_text
+from attractor.check.report.counterexample import Written, save
+from attractor.check.report.graph import FORMATS, GraphTooLarge, draw
+from attractor.check.report.trace_files import save_traces
 from attractor.cli.arguments import positive, seconds
 from attractor.cli.progress import Meter
-from attractor.cli.specs import close, is_world, load
+from attractor.cli.specs import close, is_world, load, spelled
 from attractor.cli.terminal import Guarded, Paint, ProgressLine, UsageError, complain, json_line, say
 
 if TYPE_CHECKING:
-    from attractor.check.checking import Checkable
-    from attractor.check.model import Model
+    from attractor.check.api import Checkable
+    from attractor.check.engine.model import Bound, Model
 
 SIMULATED_STEPS = 100
 MAX_THREADS = 256
 """As in the kernel."""
-EXHAUSTIVE = ("symmetry", "reduction", "stop_at_first", "memory", "max_states", "max_seconds", "save", "resume")
-EXIT = {"holds": 0, "violated": 1, "inconclusive": 3}
+EXHAUSTIVE = (
+    "audit",
+    "symmetry",
+    "stop_at_first",
+    "memory",
+    "max_states",
+    "max_seconds",
+    "save",
+    "resume",
+    "certificate",
+)
+EXIT = {"holds": 0, "holds within": 0, "violated": 1, "inconclusive": 3}
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 _EXAMPLES = """\
@@ -35,10 +46,15 @@ examples:
       explore the one specification in a file
   attractor check operator_worlds:crashing
       explore a world: real controllers under crashes, stale caches and lost messages
+  attractor check operator_worlds:crashing --certificate crashing.cert
+      also write what `attractor-verify crashing.cert` checks again, without this checker
+  attractor check operator_worlds:crashing --audit
+      run it again in a process with other hashes, environment and time zone: does every step do the same?
   attractor check operator_worlds:everything --against run.jsonl
       does the world admit the run that `attractor run my_operator.py --record run.jsonl` wrote?
 
-Exit code: 0 holds (or admitted), 1 violated (or departs), 2 usage, 3 inconclusive.
+Exit code: 0 holds, holds within bounds that the verdict names (or admitted), 1 violated (or departs), 2 usage,
+3 inconclusive, 70 an error of attractor's own, with a report file.
 """
 
 
@@ -59,6 +75,11 @@ def register(subparsers: Any) -> None:
         dest="properties",
         help="decide this property only (again for more; `deadlock` is one)",
     )
+    parser.add_argument(
+        "--audit",
+        action="store_true",
+        help="see that code depends on what it is given only: also run the check in another process, and compare",
+    )
     parser.add_argument("--no-deadlock", action="store_true", help="accept states without a next step")
     parser.add_argument("--symmetry", action="store_true", help="use declared interchangeability for safety")
     how = parser.add_argument_group("how to search")
@@ -67,7 +88,6 @@ def register(subparsers: Any) -> None:
     how.add_argument(
         "--order", choices=("breadth", "depth"), default="breadth", help="breadth (default) finds shortest traces"
     )
-    how.add_argument("--reduction", action="store_true", help="take one order of steps that commute, for safety")
     how.add_argument("--simulate", type=positive, metavar="N", help="follow N random runs instead of exploring all")
     how.add_argument("--seed", type=int, default=None, metavar="N", help="which random runs (default: 0)")
     how.add_argument("--stop-at-first", action="store_true", help="stop after the level of the first violation")
@@ -84,6 +104,9 @@ def register(subparsers: Any) -> None:
     bounds.add_argument("--memory", type=_size, metavar="SIZE", help="bytes for states, for example 4G")
     bounds.add_argument("--max-states", type=positive, metavar="N", help="distinct states")
     bounds.add_argument("--max-seconds", type=seconds, metavar="S", help="time")
+    bounds.add_argument(
+        "--widen", action="store_true", help="raise a world's bounds until none cuts anything off (--max-seconds: 60)"
+    )
     bounds.add_argument("--save", type=Path, metavar="FILE", help="keep a search that a bound has stopped")
     bounds.add_argument("--resume", type=Path, metavar="FILE", help="go on with a search that was kept")
     output = parser.add_argument_group("output")
@@ -91,6 +114,7 @@ def register(subparsers: Any) -> None:
     output.add_argument("--explain", action="store_true", help="say where the states of a world come from")
     output.add_argument("--coverage", action="store_true", help="show how often each action was taken")
     output.add_argument("--graph", type=_graph_file, metavar="FILE", help="draw a small graph: .svg, .dot or .html")
+    output.add_argument("--certificate", type=Path, metavar="FILE", help="write a proof for `attractor-verify FILE`")
     output.add_argument("--trace-dir", type=Path, metavar="DIR", help="where counterexamples go (default: traces)")
     parser.set_defaults(run=run)
 
@@ -126,7 +150,7 @@ def run(args: argparse.Namespace) -> int:
             _draw(spec, args.graph)
         meter = Meter(line)
         try:
-            verdict = _checked(spec, args, meter)
+            verdict, spec = _widened(spec, args, meter) if args.widen else (_checked(spec, args, meter), spec)
         except KeyboardInterrupt:
             verdict = _interrupted(spec, args, meter)
         finally:
@@ -147,24 +171,63 @@ def _checked(spec: Checkable, args: argparse.Namespace, meter: Meter) -> Verdict
         return simulate(
             spec, runs=args.simulate, depth=depth, seed=seed, properties=names, deadlock=deadlock, on_progress=meter
         )
-    return check(
+    record = Record() if args.audit else None
+    verdict = check(
         spec,
-        engine=args.engine,
-        threads=args.threads,
-        order=args.order,
         properties=names,
         deadlock=deadlock,
-        symmetry=args.symmetry,
-        reduction=args.reduction,
-        stop_at_first=args.stop_at_first,
-        max_depth=args.depth,
-        max_states=args.max_states,
         max_seconds=args.max_seconds,
-        memory_bytes=args.memory,
         save=args.save,
         resume=args.resume,
-        on_progress=meter,
+        certificate=args.certificate,
+        target=spelled(args.target, args.constants) if args.certificate else "",
+        audit=record,
+        **_settings(args, meter),
     )
+    if record is not None:
+        from attractor.cli.rerun import compare_with_another_process  # few ask for it
+
+        options = {"properties": names, "deadlock": deadlock, "max_seconds": args.max_seconds}
+        options |= {**_settings(args, meter), "on_progress": None}
+        compare_with_another_process(args.target, args.constants, options, record)
+    return verdict
+
+
+def _settings(args: argparse.Namespace, meter: Meter) -> dict[str, Any]:
+    """How to search, as ``check`` takes it."""
+    return {
+        "engine": args.engine,
+        "threads": args.threads,
+        "order": args.order,
+        "symmetry": args.symmetry,
+        "stop_at_first": args.stop_at_first,
+        "max_depth": args.depth,
+        "max_states": args.max_states,
+        "memory_bytes": args.memory,
+        "on_progress": meter,
+    }
+
+
+def _widened(spec: Checkable, args: argparse.Namespace, meter: Meter) -> tuple[Verdict, Checkable]:
+    """The verdict with bounds raised; those that were are constants of the counterexample, too."""
+    if not is_world(spec):
+        raise UsageError("--widen is for worlds of controllers", "a specification says its bounds itself")
+    from attractor.check.widening import widen
+    from attractor.check.world.api.world import BOUNDS
+
+    def tell(verdict: Verdict, bound: Bound) -> None:
+        meter.clear()
+        found = f"{verdict.word}: {verdict.distinct:,} states, {verdict.seconds:.2f} s"
+        print(f"{found}; next: {bound.raise_hint}", file=sys.stderr)
+
+    names = None if args.properties is None else [name for name in args.properties if name != "deadlock"]
+    verdict, wider = widen(
+        spec, max_seconds=args.max_seconds, on_widen=tell, properties=names, **_settings(args, meter)
+    )
+    raised = {name: getattr(wider, name) for name in BOUNDS if getattr(wider, name) != getattr(spec, name)}
+    kept = [each for each in args.constants if each.partition("=")[0].strip() not in raised]
+    args.constants = [*kept, *(f"{name}={value}" for name, value in raised.items())]
+    return verdict, wider
 
 
 def _interrupted(spec: Checkable, args: argparse.Namespace, meter: Meter) -> Verdict:
@@ -195,7 +258,7 @@ def _print(verdict: Verdict, spec: Checkable, args: argparse.Namespace) -> None:
         say([json_line(data)])
         return
     traces = _saved(verdict, spec, args.trace_dir or Path("traces"), args)
-    say(report.lines(verdict, Paint(sys.stdout), traces, coverage=args.coverage))
+    say(verdict_text.lines(verdict, Paint(sys.stdout), traces, coverage=args.coverage))
     if args.save and verdict.bound and args.save.is_file():
         say(["", f"{Paint(sys.stdout)('hint:', 'bold')} go on with `--resume {args.save}`"])
 
@@ -203,7 +266,7 @@ def _print(verdict: Verdict, spec: Checkable, args: argparse.Namespace) -> None:
 def _explain(spec: Checkable, args: argparse.Namespace) -> None:
     if not is_world(spec):
         raise UsageError("--explain is for worlds of controllers", "for a specification, see --coverage")
-    from attractor.check.world.explaining import explain
+    from attractor.check.report.state_counts import explain
 
     say(["", *explain(spec, max_states=args.max_states, threads=args.threads).lines()])
 
@@ -237,6 +300,10 @@ def _require_sense(args: argparse.Namespace) -> None:
         raise UsageError(
             f"{', '.join(given)} cannot be used with --simulate", "random runs take --depth and --seed only"
         )
+    if args.audit and (args.widen or args.resume):
+        raise UsageError("--audit compares two whole searches", "leave out --widen and --resume")
+    if args.widen and (args.simulate or args.save or args.resume):
+        raise UsageError("--widen explores a world several times", "leave out --simulate, --save and --resume")
     if args.resume and not args.resume.is_file():
         raise UsageError(f"there is no file {args.resume}", "it is written by --save when a bound stops a search")
     if args.save and not args.save.absolute().parent.is_dir():

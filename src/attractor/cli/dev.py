@@ -124,8 +124,8 @@ def _place(args: argparse.Namespace) -> Place:
 def _run_up(args: argparse.Namespace) -> int:
     """0 after an orderly end, 2 when it cannot start, and the signal's code when told twice."""
     from attractor.cli import devup, serve
-    from attractor.embedded.fieldlog import log_to_stderr
-    from attractor.operators.devplane.application import ApplicationError, doubts, read
+    from attractor.embedded.field_log import log_to_stderr
+    from attractor.operators.devplane.api.application import ApplicationError, doubts, read
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
     try:
@@ -218,7 +218,7 @@ def _run_logs(args: argparse.Namespace) -> int:
 async def _logs(client: Client, args: argparse.Namespace) -> None:
     """Print what is there, and what follows until all of them are over."""
     from attractor.cli.devlogs import LOOK_S, Tails
-    from attractor.operators.devplane.types import FINAL
+    from attractor.operators.devplane.api.executables import FINAL
 
     shown = await _named(client, args.name)
     is_alone = len(shown) == 1 and shown[0].metadata.name == args.name
@@ -245,7 +245,7 @@ async def _logs(client: Client, args: argparse.Namespace) -> None:
 
 async def _named(client: Client, name: str, *, is_needed: bool = True) -> Sequence[Any]:
     """The Executable of a name, or those of a replica set; raises ``UsageError`` when there must be one."""
-    from attractor.operators.devplane.types import REPLICA_SET, Executable
+    from attractor.operators.devplane.api.executables import REPLICA_SET, Executable
 
     everyone = await client.list(Executable)
     found = [one for one in everyone if one.metadata.name == name]

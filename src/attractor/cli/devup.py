@@ -15,6 +15,7 @@ import os
 import sys
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor.cli import devview, serve
@@ -26,12 +27,11 @@ from attractor.cli.terminal import Paint, ProgressLine, UsageError, say
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
-    from pathlib import Path
 
     from attractor.cache import Cache
     from attractor.client import Client
     from attractor.objects.resource import Resource
-    from attractor.operators.devplane.application import Part
+    from attractor.operators.devplane.api.application import Part
 
 NAME_STYLES = (("bold",), ("green",), ("yellow",), ("bold", "green"), ("bold", "yellow"))
 SYNC_S = 30.0
@@ -55,8 +55,9 @@ class Place:
 
     def prepare(self) -> None:
         """Make the directory, which is nothing to be shared; raises ``UsageError``."""
+        self._require_own()
         try:
-            self.directory.mkdir(parents=True, exist_ok=True)
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             ignore = self.directory / ".gitignore"
             if not ignore.exists():
                 ignore.write_text("*\n")
@@ -64,6 +65,25 @@ class Place:
             raise UsageError(
                 f"{self.directory} cannot be used: {error.strerror}", "give another directory with --state-dir"
             ) from error
+
+    def _require_own(self) -> None:
+        """Raise ``UsageError`` for a directory that leads elsewhere: the administrator's credentials are put there.
+
+        It is looked for where the command was started, which may be a directory that somebody else has filled.
+        """
+        try:
+            links = [self.directory] if self.directory.is_symlink() else []
+            links += [Path(entry.path) for entry in os.scandir(self.directory) if entry.is_symlink()]
+            owner = self.directory.stat().st_uid
+        except OSError:
+            return  # it is not there, or making it says what is wrong
+        if links:
+            raise UsageError(
+                f"{links[0]} is a symbolic link to {links[0].readlink()}; what is put there might be read by others",
+                "remove the link, or name the directory itself with --state-dir",
+            )
+        if owner != os.geteuid():
+            raise UsageError(f"{self.directory} belongs to another user", "give another directory with --state-dir")
 
     @contextlib.contextmanager
     def held(self, *, patiently: bool = False) -> Iterator[None]:
@@ -154,7 +174,7 @@ async def up(wanted: Wanted) -> int:
 
 async def clear(place: Place) -> int:
     """End all processes that are written down, and answer how many Executables they were of."""
-    from attractor.operators.devplane.local.sweeping import sweep
+    from attractor.operators.devplane.drivers.local.sweep import sweep
 
     return len(await sweep(place.processes))
 
@@ -162,8 +182,8 @@ async def clear(place: Place) -> int:
 async def _live(wanted: Wanted, stopping: Stopping) -> None:
     from attractor.client import Client
     from attractor.operators.devplane import session
-    from attractor.operators.devplane.controller import controllers_of, externals_of
-    from attractor.operators.devplane.local.processes import LocalProcesses
+    from attractor.operators.devplane.controllers.declarations import controllers_of, externals_of
+    from attractor.operators.devplane.drivers.local.processes import LocalProcesses
     from attractor.runtime import Manager
     from attractor.runtime.manifests import crds
 
@@ -225,7 +245,7 @@ async def _followed(client: Client, screen: Screen, stop: asyncio.Event, *, logs
 
 async def _follow(client: Client, screen: Screen, stop: asyncio.Event, tails: Tails | None) -> None:
     from attractor.cache import Cache
-    from attractor.objects.builtin.coordination_v1 import Lease
+    from attractor.k8s.coordination_v1 import Lease
     from attractor.operators.devplane import session
 
     cache, changed = Cache(client, own_writes=False), asyncio.Event()
@@ -247,7 +267,7 @@ async def _follow(client: Client, screen: Screen, stop: asyncio.Event, tails: Ta
 
 
 async def _is_asked_to_end(cache: Cache) -> bool:
-    from attractor.objects.builtin.coordination_v1 import Lease
+    from attractor.k8s.coordination_v1 import Lease
     from attractor.operators.devplane.session import LEASE
 
     return not any(one.key == LEASE for one in await cache.list(Lease))

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
     from attractor.cli.terminal import Paint
     from attractor.objects.resource import Resource
-    from attractor.operators.devplane.servicetypes import Service
-    from attractor.operators.devplane.types import Executable, ExecutableReplicaSet
+    from attractor.operators.devplane.api.executables import Executable, ExecutableReplicaSet
+    from attractor.operators.devplane.api.services import Service
 
 HEADINGS = ("KIND", "NAME", "STATE", "WHAT")
 LEAST = (8, 4, len("FailedToStart"))
@@ -60,7 +60,7 @@ def _name(obj: Resource) -> str:
 
 def service_line(service: Service) -> Line:
     """Where a Service is, and how many are behind it; or why it is not ready."""
-    from attractor.operators.devplane.proxies import Place
+    from attractor.operators.devplane.drivers.proxies import Place
 
     status, parts = service.status, []
     state = status.phase if status.observed_generation else UNSEEN
@@ -90,7 +90,7 @@ def replicas_line(replicas: ExecutableReplicaSet) -> Line:
 
 def process_line(executable: Executable) -> Line:
     """What became of a process."""
-    from attractor.operators.devplane.types import FINAL
+    from attractor.operators.devplane.api.executables import FINAL
 
     status, said = executable.status, []
     state: str = status.phase or (UNSEEN if executable.spec.start else "Created")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.cli import serve
 from attractor.cli.terminal import UsageError
-from attractor.testing.pythonfiles import make_importable
+from attractor.testing.python_files import make_importable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -159,7 +159,7 @@ async def _client(path: Path) -> AsyncIterator[Client]:
 
 def _run_serve(args: argparse.Namespace) -> int:
     """``attractor serve`` with the operator's kinds and plug-ins."""
-    from attractor.embedded.fieldlog import log_to_stderr
+    from attractor.embedded.field_log import log_to_stderr
     from attractor.operators.edge.admission import PLUGINS
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
@@ -172,7 +172,7 @@ def _run_serve(args: argparse.Namespace) -> int:
 
 def _run_coordinator(args: argparse.Namespace) -> int:
     from attractor.client import ConfigError
-    from attractor.embedded.fieldlog import log_to_stderr
+    from attractor.embedded.field_log import log_to_stderr
     from attractor.objects.errors import ApiError
     from attractor.operators.edge.program import run_coordinator
     from attractor.runtime import Election
@@ -196,9 +196,9 @@ def _run_coordinator(args: argparse.Namespace) -> int:
 def _run_agent(args: argparse.Namespace) -> int:
     """0 after an orderly end, 2 when it cannot start, 3 when the cloudlet does not want this version."""
     from attractor.client import ConfigError
-    from attractor.embedded.fieldlog import log_to_stderr
+    from attractor.embedded.field_log import log_to_stderr
     from attractor.operators.edge.drivers import DriverSettings, UnknownDriver
-    from attractor.operators.edge.launching import AlreadyRunning
+    from attractor.operators.edge.drivers.process_launcher import AlreadyRunning
     from attractor.operators.edge.program import AgentSettings, run_agent
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
@@ -269,7 +269,7 @@ def _run_status(args: argparse.Namespace) -> int:
     from attractor.cli import edgestatus
     from attractor.client import ConfigError
     from attractor.client.errors import ServerUnreachable
-    from attractor.embedded.fieldlog import log_to_stderr
+    from attractor.embedded.field_log import log_to_stderr
     from attractor.objects.errors import ApiError
 
     log_to_stderr(logging.WARNING)  # such as why nothing is shown
@@ -298,7 +298,7 @@ def _run_status(args: argparse.Namespace) -> int:
 
 def _run_tables(args: argparse.Namespace) -> int:
     from attractor.lifecycle import svg, text_table
-    from attractor.operators.edge.states import AGENT, CLOUDLET, CLUSTER_INST
+    from attractor.operators.edge.api.states import AGENT, CLOUDLET, CLUSTER_INST
 
     for table in (CLUSTER_INST, CLOUDLET, AGENT):
         print(f"{table.name}\n\n{text_table(table)}")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from attractor.client import Client
-    from attractor.operators.edge.types import Cloudlet, Instance, Progress
+    from attractor.operators.edge.api.types import Cloudlet, Instance, Progress
 
 HEADINGS = ("CLOUDLET", "KIND", "NAME", "STATE", "STEP", "DOING")
 WIDTHS = (10, 11, 10, 22, 4, 0)
@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
 def cloudlet_line(cloudlet: Cloudlet) -> Line:
     """A cloudlet: the upgrade's state, and the agent's beside it where they differ."""
-    from attractor.operators.edge.upgrades import cloudlet_status
+    from attractor.operators.edge.controllers.upgrades import cloudlet_status
 
     status, name = cloudlet_status(cloudlet), cloudlet.metadata.name
     state, agent = str(status.state), str(status.cloudlet_state)
@@ -49,7 +49,7 @@ def cloudlet_line(cloudlet: Cloudlet) -> Line:
 
 def instance_line(obj: Instance, progress: Progress | None) -> Line:
     """An instance: how far its agent has come, while it is at work on it; else what is said of it."""
-    from attractor.operators.edge.intents import lifecycle_of, status_of
+    from attractor.operators.edge.api.intents import lifecycle_of, status_of
 
     status = status_of(obj)
     said = status.message if status.message != status.state else ""
@@ -61,8 +61,8 @@ def instance_line(obj: Instance, progress: Progress | None) -> Line:
 
 def lines_of(found: Mapping[str, Sequence[Any]]) -> list[Line]:
     """The whole view, from the objects of each kind."""
-    from attractor.operators.edge.driver import Ref
-    from attractor.operators.edge.progress import progress_name
+    from attractor.operators.edge.controllers.progress import progress_name
+    from attractor.operators.edge.drivers.protocols import Ref
 
     progresses = {(one.metadata.namespace, one.metadata.name): one for one in found["Progress"]}
     lines = [cloudlet_line(one) for one in found["Cloudlet"]]
@@ -92,7 +92,7 @@ def table(lines: Sequence[Line]) -> str:
 
 async def objects_of(client: Client, cloudlet: str) -> dict[str, Sequence[Any]]:
     """What the view is made from, by kind; raises ``ApiError``."""
-    from attractor.operators.edge.types import KINDS
+    from attractor.operators.edge.api.types import KINDS
 
     found: dict[str, Sequence[Any]] = {}
     for kind in KINDS:
@@ -107,7 +107,7 @@ async def show(client: Client, cloudlet: str) -> str:
 
 async def follow(client: Client, cloudlet: str, say: Callable[[str], None]) -> None:
     """Say what there is, then each change, until SIGTERM or SIGINT; raises ``ApiError`` when it cannot begin."""
-    from attractor.operators.edge.types import Cloudlet
+    from attractor.operators.edge.api.types import Cloudlet
 
     await client.list(Cloudlet, cloudlet, limit=1)
     stop = asyncio.Event()
@@ -121,7 +121,7 @@ async def follow(client: Client, cloudlet: str, say: Callable[[str], None]) -> N
 
 async def _follow(client: Client, cloudlet: str, say: Callable[[str], None]) -> None:
     from attractor.cache import Cache
-    from attractor.operators.edge.types import KINDS
+    from attractor.operators.edge.api.types import KINDS
 
     cache, changed = Cache(client, namespace=cloudlet, own_writes=False), asyncio.Event()
     for kind in KINDS:

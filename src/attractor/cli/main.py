@@ -10,12 +10,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import attractor
+from attractor.cli.commandline import hide_store_addresses
 from attractor.cli.terminal import USAGE, UsageError, complain, drop_output, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-ROOMS = ("demo", "run", "serve", "manifests", "plan", "check", "replay", "trace_to_test", "tla", "edge", "dev")
+ROOMS = ("demo", "run", "serve", "manifests", "plan", "check", "replay", "trace_to_test", "tla", "edge", "dev", "store")
 """Modules beside this one, each with a ``register(subparsers)`` that adds its subcommands; a subcommand sets ``run`` to
 its function. A room whose name is the command is imported alone, so that a server does not wait for the checker."""
 
@@ -56,6 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     if argv is None and words[:1] in SERVICES:
         _leave_interrupts_to_the_system()
+        if any("etcd:" in word for word in words):
+            hide_store_addresses()
     if argv is None and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without a letter must not end the command
     try:
@@ -75,6 +78,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         complain(str(error), error.hint)
         return USAGE
+    except SystemExit:
+        raise
+    except BaseException as problem:  # whatever it is, it must not end the process with 1, which means *violated*
+        from attractor.cli.crashreport import crashed
+
+        return crashed(problem, words)
     return code
 
 

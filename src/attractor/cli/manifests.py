@@ -11,10 +11,10 @@ from attractor.cli.modules import ModuleError
 from attractor.cli.operatormodule import HELP, definitions, load, need_controllers
 from attractor.cli.terminal import say
 from attractor.objects.names import dns1123_label
-from attractor.objects.resource import yamltext
+from attractor.objects.resource import yaml_text
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 
 def register(commands: Any) -> None:
@@ -103,4 +103,4 @@ def _named(name: str) -> str:
 
 def _print(documents: list[JsonObject]) -> None:
     if documents:
-        say([yamltext.dump_all(documents).rstrip("\n")])
+        say([yaml_text.dump_all(documents).rstrip("\n")])

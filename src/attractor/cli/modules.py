@@ -8,9 +8,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attractor.cli.ownlines import own_line, what
 from attractor.cli.terminal import UsageError
-from attractor.testing.pythonfiles import import_file, make_importable
+from attractor.runtime.own_lines import own_line, what
+from attractor.testing.python_files import import_file, make_importable
 
 if TYPE_CHECKING:
     from types import ModuleType

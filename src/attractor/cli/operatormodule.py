@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from types import ModuleType
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 HELP = "a module or a file, such as my.operator or my_operator.py, and a controller in it, such as my_operator.py:pairs"
 

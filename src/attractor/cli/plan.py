@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from attractor.objects.resource import Resource
 
-DEFAULT = "attractor.operators.dbcluster.dryrun"
+DEFAULT = "attractor.operators.dbcluster.controllers.dry_run"
 _EXAMPLES = """\
 examples:
   attractor plan cluster.yaml --kubeconfig ~/.kube/config

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from attractor.check.exploration import Progress
+    from attractor.check.engine.exploration import Progress
     from attractor.cli.terminal import ProgressLine
 
 EVERY_SECONDS = 0.1
@@ -37,6 +37,10 @@ class Meter:
             return
         self._shown = now
         self._line.show(self.text(progress))
+
+    def clear(self) -> None:
+        """Take the line away, for something else to be said."""
+        self._line.clear()
 
     def text(self, progress: Progress) -> str:
         """The line."""

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor.check import SpecError, Trace
-from attractor.cli.counterexamples import found_in, is_counterexample, story_lines, world_of
-from attractor.cli.runs import lines
+from attractor.check.report.run_text import lines
+from attractor.check.report.verdict_text import story_lines
+from attractor.cli.counterexamples import found_in, is_counterexample, world_of
 from attractor.cli.specs import close
 from attractor.cli.terminal import Guarded, Paint, UsageError, json_line, say
 
 if TYPE_CHECKING:
-    from attractor.check.story.artefact import Counterexample
-    from attractor.check.world.account import Account
+    from attractor.check.report.counterexample import Counterexample
+    from attractor.check.report.replay import Account
 
 _EXAMPLES = """\
 examples:
@@ -94,7 +95,7 @@ def _show_story(args: argparse.Namespace, found: Counterexample) -> int:
 
 
 def _draw(found: Counterexample, args: argparse.Namespace) -> None:
-    from attractor.check.story.diagram import page
+    from attractor.check.report.diagram import page
 
     beside = Path("trace.html") if args.trace == "-" else Path(args.trace).with_suffix(".html")
     target: Path = args.html or beside
@@ -109,7 +110,7 @@ def _draw(found: Counterexample, args: argparse.Namespace) -> None:
 
 
 def _run_for_real(found: Counterexample, paint: Paint) -> int:
-    from attractor.testing.replaying import CannotReplay, replay
+    from attractor.testing.replay import CannotReplay, replay
 
     width = len(str(len(found.trace)))
     logging.getLogger("attractor").addHandler(logging.NullHandler())

@@ -18,14 +18,15 @@ from attractor.cli.arguments import namespace, object_name, positive, seconds
 from attractor.cli.modules import ModuleError
 from attractor.cli.operatormodule import HELP, definitions, load, need_controllers, need_externals, opened
 from attractor.cli.stopping import Stopping
-from attractor.runtime.running import RESYNC_S
+from attractor.runtime.overdue import TIMEOUT_S, WORKERS
+from attractor.runtime.running_controller import RESYNC_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from attractor.cli.operatormodule import OperatorModule
     from attractor.client import Client
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.resource import Resource
     from attractor.runtime import Controller, Manager
 
@@ -79,8 +80,15 @@ def register(commands: Any) -> None:
         "--install-crds", action="store_true", help="create or update the module's CustomResourceDefinitions first"
     )
     parser.add_argument(
-        "--workers", type=positive, metavar="N", help="reconcile so many objects at once, in each controller"
-    )
+        "--workers", type=positive, metavar="N",
+        help="reconcile so many objects at once, in each controller, whatever it declares "
+        f"(default: what it declares, or {WORKERS})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--timeout", type=seconds, default=TIMEOUT_S, metavar="S",
+        help="cancel a reconcile, and try it again, after so many seconds, in controllers that do not say so "
+        f"themselves; 0 for never (default: {TIMEOUT_S:g})",
+    )  # fmt: skip
     parser.add_argument("--health", default="", metavar="HOST:PORT", help="serve /healthz, /readyz and /metrics there")
     _add_election(parser)
     parser.add_argument(
@@ -126,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
     Told twice, it ends at once, with the code of the signal; see ``Stopping``.
     """
     from attractor.client import ConfigError
-    from attractor.embedded.fieldlog import log_to_stderr
+    from attractor.embedded.field_log import log_to_stderr
     from attractor.runtime import BuilderError, LeadershipLost
 
     if args.reload:
@@ -209,6 +217,7 @@ async def _manage(args: argparse.Namespace, loaded: OperatorModule, stopping: St
             election=election,
             health=health,
             workers=args.workers,
+            timeout_s=args.timeout or None,
             resync_s=args.resync or None,
         )
         stopping.orderly = manager.stop
@@ -246,7 +255,7 @@ async def _announce(manager: Manager, namespace: str) -> None:
 
 async def _is_missing(client: Client, namespace: str) -> bool:
     """Whether a namespace is certainly not there; whoever may not ask, or cannot, gets no answer."""
-    from attractor.objects.builtin.core_v1 import Namespace
+    from attractor.k8s.core_v1 import Namespace
     from attractor.objects.errors import ApiError, NotFound
     from attractor.objects.gvk import Key
 
@@ -289,7 +298,7 @@ async def _embedded(args: argparse.Namespace) -> AsyncIterator[Client]:
 
 async def install(client: Client, kinds: Sequence[type[Resource]], definitions: Sequence[JsonObject]) -> None:
     """Apply the definitions of some kinds, and wait until they are served; raises ``ServeError``."""
-    from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
+    from attractor.k8s.apiextensions_v1 import CustomResourceDefinition
     from attractor.objects.errors import ApiError
 
     for definition in definitions:

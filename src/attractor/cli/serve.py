@@ -13,23 +13,27 @@ import signal
 import socket
 import ssl
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attractor.cli.accessflags import add_access_flags, admission_plugins, authorizer_of, without_admission
 from attractor.cli.terminal import UsageError, say
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
-    from attractor.apiserver.admission import Plugin
-    from attractor.apiserver.asked import User
+    from attractor.apiserver.admission.plugin import Plugin
     from attractor.apiserver.audit.policy import Policy
+    from attractor.apiserver.auth.authorizer import Authorizer
+    from attractor.apiserver.request.caller import User
     from attractor.embedded import Address, EmbeddedCluster
-    from attractor.httpd.audit import AuditSink
+    from attractor.httpd.audit.trail import AuditSink
     from attractor.store import Store
 
 DEFAULT_LISTEN = "127.0.0.1:6443"
+KUBECONFIG = "kubeconfig"
+"""The kubeconfig's name in the state directory."""
 SWITCH_S = 0.0005
 """How long the event loop may keep the store's thread from going on; Python's default is ten times as long."""
 _FIRST_REVISION = 2**20
@@ -82,7 +86,7 @@ def register(commands: Any) -> None:
         type=Path,
         metavar="PATH",
         help="write a kubeconfig for the administrator here once ready, and remove it at exit "
-        "(default: kubeconfig in the state directory)",
+        "(default: kubeconfig in the state directory, or kubeconfig-PORT where another server has that)",
     )
     parser.add_argument(
         "--state-dir",
@@ -108,13 +112,7 @@ def register(commands: Any) -> None:
         metavar="NAMES",
         help="controllers to run: all, none, or names with commas (default: all)",
     )
-    parser.add_argument(
-        "--disable-admission-plugins",
-        default="",
-        metavar="NAMES",
-        help="admission for built-in kinds to leave out, such as ServiceAccount,Priority, or all; a wrong name lists "
-        "those there are (default: everything is on, as in kube-apiserver)",
-    )
+    add_access_flags(parser)
     parser.add_argument(
         "--allow-privileged", action="store_true", help="let pods have privileged containers (default: no)"
     )
@@ -194,7 +192,7 @@ def _whole_number(text: str) -> int:
 class Settings:
     """The command line, checked."""
 
-    store: str
+    store: str = field(repr=False)  # its address may hold a password
     host: str
     port: int
     kubeconfig: Path
@@ -209,6 +207,8 @@ class Settings:
     crds: Path | None
     controllers: tuple[str, ...]
     admission_plugins: tuple[str, ...]
+    without_admission: tuple[str, ...]
+    authorizer: Authorizer | None
     allow_privileged: bool
     service_addresses: Mapping[tuple[str, str], tuple[str, int]]
     audit_log: Path | None
@@ -239,7 +239,7 @@ class Settings:
             store=args.store,
             host=host,
             port=port,
-            kubeconfig=args.kubeconfig or state_dir / "kubeconfig",
+            kubeconfig=args.kubeconfig or state_dir / KUBECONFIG,
             state_dir=state_dir,
             tls=args.tls,
             tls_cert=args.tls_cert,
@@ -250,7 +250,9 @@ class Settings:
             anonymous_read=args.anonymous_read,
             crds=args.crds,
             controllers=controllers,
-            admission_plugins=_admission_plugins(args.disable_admission_plugins),
+            admission_plugins=admission_plugins(args.disable_admission_plugins),
+            without_admission=without_admission(args.disable_admission_plugins),
+            authorizer=authorizer_of(args.authorization_mode),
             allow_privileged=args.allow_privileged,
             service_addresses=dict(map(parse_service_address, args.service_address)),
             audit_log=args.audit_log,
@@ -263,8 +265,11 @@ class Settings:
 
 def _flags(args: argparse.Namespace) -> dict[str, str]:
     """The command line as text; what is no flag, such as the command itself, is left out."""
+    from attractor.store.factory import shown_address
+
     given = {name.replace("_", "-"): value for name, value in vars(args).items() if not callable(value)}
-    return {name: "" if value is None else str(value) for name, value in given.items() if name != "command"}
+    flags = {name: "" if value is None else str(value) for name, value in given.items() if name != "command"}
+    return {**flags, "store": shown_address(flags["store"])}
 
 
 def parse_address(text: str, option: str = "--listen") -> tuple[str, int]:
@@ -297,18 +302,11 @@ def parse_service_address(text: str) -> tuple[tuple[str, str], tuple[str, int]]:
     return (namespace, name), (host.removeprefix("[").removesuffix("]"), int(port))
 
 
-def _admission_plugins(disabled: str) -> tuple[str, ...]:
-    """What stays switched on; raises ``ServeError``."""
-    from attractor.apiserver.admissionplugins import PLUGIN_NAMES, UnknownPlugin, plugins_named
-
-    if disabled == "all":
-        return ()
-    names = {name.strip() for name in disabled.split(",") if name.strip()}
-    try:
-        plugins_named(names)
-    except UnknownPlugin as error:
-        raise ServeError(f"--disable-admission-plugins: {error}", "see `attractor serve --help`") from error
-    return tuple(name for name in PLUGIN_NAMES if name not in names)
+def _client_ca(settings: Settings, ca: bytes | None) -> str:
+    """The authority whose client certificates are accepted, PEM; empty when none are."""
+    if settings.client_ca is not None:
+        return settings.client_ca.read_text(encoding="ascii")
+    return ca.decode("ascii") if ca and settings.tls_cert is None else ""
 
 
 def _state_dir() -> Path:
@@ -317,7 +315,7 @@ def _state_dir() -> Path:
 
 
 def _tokens(path: Path | None) -> Mapping[str, User]:
-    from attractor.httpd.authentication import TokenFileError, parse_token_file
+    from attractor.httpd.auth.authentication import TokenFileError, parse_token_file
 
     if path is None:
         return {}
@@ -348,7 +346,7 @@ def _audit_policy(path: Path | None, audit_log: Path | None) -> Policy:
 
 
 def _audit_sink(settings: Settings) -> AuditSink | None:
-    from attractor.httpd.auditfile import AuditFile
+    from attractor.httpd.audit.file import AuditFile
 
     path = settings.audit_log
     if path is None:
@@ -363,7 +361,7 @@ def _audit_sink(settings: Settings) -> AuditSink | None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until told to stop; 0 after an orderly end, 2 when the server cannot start."""
-    from attractor.embedded.fieldlog import log_to_stderr
+    from attractor.embedded.field_log import log_to_stderr
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
     sys.setswitchinterval(SWITCH_S)
@@ -394,8 +392,9 @@ async def serving(
 ) -> AsyncIterator[EmbeddedCluster]:
     """A cluster that listens, announced on standard output, with a kubeconfig meanwhile. Raises ``ServeError``."""
     from attractor.embedded.cluster import EmbeddedCluster
-    from attractor.httpd.authentication import ADMIN, Authenticator
+    from attractor.httpd.auth.authentication import ADMIN, Authenticator
     from attractor.store.contract import StoreFull, StoreUnavailable, StoreUnusable
+    from attractor.store.factory import shown_address
 
     token = secrets.token_urlsafe(32)
     tls, ca = _tls(settings)
@@ -403,11 +402,14 @@ async def serving(
         _fresh_memory() if settings.store == "memory" else settings.store,
         controllers=settings.controllers,
         authenticator=Authenticator({**settings.tokens, token: ADMIN}),
+        authorizer=settings.authorizer,
         anonymous_read=settings.anonymous_read,
         service_addresses=settings.service_addresses,
         root_ca=ca.decode("ascii") if ca else "",
+        client_ca=_client_ca(settings, ca),
         admission=admission,
         admission_plugins=settings.admission_plugins,
+        without_admission=settings.without_admission,
         allow_privileged=settings.allow_privileged,
         audit=_audit_sink(settings),
         audit_policy=settings.audit_policy,
@@ -418,13 +420,13 @@ async def serving(
             await stack.enter_async_context(cluster)
         except (StoreUnusable, StoreUnavailable, StoreFull) as error:
             hint = "give memory, sqlite:PATH or etcd:HOST:PORT, and see that the path can be written or etcd answers"
-            raise ServeError(f"--store {settings.store}: {error}", hint) from error
+            raise ServeError(f"--store {shown_address(settings.store)}: {error}", hint) from error
         if settings.crds is not None:
             await _load_definitions(cluster, settings.crds)
         address = await _listen(cluster, settings, tls)
-        with _kubeconfig_at(settings.kubeconfig, address, token, ca):
+        with _kubeconfig_at(settings, address, token, ca) as kubeconfig:
             if is_announced:
-                _announce(settings, address)
+                _announce(settings, address, kubeconfig)
             yield cluster
 
 
@@ -442,7 +444,7 @@ def _tls(settings: Settings) -> tuple[ssl.SSLContext | None, bytes | None]:
     """The TLS context, and the authority for the kubeconfig."""
     if not settings.tls:
         return None, None
-    from attractor.httpd.certificates import ensure_certificates
+    from attractor.httpd.auth.certificates import ensure_certificates
     from attractor.httpd.tls import server_context
 
     try:
@@ -480,20 +482,34 @@ async def _listen(cluster: EmbeddedCluster, settings: Settings, tls: ssl.SSLCont
 
 
 @contextlib.contextmanager
-def _kubeconfig_at(path: Path, address: Address, token: str, ca: bytes | None) -> Any:
-    """Write the kubeconfig now, remove it in the end."""
-    from attractor.embedded.kubeconfig import KubeconfigFile, kubeconfig
+def _kubeconfig_at(settings: Settings, address: Address, token: str, ca: bytes | None) -> Iterator[Path]:
+    """Write the kubeconfig now, remove it in the end; answers where it is.
+
+    Where another server has its own in the usual place, this one's is beside it, named by the port.
+    """
+    from attractor.embedded.kubeconfig import KubeconfigFile, KubeconfigTaken, kubeconfig
 
     host = "127.0.0.1" if address.host in {"0.0.0.0", "::"} else address.host  # noqa: S104 - compared, not bound
-    file = KubeconfigFile(path, kubeconfig(address._replace(host=host).url, token, ca))
+    content = kubeconfig(address._replace(host=host).url, token, ca)
+    file = KubeconfigFile(settings.kubeconfig, content)
     try:
-        file.write()
-    except OSError as error:
+        try:
+            file.write()
+        except KubeconfigTaken as error:
+            if settings.kubeconfig != settings.state_dir / KUBECONFIG:
+                raise ServeError(
+                    f"the kubeconfig {settings.kubeconfig} belongs to a server that runs",
+                    "stop that server first, or choose another path with --kubeconfig",
+                ) from error
+            file = KubeconfigFile(settings.state_dir / f"{KUBECONFIG}-{address.port}", content)
+            file.write()
+    except (OSError, KubeconfigTaken) as error:
         raise ServeError(
-            f"the kubeconfig {path} cannot be written: {error.strerror}", "choose another path with --kubeconfig"
+            f"the kubeconfig {file.path} cannot be written: {getattr(error, 'strerror', None) or error}",
+            "choose another path with --kubeconfig",
         ) from error
     try:
-        yield
+        yield file.path
     finally:
         file.remove()
 
@@ -504,11 +520,13 @@ def _tell(line: str) -> None:
         say([line])
 
 
-def _announce(settings: Settings, address: Address) -> None:
+def _announce(settings: Settings, address: Address, kubeconfig: Path) -> None:
     """One line for each fact that a person needs."""
+    from attractor.store.factory import shown_address
+
     _tell(f"address:     {address.url}")
-    _tell(f"store:       {settings.store.split('?', 1)[0]}")
-    _tell(f"kubeconfig:  {settings.kubeconfig}")
+    _tell(f"store:       {shown_address(settings.store).removesuffix('?…')}")
+    _tell(f"kubeconfig:  {kubeconfig}")
     _tell(f"controllers: {', '.join(settings.controllers) or 'none'}")
     if settings.audit_log is not None:
         _tell(f"audit log:   {settings.audit_log}")

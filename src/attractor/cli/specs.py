@@ -15,18 +15,18 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from attractor.check import Composition, Spec
-from attractor.check.declarations import Constant
+from attractor.check.spec.declarations import Constant
 from attractor.cli.modules import imported
-from attractor.cli.ownlines import own_line, what
 from attractor.cli.terminal import UsageError
-from attractor.objects.annotations import hints_of, signature_of
+from attractor.objects.type_hints import hints_of, signature_of
+from attractor.runtime.own_lines import own_line, what
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType
     from typing import TypeGuard
 
-    from attractor.check.checking import Checkable
+    from attractor.check.api import Checkable
     from attractor.check.world import World
 
 
@@ -36,6 +36,19 @@ def load(target: str, constants: Iterable[str] = ()) -> Checkable:
     module = imported(name)
     found = _named(module, attribute) if attribute else prominent(module, name)
     return _made(found, attribute or getattr(found, "__name__", name), [_pair(each) for each in constants])
+
+
+def spelled(target: str, constants: Iterable[str] = ()) -> str:
+    """``MODULE:NAME``, also where the name was left out; a function's constants follow it as arguments."""
+    name, _, attribute = target.partition(":")
+    module = imported(name)
+    found = _named(module, attribute) if attribute else prominent(module, name)
+    if not attribute:
+        attribute = next(each for each, value in vars(module).items() if value is found)
+    given = [_pair(each) for each in constants] if inspect.isfunction(found) else []
+    defaults = {each: one.default for each, one in signature_of(found).parameters.items()} if given else {}
+    said = ", ".join(f"{each}={value(each, text, defaults.get(each))!r}" for each, text in given)
+    return f"{name}:{attribute}" + (f"({said})" if said else "")
 
 
 def close(word: str, known: Iterable[str]) -> str:
@@ -144,21 +157,34 @@ def _made(found: Any, name: str, pairs: list[tuple[str, str]]) -> Checkable:
     if isinstance(found, Spec):
         return type(found)(**{**found.constants, **_constants(type(found), pairs)})
     if hasattr(found, "compile") and not isinstance(found, type):
+        if pairs and is_world(found):
+            return _bounded(found, name, pairs)
         if pairs:
             raise UsageError(f"`{name}` has no constants to set", "set them where its parts are made")
         ready: Checkable = found
         return ready
     if inspect.isfunction(found):
         known = signature_of(found).parameters
-        for constant, _ in pairs:
-            if constant not in known:
-                raise UsageError(f"`{name}` takes no `{constant}`", close(constant, known))
-        defaults = {each: known[each].default for each, _ in pairs}
-        given = {each: value(each, text, defaults[each]) for each, text in pairs}
-        return _made(_called(found, name, given), name, [])
+        given = {each: value(each, text, known[each].default) for each, text in pairs if each in known}
+        others = [pair for pair in pairs if pair[0] not in known]
+        made = _called(found, name, given)
+        if others and not is_world(made):
+            constant, _ = others[0]
+            raise UsageError(f"`{name}` takes no `{constant}`", close(constant, known))
+        return _made(made, name, others)
     raise UsageError(
         f"`{name}` is not a specification", "name a Spec class, a composition, or a function that makes one"
     )
+
+
+def _bounded(world: World, name: str, pairs: list[tuple[str, str]]) -> World:
+    """A world with other bounds."""
+    from attractor.check.world.api.world import BOUNDS
+
+    for constant, _ in pairs:
+        if constant not in BOUNDS:
+            raise UsageError(f"`{name}` takes no `{constant}`; its bounds can be set", close(constant, BOUNDS))
+    return world.but(**{each: value(each, text, getattr(world, each)) for each, text in pairs})
 
 
 def _called(make: Any, name: str, given: dict[str, Any]) -> Any:

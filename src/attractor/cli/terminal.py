@@ -10,10 +10,7 @@ import json
 import os
 import shutil
 import sys
-import traceback
 from typing import TYPE_CHECKING, Any, Self, TextIO
-
-from attractor.cli.ownlines import own_line, what
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -111,7 +108,7 @@ class Guarded:
     """Turns what goes wrong inside into an exit code of 2, with the line of the author's code that it came from.
 
     An exit code of 1 means *violated*, so an exception of the specification's own code must not end the process with
-    Python's usual 1.
+    Python's usual 1. What was raised outside that code is a bug of ours, and goes on to ``main``.
     """
 
     def __init__(self, *expected: type[Exception]) -> None:
@@ -126,18 +123,18 @@ class Guarded:
     ) -> bool:
         if problem is None or not isinstance(problem, Exception):
             return False
+        from attractor.runtime.own_lines import own_line, what  # a server does not wait for the runtime
+
+        line = own_line(problem)
+        if not (line or isinstance(problem, self._expected)):
+            return False  # a bug of ours: ``main`` tells it
         self.code = USAGE
         if isinstance(problem, self._expected):
             complain(str(problem), getattr(problem, "hint", ""))
-        elif line := own_line(problem):
+        else:
             complain(
                 f"the specification's code raised an error, so nothing was decided: {what(problem)}",
                 f"look at {line}{_way_out(problem)}",
-            )
-        else:
-            traceback.print_exception(problem)
-            complain(
-                f"{type(problem).__name__} was raised outside the specification's code: that is a bug of Attractor"
             )
         return True
 

@@ -12,7 +12,7 @@ from attractor.cli.replay import read_json
 from attractor.cli.terminal import Guarded, UsageError, say
 
 if TYPE_CHECKING:
-    from attractor.check.story.artefact import Counterexample
+    from attractor.check.report.counterexample import Counterexample
 
 _EXAMPLES = """\
 examples:
@@ -42,12 +42,15 @@ def register(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the test; answer the exit code."""
     from attractor.check import SpecError
-    from attractor.testing.replaying.testfile import test_file
+    from attractor.testing.replay.test_file import is_mended, test_file
 
     with Guarded(SpecError) as guard:
         found = found_in(args.trace, read_json(args.trace))
         target = None if args.output == "-" else _target(args, found)
-        text = test_file(found, world_of(found), folder=target.parent if target else Path())
+        world = world_of(found)
+        text = test_file(found, world, folder=target.parent if target else Path())
+        if is_mended(found, world):
+            print("note: the controller was mended since: this run no longer breaks it; keep the test", file=sys.stderr)
         if target is None:
             say([text.rstrip("\n")])
             return 0
@@ -62,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _target(args: argparse.Namespace, found: Counterexample) -> Path:
-    from attractor.check.tracefiles import file_name
+    from attractor.check.report.trace_files import file_name
 
     stem = file_name(found.trace.spec, found.trace.claim).replace("-", "_")
     target = Path(args.output or f"test_{stem}.py")

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from attractor.testing.recording.following import Followed
+    from attractor.testing.recording.admission import Followed
     from attractor.testing.recording.recording import Recording
 
 
 def validate(spec: Any, args: argparse.Namespace) -> int:
     """Follow the recording and print what came of it; 0 admitted, 1 departs, 3 given up."""
-    from attractor.testing.recording.following import TooManyStates, follow
+    from attractor.testing.recording.admission import TooManyStates, follow
 
     if not isinstance(spec, World):
         raise UsageError(f"`{args.target}` is no world", "a recorded run can be followed in a world only")

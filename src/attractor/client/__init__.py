@@ -2,7 +2,7 @@
 
 Guarantees: objects handed out are the caller's own; unknown fields survive a round trip; a write is never repeated once
 it may have happened. Read ``client`` first (what it offers), then ``transport`` (the seam), ``kinds`` (how a caller
-names a kind), ``reading`` and ``writing`` (each call and what it raises), ``retry`` and ``errors``; ``http`` and
+names a kind), ``reads`` and ``writes`` (each call and what it raises), ``retry`` and ``errors``; ``http`` and
 ``kubeconfig`` are the way to real servers. It knows nothing of servers: the in-process transport is given its handler.
 """
 
@@ -12,10 +12,10 @@ from attractor.client.errors import AnswerLost, ConfigError, CredentialsUnavaila
 from attractor.client.events import Bookmark, Event, WatchEvent
 from attractor.client.kinds import Encoded, EncodedObject, MetadataOnly, ObjectList, PartialObjectMetadata, Scale
 from attractor.client.kubeconfig import find_config, load_kubeconfig
-from attractor.client.observing import WriteObserver
 from attractor.client.retry import NO_RETRY, RetryPolicy
 from attractor.client.transport import ByteStream, ClientRequest, ClientResponse, Transport
-from attractor.client.watching import Watch
+from attractor.client.watch import Watch
+from attractor.client.write_observer import WriteObserver
 
 __all__ = [
     "NO_RETRY",

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.client.writing import Writing
+from attractor.client.writes import Writing
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -24,7 +24,7 @@ from attractor.objects.resource.codec import HiddenNameUsed, decode, short_way
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Resource)

@@ -20,8 +20,8 @@ from attractor.client.codec import (
 from attractor.client.errors import GarbledAnswer
 from attractor.client.kinds import AnyKind, Encoded, MetadataOnly
 from attractor.client.transport import ClientRequest
-from attractor.objects import builtin
-from attractor.objects.builtin.resourceinfo import ResourceInfo, SubresourceInfo
+from attractor.k8s import catalog
+from attractor.k8s.resource_info import ResourceInfo, SubresourceInfo
 from attractor.objects.errors import NotFound
 from attractor.objects.gvk import GroupVersionKind, GroupVersionResource
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from attractor.client.kinds import UntypedKind
     from attractor.client.transport import ClientResponse
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.resource import Resource, Scheme
 
 
@@ -74,7 +74,7 @@ class KindMapping:
             case GroupVersionKind():
                 info = self._info_of_kind(kind)
             case GroupVersionResource():
-                info = builtin.find(*kind) or self._of_class(kind) or self._discovered_resources.get(kind)
+                info = catalog.find(*kind) or self._of_class(kind) or self._discovered_resources.get(kind)
             case _:
                 return Mapped(_info_of_class(kind), typed_codec(kind))  # pyright: ignore[reportArgumentType]
         return None if info is None else Mapped(info, untyped_codec(info.gvk))
@@ -95,7 +95,7 @@ class KindMapping:
         registered = next((cls for cls in self._scheme if cls.gvk == gvk), None)
         if registered is not None:
             return registered.resource_info
-        return builtin.find_kind(gvk) or self._discovered.get(gvk)
+        return catalog.find_kind(gvk) or self._discovered.get(gvk)
 
     def _of_class(self, gvr: GroupVersionResource) -> ResourceInfo | None:
         return next((cls.resource_info for cls in self._scheme if cls.resource_info.gvr == gvr), None)

@@ -28,7 +28,7 @@ async def list_pages(
     When the server forgets the version between two pages, everything is asked for again in one piece. Raises
     ``ApiError``, and then nothing is on its way any more.
     """
-    found = ObjectList[T]([], "")
+    found: ObjectList[T] = ObjectList([], "")
     page = await ask(_size(page_size, limit, 0), "")
     seen = len(page.items)
     while page.continue_token and (limit is None or seen < limit):

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 from attractor.client.codec import Page
 from attractor.client.kinds import Encoded, EncodedObject, MetadataOnly, ObjectList, PartialObjectMetadata, R, Scale
-from attractor.client.listing import list_pages
+from attractor.client.paged_list import list_pages
 from attractor.client.paths import resource_path
-from attractor.client.requesting import Requester, parsed
+from attractor.client.requests import Requester, parsed
 from attractor.client.transport import ClientRequest
-from attractor.client.watching import Watch
+from attractor.client.watch import Watch
 from attractor.objects.compiling import mypyc_attr
 from attractor.objects.gvk import Key
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from attractor.client.kinds import AnyKind, UntypedKind
     from attractor.client.mapping import Mapped
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 PAGE_SIZE = 500
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from attractor.client.codec import Codec
     from attractor.client.events import EventType
     from attractor.client.kinds import AnyKind
-    from attractor.client.requesting import Requester
+    from attractor.client.requests import Requester
     from attractor.client.transport import ByteStream
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ import msgspec
 from attractor.client.errors import GarbledAnswer, outcome_is_known
 from attractor.client.heads import Written, WrittenMeta, decode_written
 from attractor.client.kinds import EncodedObject
-from attractor.client.requesting import parsed
+from attractor.client.requests import parsed
 from attractor.objects.errors import AlreadyExists, ApiError, Conflict, NotFound
 from attractor.objects.gvk import Key
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from attractor.objects.builtin.resourceinfo import ResourceInfo
+    from attractor.k8s.resource_info import ResourceInfo
 
 
 class WriteObserver(Protocol):

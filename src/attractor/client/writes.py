@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 import orjson
 
 from attractor.client.kinds import R, Scale
-from attractor.client.observing import Telling
 from attractor.client.paths import resource_path
-from attractor.client.reading import Reading, Selection, object_path
-from attractor.client.requesting import parsed, refused
+from attractor.client.reads import Reading, Selection, object_path
+from attractor.client.requests import parsed, refused
 from attractor.client.transport import ClientRequest
+from attractor.client.write_observer import Telling
 from attractor.objects.compiling import mypyc_attr
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import GroupVersionKind, Key
-from attractor.objects.patch.merge_patch import merge_patch_between
 from attractor.objects.resource import Resource
-from attractor.objects.resource.differing import differing
+from attractor.objects.resource.difference import differing
+from attractor.patch.merge_patch import merge_patch_between
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from attractor.client.kinds import AnyKind, UntypedKind
     from attractor.client.mapping import Mapped
-    from attractor.client.observing import WriteObserver
     from attractor.client.retry import RetryPolicy
     from attractor.client.transport import Transport
-    from attractor.objects.jsontypes import Json, JsonObject
+    from attractor.client.write_observer import WriteObserver
+    from attractor.objects.json_types import Json, JsonObject
     from attractor.objects.resource import Scheme
 
 O = TypeVar("O", bound="Resource | dict[str, Any]")  # noqa: E741 - an object

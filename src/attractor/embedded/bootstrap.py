@@ -14,8 +14,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.operation import Operation, WriteOptions
-from attractor.apiserver.rbac import GROUP
+from attractor.apiserver.auth.rbac import GROUP
+from attractor.apiserver.request.operation import Operation, WriteOptions
 from attractor.objects.errors import AlreadyExists
 from attractor.store.contract import Stale
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor.apiserver.server import Server
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 
 @cache
@@ -68,6 +68,14 @@ async def create_priority_classes(server: Server) -> None:
             continue
 
 
+@cache
+def flow_control() -> Mapping[str, bytes]:
+    """The FlowSchemas and PriorityLevelConfigurations that kube-apiserver makes, by key."""
+    lines = files("attractor.embedded").joinpath("fresh.jsonl").read_bytes().splitlines()
+    named = (line.partition(b" ") for line in lines if line.startswith(b"flowcontrol.apiserver.k8s.io/"))
+    return {key.decode(): text for key, _, text in named}
+
+
 async def create_fresh_objects(server: Server) -> None:
     """Create what a fresh kube-apiserver has, where it is missing: roles, flow control, API services, ``kubernetes``.
 
@@ -85,6 +93,33 @@ async def create_fresh_objects(server: Server) -> None:
             uid = server.source.uid().encode()
             made = text.replace(b"{uid}", uid).replace(b"{now}", now).replace(b"{today}", now[: len("2026-01-01")])
             group.create_task(_put_new(server, key, made))
+
+
+AUTHENTICATION = "extension-apiserver-authentication"
+"""The ConfigMap in ``kube-system`` by which API servers of others learn whose certificates this one believes."""
+
+
+async def publish_authentication(server: Server, client_ca: str) -> None:
+    """Say by which authority's certificates clients are known, PEM; of several servers, the last one says it."""
+    data = {"client-ca-file": client_ca} if client_ca else {}
+    found = (await server.store.snapshot()).get(f"core/configmaps/kube-system/{AUTHENTICATION}")
+    if found is not None and (json.loads(found.value).get("data") or {}) == data:
+        return
+    op = Operation(
+        verb="create" if found is None else "patch",
+        group="",
+        version="v1",
+        resource="configmaps",
+        namespace="kube-system",
+        name="" if found is None else AUTHENTICATION,
+        body={"metadata": {"name": AUTHENTICATION}, "data": data} if found is None else {"data": {**_NOTHING, **data}},
+        write=WriteOptions(field_manager="kube-apiserver"),
+    )
+    with suppress(AlreadyExists):
+        await server.perform(op)
+
+
+_NOTHING: JsonObject = {"client-ca-file": None}
 
 
 async def _put_new(server: Server, key: str, value: bytes) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from attractor.store.contract import Compacted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from attractor.store.contract import Event, Store
 
@@ -33,6 +33,7 @@ class Lookout:
         """Every change up to here has been looked at."""
         self._look: asyncio.TimerHandle | asyncio.Handle | None = None
         self._bells: list[tuple[Callable[[Event], bool], asyncio.Event]] = []
+        self._followers: list[Callable[[Sequence[Event] | None], None]] = []
         self._end = store.subscribe("", self._heard)
 
     def bell(self, concerns: Callable[[Event], bool]) -> asyncio.Event:
@@ -40,6 +41,15 @@ class Lookout:
         bell = asyncio.Event()
         self._bells.append((concerns, bell))
         return bell
+
+    def follow(self, take: Callable[[Sequence[Event] | None], None]) -> None:
+        """Hand over every change of note, in order, before any bell rings for it; None where some were missed."""
+        self._followers.append(take)
+
+    def catch_up(self) -> None:
+        """Look at everything that there is now, without waiting."""
+        while self._read < self._store.revision:
+            self._read_on()
 
     def close(self) -> None:
         """Look no more."""
@@ -53,17 +63,26 @@ class Lookout:
 
     def _look_now(self) -> None:
         self._look = None
+        self._read_on()
+        if self._read < self._store.revision and self._look is None:
+            self._look = self._loop.call_soon(self._look_now)
+
+    def _read_on(self) -> None:
         try:
             batch = self._store.events_after("", self._read, limit=BATCH_EVENTS)
         except Compacted:
             self._read = self._store.revision
+            for take in self._followers:
+                take(None)
             for _, bell in self._bells:
                 bell.set()
             return
         self._read = batch.revision
         events = batch.events if self._is_of_note is None else tuple(filter(self._is_of_note, batch.events))
+        if not events:
+            return
+        for take in self._followers:
+            take(events)
         for concerns, bell in self._bells:
-            if events and not bell.is_set() and any(map(concerns, events)):
+            if not bell.is_set() and any(map(concerns, events)):
                 bell.set()
-        if self._read < self._store.revision and self._look is None:
-            self._look = self._loop.call_soon(self._look_now)

@@ -12,39 +12,49 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.apiserver.admissionplugins import plugins_named
-from attractor.apiserver.admissionplugins.privileged import NoPrivilegedContainers
+from attractor.apiserver.admission.chain import chain_with
+from attractor.apiserver.admission.plugins import plugins_named
+from attractor.apiserver.admission.plugins.privileged import NoPrivilegedContainers
+from attractor.apiserver.admission.required_rights import required_rights
 from attractor.apiserver.audit.policy import METADATA_ONLY
-from attractor.apiserver.authorization import AnonymousRead
-from attractor.apiserver.chain import chain_with
+from attractor.apiserver.auth.authorizer import AnonymousRead
+from attractor.apiserver.auth.rbac import RbacAuthorizer
+from attractor.apiserver.auth.reviews import Reviewer, Verified
+from attractor.apiserver.auth.service_accounts.claims import API_AUDIENCES
 from attractor.apiserver.core import Core
-from attractor.apiserver.escalation import EscalationCheck
-from attractor.apiserver.rbac import RbacAuthorizer
-from attractor.apiserver.reviews import Reviewer, Verified
 from attractor.apiserver.server import Server
-from attractor.apiserver.serviceaccounts.claims import API_AUDIENCES
 from attractor.client.client import Client
-from attractor.embedded.bootstrap import create_default_roles, create_fresh_objects, create_priority_classes
+from attractor.embedded.bootstrap import (
+    create_default_roles,
+    create_fresh_objects,
+    create_priority_classes,
+    flow_control,
+    publish_authentication,
+)
+from attractor.embedded.compaction import expire_versions
 from attractor.embedded.controllers import CONTROLLERS, Controllers
 from attractor.embedded.endpoints import place_of
-from attractor.embedded.inprocess import InProcessTransport
+from attractor.embedded.in_process import InProcessTransport
 from attractor.embedded.presence import Presence
-from attractor.embedded.serviceaddresses import ServiceAddresses
+from attractor.embedded.service_addresses import ServiceAddresses
 from attractor.embedded.source import SystemSource
 from attractor.embedded.tokens import ServiceAccountTokens, ensure_token_key
 from attractor.embedded.webhooks import Webhooks
-from attractor.httpd.audit import Auditor
-from attractor.httpd.authentication import ADMIN, Authenticator
+from attractor.httpd.audit.trail import Auditor
+from attractor.httpd.auth.authentication import ADMIN, Authenticator
+from attractor.httpd.fairness import Fairness
 from attractor.httpd.limits import DEFAULT_LIMITS
 from attractor.httpd.listener import Listener
-from attractor.httpd.metrics import Metrics, resident_bytes
+from attractor.httpd.pages.fairness import metric_lines
+from attractor.httpd.pages.metrics import Metrics, resident_bytes
+from attractor.httpd.pages.zpages import ServerFacts
 from attractor.httpd.router import Router
-from attractor.httpd.watchstreams import WatchHub
-from attractor.httpd.zpages import ServerFacts
+from attractor.httpd.watch.streams import WatchHub
 from attractor.store.contract import StoreError
-from attractor.store.opening import open_store
+from attractor.store.factory import open_store
 
 if TYPE_CHECKING:
     import ssl
@@ -52,14 +62,14 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from attractor.apiserver.admission import Plugin
-    from attractor.apiserver.asked import User
+    from attractor.apiserver.admission.plugin import Plugin
     from attractor.apiserver.audit.policy import Policy
-    from attractor.apiserver.authorization import Authorizer
+    from attractor.apiserver.auth.authorizer import Authorizer
+    from attractor.apiserver.request.caller import User
     from attractor.apiserver.transaction import Source
-    from attractor.httpd.audit import AuditSink
+    from attractor.httpd.audit.trail import AuditSink
     from attractor.httpd.limits import Limits
-    from attractor.httpd.podlogs import PodLogs
+    from attractor.httpd.pod_logs import PodLogs
     from attractor.objects.resource import Scheme
     from attractor.store.contract import Store
 
@@ -100,8 +110,10 @@ class EmbeddedCluster:
         service_addresses: Mapping[tuple[str, str], tuple[str, int]] | None = None,
         pod_logs: PodLogs | None = None,
         root_ca: str = "",
+        client_ca: str = "",
         admission: Sequence[Plugin] = (),
         admission_plugins: Collection[str] = (),
+        without_admission: Collection[str] = (),
         allow_privileged: bool = True,
         audit: AuditSink | None = None,
         audit_policy: Policy = METADATA_ONLY,
@@ -118,11 +130,14 @@ class EmbeddedCluster:
         if anonymous_read:
             self._authorizer = AnonymousRead(self._authorizer)
         capabilities = () if allow_privileged else (NoPrivilegedContainers(),)
-        self._chain = chain_with((*capabilities, *plugins_named(admission_plugins)), self._authorizer)
+        self._chain = chain_with(
+            (*capabilities, *plugins_named(admission_plugins)), self._authorizer, without=without_admission
+        )
         self._limits = limits
         self._service_addresses = service_addresses
         self._pod_logs = pod_logs
         self._root_ca = root_ca
+        self._client_ca = client_ca
         self._audit = audit
         self._audit_policy = audit_policy
         self._flags = flags or {}
@@ -131,6 +146,8 @@ class EmbeddedCluster:
         self._listeners: list[Listener] = []
         self._presence: Presence | None = None
         self._router: Router | None = None
+        self.fairness: Fairness | None = None
+        """Who waits for whom, while the cluster runs."""
         self._server: Server | None = None
 
     @property
@@ -186,7 +203,7 @@ class EmbeddedCluster:
             server = Server(
                 store,
                 self._source,
-                Core((*self._chain, EscalationCheck(self._authorizer), *self._admission), self._reviewer(tokens)),
+                Core((*required_rights(self._authorizer), *self._chain, *self._admission), self._reviewer(tokens)),
                 webhooks,
             )
             if "service-accounts" in self._controllers:
@@ -194,18 +211,25 @@ class EmbeddedCluster:
             is_fresh = not (await store.snapshot()).count("")
             await server.start()
             await (create_fresh_objects(server) if self._is_whole else create_default_roles(server))
+            if self._is_whole:
+                await publish_authentication(server, self._client_ca)
             if self._has_priorities:
                 await create_priority_classes(server)
             await ensure_token_key(store)
             if is_fresh:
                 # What the cluster begins with is no history: a watch from before it is told to list first.
                 await store.compact(store.revision)
+            expiry = asyncio.create_task(expire_versions(server), name="expiry of versions")
+            self._stack.callback(expiry.cancel)
             controllers = Controllers(server, self._controllers, root_ca=self._root_ca)
             await self._stack.enter_async_context(controllers)
             if self._is_whole:
                 self._presence = Presence(server)
                 await self._stack.enter_async_context(self._presence.kept())
             hub = WatchHub(store, self.metrics)
+            self.fairness = fairness = Fairness(store, defaults=flow_control())
+            self._stack.callback(fairness.close)
+            self.metrics.more.append(partial(metric_lines, fairness))
             self._router = Router(
                 server,
                 hub,
@@ -216,6 +240,7 @@ class EmbeddedCluster:
                 pod_logs=self._pod_logs,
                 auditor=self._auditor(),
                 facts=ServerFacts(self._flags),
+                fairness=fairness,
             )
         except BaseException:
             await self._stack.aclose()

@@ -1,8 +1,8 @@
 """The controllers that a control plane is expected to have, driven inside the server.
 
 What each one does is a planner in ``attractor.apiserver``: from a snapshot to the operations that bring the cluster one
-step further. Here is the loop that drives them: when a change concerns a controller (``lookout``), plan and perform
-until nothing is left to do. Level-based: what was missed, refused or overtaken is planned again.
+step further. Here is the loop that drives them: when a change concerns a controller (``change_notifier``), plan and
+perform until nothing is left to do. Level-based: what was missed, refused or overtaken is planned again.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.apiserver.admissionplugins.quota import QUOTAS
-from attractor.apiserver.aggregation import PREFIX as ROLES
-from attractor.apiserver.aggregation import plan_aggregation
-from attractor.apiserver.asked import User
-from attractor.apiserver.authorization import AUTHENTICATED, MASTERS
-from attractor.apiserver.autoregistration import SERVICES, plan_api_services
-from attractor.apiserver.custom import registry as custom_registry
-from attractor.apiserver.disruption import BUDGETS, plan_budgets
-from attractor.apiserver.expiry import plan_events, plan_leases
-from attractor.apiserver.flowschemas import LEVELS, SCHEMAS, plan_flow_schemas
-from attractor.apiserver.garbage import plan_garbage
-from attractor.apiserver.namespacecontent import ROOT_CA, plan_root_ca, plan_service_accounts
-from attractor.apiserver.quotacounting import gives_back, plan_quotas
-from attractor.apiserver.registry import builtin_kind, served_builtin
-from attractor.apiserver.storageprotection import plan_storage_protection
-from attractor.apiserver.termination import plan_definitions, plan_namespaces
-from attractor.embedded.lookout import Lookout
+from attractor.apiserver.admission.plugins.quota import QUOTAS
+from attractor.apiserver.auth.authorizer import AUTHENTICATED, MASTERS
+from attractor.apiserver.controllers.api_services import SERVICES, plan_api_services
+from attractor.apiserver.controllers.disruption_budgets import BUDGETS, plan_budgets
+from attractor.apiserver.controllers.expiry import plan_events, plan_leases
+from attractor.apiserver.controllers.flow_schemas import plan_flow_schemas
+from attractor.apiserver.controllers.garbage import Collector
+from attractor.apiserver.controllers.namespace_content import ROOT_CA, plan_root_ca, plan_service_accounts
+from attractor.apiserver.controllers.quota_status import gives_back, plan_quotas
+from attractor.apiserver.controllers.role_aggregation import PREFIX as ROLES
+from attractor.apiserver.controllers.role_aggregation import plan_aggregation
+from attractor.apiserver.controllers.storage_protection import PROTECTED, plan_storage_protection
+from attractor.apiserver.controllers.termination import plan_definitions, plan_namespaces
+from attractor.apiserver.fairness.configuration import LEVELS, SCHEMAS
+from attractor.apiserver.kinds.custom import registry as custom_registry
+from attractor.apiserver.kinds.registry import builtin_kind, served_builtin
+from attractor.apiserver.request.caller import User
+from attractor.embedded.change_notifier import Lookout
 from attractor.embedded.ownership import OwnershipChanges
 from attractor.objects.errors import ApiError, Conflict, NotFound
 
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from attractor.apiserver.kinds import Kind
-    from attractor.apiserver.operation import Operation
+    from attractor.apiserver.kinds.served_kind import Kind
+    from attractor.apiserver.request.operation import Operation
     from attractor.apiserver.server import Server
     from attractor.store.contract import Event, Snapshot, Store
 
@@ -80,6 +81,8 @@ class Facts(NamedTuple):
     now: str
     root_ca: str
     """The certificate that clients inside the cluster verify this server by, PEM; empty when there is none."""
+    collector: Collector
+    """Knows who owns whom, and has heard of everything that the snapshot shows."""
 
 
 class UnknownController(ValueError):
@@ -113,8 +116,8 @@ def kinds_in(snapshot: Snapshot) -> dict[tuple[str, str], Kind]:
     return found
 
 
-def _plan_garbage(snapshot: Snapshot, _facts: Facts) -> Iterable[Operation]:
-    return plan_garbage(snapshot, {kind.group_kind: kind for kind in kinds_in(snapshot).values()})
+def _plan_garbage(snapshot: Snapshot, facts: Facts) -> Iterable[Operation]:
+    return facts.collector.plan(snapshot, {kind.group_kind: kind for kind in kinds_in(snapshot).values()})
 
 
 def _plan_namespaces(snapshot: Snapshot, _facts: Facts) -> Iterable[Operation]:
@@ -178,7 +181,7 @@ ALL_CONTROLLERS = (
     ),
     Controller(
         "storage-protection",
-        Under(("core/pods/", "core/persistentvolumeclaims/", "core/persistentvolumes/")),
+        Under(("core/pods/", *PROTECTED)),
         lambda snapshot, _: plan_storage_protection(snapshot),
     ),
     Controller("quotas", _asking(gives_back), lambda snapshot, facts: plan_quotas(snapshot, facts.now), QUOTA_PERIOD_S),
@@ -242,10 +245,12 @@ class Controllers:
         self._root_ca = root_ca
         self._controllers = tuple(one for one in ALL_CONTROLLERS if one.name in names or one.name in ALWAYS)
         self._lookout: Lookout | None = None
+        self._collector = Collector()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
         self._lookout = Lookout(self._server.store, is_of_note)
+        self._lookout.follow(self._collector.take)
         for controller in self._controllers:
             if controller.concerns is _never:
                 work = self._run_at_intervals(controller)
@@ -285,7 +290,9 @@ class Controllers:
         """Plan and perform until nothing is left to do; answers how long the last plan took, in seconds."""
         while True:
             snapshot = await self._server.store.snapshot()
-            facts = Facts(self._server.source.now(), self._root_ca)
+            assert self._lookout is not None, "controllers run from `async with` on"
+            self._lookout.catch_up()
+            facts = Facts(self._server.source.now(), self._root_ca, self._collector)
             started = time.perf_counter()
             operations = list(controller.plan(snapshot, facts))
             took_s = time.perf_counter() - started

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from attractor.apiserver.operation import APPLY_PATCH, Operation, WriteOptions
+from attractor.apiserver.request.operation import APPLY_PATCH, Operation, WriteOptions
 from attractor.objects.errors import ApiError
 
 if TYPE_CHECKING:

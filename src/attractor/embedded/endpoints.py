@@ -17,7 +17,7 @@ from attractor.store.contract import Stale
 
 if TYPE_CHECKING:
     from attractor.apiserver.server import Server
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 ENDPOINTS = "core/endpoints/default/kubernetes"
 SLICE = "discovery.k8s.io/endpointslices/default/kubernetes"

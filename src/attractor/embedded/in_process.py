@@ -18,7 +18,7 @@ from attractor.httpd.parser import HttpRequest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor.apiserver.asked import User
+    from attractor.apiserver.request.caller import User
     from attractor.client.transport import ClientRequest
     from attractor.httpd.reply import Reply, Stream
     from attractor.httpd.router import Router

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.admission import Plugin
+from attractor.apiserver.admission.plugin import Plugin
 from attractor.lifecycle import Refused, Requester
 from attractor.objects.errors import Forbidden
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.admission import Attributes
+    from attractor.apiserver.admission.plugin import Attributes
     from attractor.lifecycle import Guard
     from attractor.objects.gvk import GroupKind
 

@@ -1,6 +1,6 @@
 """Which changes may give the garbage collector something to do.
 
-The collector looks at every object there is, so it is not asked to for nothing. Most writes of objects with owners (a
+The collector is not asked for nothing. Most writes of objects with owners (a
 controller creates a child, and keeps it up to date) leave ownership as it should be, and that can be told from the
 object and its owners alone.
 """
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from attractor.apiserver.garbage import OwnerReference  # noqa: TC001 - a field of a struct
+from attractor.apiserver.controllers.owner_index import OwnerReference  # noqa: TC001 - a field of a struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.kinds.served_kind import Kind
     from attractor.store.contract import Event, Snapshot, Store
 
 _OWNED, _DELETED = b'"ownerReferences"', b'"deletionTimestamp"'

@@ -15,7 +15,7 @@ from attractor.embedded.webhooks import UnknownService
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor.apiserver.outside import Service
+    from attractor.apiserver.admission.outside_calls import Service
     from attractor.store.contract import Snapshot
 
 SERVICE_LABEL = "kubernetes.io/service-name"

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from attractor.apiserver.reviews import Verified
-from attractor.apiserver.serviceaccounts.claims import API_AUDIENCES, known_token
-from attractor.apiserver.serviceaccounts.tokenkeys import STORE_KEY
+from attractor.apiserver.auth.reviews import Verified
+from attractor.apiserver.auth.service_accounts.claims import API_AUDIENCES, known_token
+from attractor.apiserver.auth.service_accounts.token_keys import STORE_KEY
 from attractor.objects.timestamps import parse_time
 from attractor.store.contract import Stale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.apiserver.asked import User
+    from attractor.apiserver.request.caller import User
     from attractor.apiserver.transaction import Source
     from attractor.store.contract import Store
 

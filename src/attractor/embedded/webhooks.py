@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import os
+import posixpath
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote, urlsplit
 
 import orjson
 
-from attractor.apiserver.outside import Answer
-from attractor.embedded.httpscall import CallError, HttpsCaller, Place
+from attractor.apiserver.admission.outside_calls import Answer
+from attractor.embedded.https_call import CallError, HttpsCaller, Place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.apiserver.outside import Question, Service
-    from attractor.embedded.httpscall import HttpAnswer
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.admission.outside_calls import Question, Service
+    from attractor.embedded.https_call import HttpAnswer
+    from attractor.objects.json_types import JsonObject
 
 HTTPS_PORT = 443
 _PATH_CHARACTERS = "/%:@!$&'()*+,;=~-._"
@@ -102,10 +103,15 @@ def _url(question: Question) -> tuple[str, str]:
     else:
         parts = urlsplit(endpoint.url)
         base, path, query = f"{parts.scheme}://{parts.netloc}", parts.path or "/", parts.query
-    path = quote(path if path.startswith("/") else f"/{path}", safe=_PATH_CHARACTERS)
+    path = quote(_clean(path), safe=_PATH_CHARACTERS)
     timeout = f"timeout={question.timeout_s:g}s"
     path = f"{path}?{query}&{timeout}" if query else f"{path}?{timeout}"
     return base + path, path
+
+
+def _clean(path: str) -> str:
+    """A path as Go's client sends it: one slash at a time, no dots, none at the end."""
+    return "/" + posixpath.normpath(f"/{path}").lstrip("/")
 
 
 def _review(question: Question, uid: str) -> bytes:

@@ -7,6 +7,6 @@ disconnected alone; an internal error is a 500 Status with a reference id, logge
 reaches a log, unless an audit policy asks for bodies.
 
 Read ``parser`` first (bytes to requests, no I/O), then ``connection`` (one client), ``listener`` (all of them),
-``router`` (what answers which path), ``watchstreams`` (one event, encoded once, to many watchers) and ``audit`` (what
+``router`` (what answers which path), ``watch`` (one event, encoded once, to many watchers) and ``audit`` (what
 is written down). What a request on objects means is not decided here but in ``attractor.apiserver``.
 """

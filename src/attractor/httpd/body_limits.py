@@ -15,6 +15,7 @@ import orjson
 import yaml
 
 from attractor.objects.errors import BadRequest, RequestEntityTooLarge
+from attractor.objects.yaml_json import YamlError, refuse_directives
 
 if TYPE_CHECKING:
     from attractor.httpd.limits import Limits
@@ -85,7 +86,9 @@ def check_yaml(body: bytes, limits: Limits) -> None:
         return
     depth = values = 0
     try:
-        for event in yaml.parse(body, Loader=yaml.CSafeLoader):
+        text = body.decode()
+        refuse_directives(text)
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
             values += 1
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
@@ -95,7 +98,7 @@ def check_yaml(body: bytes, limits: Limits) -> None:
                 depth -= 1
             if values > limits.json_values:
                 raise _too_rich(limits)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, YamlError, UnicodeDecodeError):
         return  # the decoder says what is wrong with it, and gets no further than this
 
 

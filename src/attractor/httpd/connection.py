@@ -21,8 +21,9 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from attractor.httpd.auditids import AuditIds
+from attractor.httpd.audit.ids import AuditIds
 from attractor.httpd.eager import first_step, rest_of
+from attractor.httpd.fairness import Place
 from attractor.httpd.parser import RequestParser
 from attractor.httpd.reply import (
     CONTINUE,
@@ -159,6 +160,8 @@ class Connection(Party):
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.lost()
+        elif isinstance(self._task, Place):  # it has not begun, or writes nothing
+            self._task.cancel()
 
     def ended(self) -> bool:
         """The client sends nothing more; what it asked for is still answered, but a stream has lost its reader."""
@@ -400,6 +403,7 @@ class Connection(Party):
             date=shared.clock.line(time.time()),
             keep_alive=keep_alive,
             version=request.version,
+            more=request.flow.schema.headers if request.flow is not None else b"",
         )
         if stream is not None:
             link.write(head)

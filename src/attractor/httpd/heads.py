@@ -31,6 +31,7 @@ MAX_BLOCK_BYTES = 4096
 MAX_DIGITS = 9
 """Of a body's length."""
 
+IMPERSONATION, LINE_BREAK = b"impersonate-", b"\n"
 _LINE = re.compile(rb"(GET|POST|PUT|PATCH|DELETE) (/[A-Za-z0-9/._~?=&%,:+-]*) HTTP/1\.1\r\n")
 _LENGTH = b"\r\nContent-Length: "
 _NEEDS_THE_PARSER = frozenset({b"transfer-encoding", b"expect", b"upgrade", b"trailer", b"te", b"proxy-connection"})
@@ -52,12 +53,13 @@ class Head:
 
     def __init__(self, headers: Mapping[bytes, bytes]) -> None:
         self.headers = headers
-        """By lower-case name; what came twice is joined with a comma. Content-Length is the body's own."""
+        """By lower-case name; what came twice is joined with a comma, in headers of impersonation with a line break,
+        which no value has: there a comma is part of a name. Content-Length is the body's own."""
         self.content_type = headers.get(b"content-type", b"").decode("latin-1")
         self.is_json = self.content_type in _JSON_TYPES
         """Whether a body is told to be JSON in one of the plainest ways, so that it is no YAML and no protobuf."""
         self.user_agent = headers.get(b"user-agent", b"").decode("latin-1")
-        self.is_impersonating = any(name.startswith(b"impersonate-") for name in headers)
+        self.is_impersonating = any(name.startswith(IMPERSONATION) for name in headers)
         """Whether the request is to be carried out as somebody else."""
         self.is_plain = False
         """Whether it is known to ask for JSON as it is, unless the query says otherwise (``presentation``)."""

@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import httptools
 
-from attractor.httpd.heads import Head, KnownHeads
+from attractor.httpd.heads import IMPERSONATION, LINE_BREAK, Head, KnownHeads
 
 if TYPE_CHECKING:
+    from attractor.apiserver.fairness.configuration import Flow
     from attractor.httpd.limits import Limits
 
 
 class HttpRequest:
     """One complete request."""
 
-    __slots__ = ("audit_id", "body", "head", "headers", "keep_alive", "method", "path", "query", "version")
+    __slots__ = ("audit_id", "body", "flow", "head", "headers", "keep_alive", "method", "path", "query", "version")
 
     def __init__(self, method: str, target: str, head: Head, body: bytes = b"", *, version: str = "1.1") -> None:
         self.method = method
@@ -34,10 +35,12 @@ class HttpRequest:
         self.head = head
         self.headers = head.headers
         self.audit_id = b""
-        """The id under which it is found again, once it has one (``auditids``)."""
+        """The id under which it is found again, once it has one (``audit.ids``)."""
         self.body = body
         self.version = version
         self.keep_alive = True
+        self.flow: Flow | None = None
+        """Whose it is for priority and fairness, once that is known."""
 
     def header(self, name: bytes) -> str:
         """A header's value, empty when it was not sent."""
@@ -184,7 +187,7 @@ class RequestParser:
         if key == b"host":
             self._refuse(400, "malformed HTTP request: too many Host headers")
         elif self._repeated <= self._limits.headers:
-            headers[key] += b", " + value
+            headers[key] += (LINE_BREAK if key.startswith(IMPERSONATION) else b", ") + value
 
     def on_headers_complete(self) -> None:
         """The head is there; the body may follow."""

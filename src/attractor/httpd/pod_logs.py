@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from attractor.httpd.reply import Reply, status_reply
-from attractor.httpd.taskstream import TaskStream
+from attractor.httpd.watch.task_stream import TaskStream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""In which shape a client gets its answer: as it is, indented, as YAML, as a Table, or as metadata alone.
+"""In which shape a client gets its answer: as it is, indented, in YAML or protobuf, as a Table, or as metadata alone.
 
 Most clients take JSON as it is; for them nothing is decoded. Everything else goes through ``formats``.
 """
@@ -6,23 +6,34 @@ Most clients take JSON as it is; for them nothing is decoded. Everything else go
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from attractor.apiserver.registry import find_kind
+from attractor.apiserver.auth.reviews import is_review
+from attractor.apiserver.kinds.registry import builtin_kind, find_kind
+from attractor.apiserver.request.bodies import JSON, PROTOBUF
+from attractor.apiserver.request.routing import parse_path
 from attractor.apiserver.response import JsonBody
-from attractor.apiserver.routing import parse_path
-from attractor.apiserver.watch import WatchEvent
+from attractor.apiserver.verbs.watch import WatchEvent
+from attractor.httpd.formats import protobuf_answer
 from attractor.httpd.formats.catalog import catalog
-from attractor.httpd.formats.encoding import JSON, encode, is_for_people
-from attractor.httpd.formats.negotiate import STREAMS, SUPPORTED, negotiate, no_representation, not_acceptable
+from attractor.httpd.formats.encoding import encode, is_for_people
+from attractor.httpd.formats.negotiate import (
+    STREAMS,
+    SUPPORTED,
+    negotiate,
+    negotiate_untabled,
+    no_representation,
+    not_acceptable,
+)
 from attractor.httpd.formats.tables import include_object, view
 from attractor.httpd.formats.transform import TransformOptions, WatchTransform, transform
 from attractor.httpd.reply import Reply, status_reply
-from attractor.objects import builtin
+from attractor.k8s import catalog as builtin
 from attractor.objects.errors import NotAcceptable
 from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.timestamps import Moment
@@ -30,12 +41,13 @@ from attractor.objects.timestamps import Moment
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.kinds.served_kind import Kind
     from attractor.apiserver.response import Response
     from attractor.apiserver.transaction import Transaction
     from attractor.httpd.formats.negotiate import Negotiated
     from attractor.httpd.formats.tables import View
     from attractor.httpd.parser import HttpRequest
+    from attractor.objects.errors import ApiError
 
     Query = Mapping[str, Sequence[str]]
 
@@ -62,13 +74,41 @@ def shape_of(request: HttpRequest, query: Query) -> Shape | None:
             request.head.is_plain = True
         return None
     try:
-        agreed = negotiate(accept.decode("latin-1"))
+        if b"protobuf" in accept and is_custom(request.path):
+            agreed = _negotiate_custom(request, accept.decode("latin-1"))
+        else:
+            agreed = (negotiate_untabled if _has_no_rows(request) else negotiate)(accept.decode("latin-1"))
     except NotAcceptable as error:
         raise _refusal(request, accept.decode("latin-1")) or error from None
     pretty = pretty or agreed.pretty
     if agreed.media_type == JSON and agreed.transform is None and not pretty:
         return None
     return Shape(agreed, pretty)
+
+
+def _negotiate_custom(request: HttpRequest, accept: str) -> Negotiated:
+    try:
+        return negotiate(accept, is_custom=True)
+    except NotAcceptable:
+        target = parse_path(request.path)
+        if target is None or target.group not in _built_in_groups():
+            raise
+        return negotiate(accept)  # there is hardly such a resource, and that is what the client is to be told
+
+
+def is_custom(path: str) -> bool:
+    """Whether a path leads to objects of a custom kind, if to any."""
+    target = parse_path(path)
+    return target is not None and builtin_kind(target.group, target.version, target.resource) is None
+
+
+def _has_no_rows(request: HttpRequest) -> bool:
+    """Whether what a request makes is answered and not stored, so that Kubernetes has no columns for it."""
+    if request.method != "POST" or b"Table" not in request.headers.get(b"accept", b""):
+        return False
+    target = parse_path(request.path)
+    kind = builtin_kind(target.group, target.version, target.resource) if target is not None else None
+    return kind is not None and is_review(kind) and not (target and target.subresource)
 
 
 def _refusal(request: HttpRequest, accept: str) -> NotAcceptable | None:
@@ -89,7 +129,7 @@ def present(shape: Shape, request: HttpRequest, query: Query, response: Response
     value = response.json()
     agreed = shape.agreed
     if agreed.transform is not None and response.code < REFUSALS:
-        shown = _view(request.path, value, txn)
+        shown = view_of(request.path, value, txn)
         if shown is not None:
             options = TransformOptions(agreed.transform, now(), include_object(query))
             value = transform(shown, value, options)
@@ -110,7 +150,8 @@ def retry_after(response: Response) -> dict[str, str] | None:
     return {"Retry-After": str(seconds)} if seconds else None
 
 
-def _view(path: str, value: Mapping[str, object], txn: Transaction) -> View | None:
+def view_of(path: str, value: Mapping[str, object], txn: Transaction) -> View | None:
+    """How the objects of a path are shown; None where nothing is known of them."""
     target = parse_path(path)
     kind = find_kind(txn, target.group, target.version, target.resource) if target is not None else None
     if kind is None:
@@ -127,36 +168,51 @@ class WatchFormat(NamedTuple):
     encode: Callable[[WatchEvent], bytes]
     shared_by: Hashable
     """Equal for watchers who may be sent the same bytes; those of Tables may not, for each is told the columns once."""
+    content_type: str = JSON
 
 
 _JSON_LINES = WatchFormat(WatchEvent.encode, None)
+
+
+def _encode_frame(event: WatchEvent) -> bytes:
+    return protobuf_answer.event(event.type, protobuf_answer.encode(orjson.loads(event.object)))
+
+
+_PROTOBUF_FRAMES = WatchFormat(_encode_frame, PROTOBUF, f"{PROTOBUF};stream=watch")
 
 
 def watch_format(request: HttpRequest, query: Query, kind: Kind, txn: Transaction) -> WatchFormat:
     """How this client is to be told of events; raises ``NotAcceptable``."""
     accept = request.header(b"accept")
     try:
-        agreed = negotiate(accept, (JSON,))
+        agreed = negotiate(accept, (JSON, PROTOBUF), is_custom="protobuf" in accept and is_custom(request.path))
     except NotAcceptable:
-        raise not_acceptable(accept, STREAMS) from None
+        raise not_acceptable(STREAMS) from None
+    plain = _PROTOBUF_FRAMES if agreed.media_type == PROTOBUF else _JSON_LINES
     if agreed.transform is None:
-        return _JSON_LINES
+        return plain
     shown = view(catalog(txn.snapshot), kind.gvk, kind.resource, kind.list_kind)
     transformed = WatchTransform(shown, agreed.transform, include_object(query))
 
     def encode_event(event: WatchEvent) -> bytes:
         obj = transformed.event(event.type, orjson.loads(event.object), now())
-        return WatchEvent(event.type, orjson.dumps(obj)).encode()
+        return plain.encode(WatchEvent(event.type, orjson.dumps(obj)))
 
-    return WatchFormat(encode_event, object() if agreed.transform.kind == "Table" else agreed.transform)
+    shared_by = object() if agreed.transform.kind == "Table" else (agreed.transform, plain.shared_by)
+    return WatchFormat(encode_event, shared_by, plain.content_type)
 
 
-def refused_format(request: HttpRequest, error: NotAcceptable) -> Reply:
-    """The refusal of a watch's format, in the format that was asked for, if it is one of those for objects."""
-    shape = shape_of(request, {})
-    if shape is None or shape.agreed.transform is not None:
-        return status_reply(error)
-    return Reply(error.code, encode(error.status(), shape.agreed.media_type), shape.agreed.content_type)
+def refusal(request: HttpRequest, error: ApiError) -> Reply:
+    """The Status of a refusal, in the format that was asked for, if it is one of those for objects."""
+    reply = status_reply(error)
+    accept = request.headers.get(b"accept", b"")
+    if accept in _PLAIN:
+        return reply
+    with suppress(NotAcceptable):
+        agreed = negotiate(accept.decode("latin-1"))
+        if agreed.transform is None and agreed.media_type != JSON:
+            return Reply(error.code, encode(error.status(), agreed.media_type), agreed.media_type, reply.headers)
+    return reply
 
 
 def now() -> Moment:

@@ -13,58 +13,62 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote, unquote_plus
 
-from attractor.apiserver.authorization import MASTERS, Decision, attributes_of, forbidden
+from attractor.apiserver.auth.authorizer import MASTERS, Decision, attributes_of, forbidden
 from attractor.apiserver.core import Request, deprecations
-from attractor.apiserver.registry import builtin_groups, builtin_kind
-from attractor.apiserver.response import LogBody
-from attractor.apiserver.routing import WATCH_SEGMENT, method_not_allowed, parse_path, without_watch_prefix
+from attractor.apiserver.fairness.estimates import list_seats
+from attractor.apiserver.kinds.registry import builtin_groups, builtin_kind
+from attractor.apiserver.request.routing import WATCH_SEGMENT, method_not_allowed, parse_path, without_watch_prefix
+from attractor.apiserver.response import LogBody, LongListBody
 from attractor.apiserver.server import OnItsWay
-from attractor.apiserver.watch import Watch
-from attractor.httpd.bodyguard import check_body, check_json
-from attractor.httpd.convertedwatch import ConvertedWatch
+from attractor.apiserver.verbs.watch import Watch
+from attractor.httpd.auth.impersonation import impersonated, needed
+from attractor.httpd.body_limits import check_body, check_json
 from attractor.httpd.formats.protobuf import request_as_json
-from attractor.httpd.health import SHUTDOWN, STORE, STORE_READY, health_reply, is_about_health
-from attractor.httpd.impersonation import impersonated, needed
-from attractor.httpd.metrics import CONTENT_TYPE as METRICS_TYPE
-from attractor.httpd.pages import PAGES, Ask, answers_any_method
+from attractor.httpd.long_lists import long_list
+from attractor.httpd.pages.fairness import debug_page
+from attractor.httpd.pages.health import SHUTDOWN, STORE, STORE_READY, health_reply, is_about_health
+from attractor.httpd.pages.metrics import CONTENT_TYPE as METRICS_TYPE
+from attractor.httpd.pages.page import PAGES, Ask, answers_any_method
+from attractor.httpd.pages.zpages import ServerFacts
 from attractor.httpd.parser import HttpRequest
-from attractor.httpd.podlogs import log_reply
+from attractor.httpd.pod_logs import log_reply
 from attractor.httpd.presentation import (
     REFUSALS,
     present,
     presented_as,
-    refused_format,
+    refusal,
     retry_after,
     shape_of,
     watch_format,
 )
-from attractor.httpd.reply import Later, Reply, page_not_found, status_reply
-from attractor.httpd.waitingwatch import WaitingWatch
-from attractor.httpd.zpages import ServerFacts
+from attractor.httpd.reply import Later, Reply, page_not_found
+from attractor.httpd.watch.converted import ConvertedWatch
+from attractor.httpd.watch.future_versions import WaitingWatch
 from attractor.objects.errors import ApiError, BadRequest, NotAcceptable
 from attractor.objects.timestamps import TimestampError, parse_duration
 from attractor.store.contract import StoreError
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
-    from attractor.apiserver.asked import User
-    from attractor.apiserver.authorization import Attributes, Authorizer
-    from attractor.apiserver.kinds import Kind
-    from attractor.apiserver.operation import Operation
+    from attractor.apiserver.auth.authorizer import Attributes, Authorizer
+    from attractor.apiserver.kinds.served_kind import Kind
+    from attractor.apiserver.request.caller import User
+    from attractor.apiserver.request.operation import Operation
     from attractor.apiserver.response import Response
     from attractor.apiserver.server import Server
-    from attractor.httpd.audit import Auditor, Trail
-    from attractor.httpd.authentication import Authenticator
+    from attractor.httpd.audit.trail import Auditor, Trail
+    from attractor.httpd.auth.authentication import Authenticator
     from attractor.httpd.connection import Answer, Peer
+    from attractor.httpd.fairness import Fairness
     from attractor.httpd.limits import Limits
-    from attractor.httpd.metrics import Metrics
-    from attractor.httpd.podlogs import PodLogs
+    from attractor.httpd.pages.metrics import Metrics
+    from attractor.httpd.pod_logs import PodLogs
     from attractor.httpd.presentation import Shape, WatchFormat
     from attractor.httpd.reply import Stream
-    from attractor.httpd.watchstreams import WatchHub
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.httpd.watch.streams import WatchHub
+    from attractor.objects.json_types import JsonObject
     from attractor.store.contract import Snapshot
 
     Query = Mapping[str, Sequence[str]]
@@ -72,6 +76,8 @@ if TYPE_CHECKING:
 _NO_QUERY: Query = {}
 ALLOWED = Decision(allowed=True)
 NOT_FOUND = 404
+MAX_DIGITS = 10
+"""A longer limit is none that matters."""
 MAX_DISCOVERY_SLASHES = 4
 """``/apis/GROUP/VERSION/`` has as many; a longer path is never discovery's."""
 
@@ -132,6 +138,7 @@ class Router:
         pod_logs: PodLogs | None = None,
         auditor: Auditor | None = None,
         facts: ServerFacts | None = None,
+        fairness: Fairness | None = None,
     ) -> None:
         self._server = server
         self._hub = hub
@@ -142,6 +149,7 @@ class Router:
         self._pod_logs = pod_logs
         self._auditor = auditor
         self._facts = facts or ServerFacts({})
+        self._fairness = fairness
         self.is_ready = True
         """Whether ``/readyz`` says ok; false while the server is stopping."""
 
@@ -166,14 +174,14 @@ class Router:
         try:
             self._admit(request, query, user, trail)
         except ApiError as error:
-            reply = status_reply(error)
+            reply = refusal(request, error)
             if trail is not None:
                 trail.refused(reply)
             return reply
         return None
 
     def _unknown(self, request: HttpRequest, peer: Peer, error: ApiError) -> Reply:
-        reply = status_reply(error)
+        reply = refusal(request, error)
         if self._auditor is not None:
             self._auditor.refused(request, peer, parse_query(request.query), reply)
         return reply
@@ -195,26 +203,76 @@ class Router:
             query = parse_query(request.query) if request.query else _NO_QUERY
             if "timeout" in query and "watch" not in query:
                 _check_timeout(query["timeout"][0])
+            asked = None
             if WATCH_SEGMENT in request.path:
+                asked = attributes_of(request.method, request.path, query)
                 request, query = _watching(request, query)
-            user = self._admit(request, query, user, trail)
-            if request.path.startswith(("/api/", "/apis/")):
-                return self._api(request, query, user, trail)
-            if is_about_health(request.path):
-                return self._health(request.path, query)
-            return self._page(request, query) or page_not_found()
+            if request.head.is_impersonating:
+                user = self._impersonate(user, request, trail)
+            if self._fairness is None:
+                return self._carried_out(request, query, user, trail, asked)
+            return self._in_turn(self._fairness, request, query, user, trail, asked)
         except ApiError as error:
-            return status_reply(error)
+            return refusal(request, error)
+
+    def _in_turn(
+        self,
+        fairness: Fairness,
+        request: HttpRequest,
+        query: Query,
+        user: User,
+        trail: Trail | None,
+        asked: Attributes | None,
+    ) -> Answer:
+        """What a request is answered when it is its flow's turn: at once where that is exempt."""
+        flow = fairness.flow_of_all(user)
+        if flow is None or not flow.schema.is_exempt:
+            asked = asked or attributes_of(request.method, request.path, query)
+            flow = flow or fairness.flow_of(user, asked)
+        request.flow = flow
+        if asked is None or flow.schema.is_exempt:
+            fairness.exempt(flow)
+            return self._carried_out(request, query, user, trail, asked)
+        seats = self._seats(asked, query, fairness.nominal(flow)) if asked.verb == "list" else 1
+        return fairness.run(flow, seats, partial(self._carried_out, request, query, user, trail, asked))
+
+    def _seats(self, asked: Attributes, query: Query, nominal: int) -> int:
+        """How many seats a list takes."""
+        if asked.name:
+            return 1
+        where = f"{asked.namespace}/" if asked.namespace else ""
+        objects = self._server.store.snapshot_nowait().count(f"{asked.group or 'core'}/{asked.resource}/{where}")
+        said = (query.get("limit") or ("",))[0]
+        limit = int(said) if said.isascii() and said.isdigit() and len(said) < MAX_DIGITS else 0
+        is_selective = "labelSelector" in query or "fieldSelector" in query
+        return list_seats(objects, limit, is_selective=is_selective, nominal=nominal)
+
+    def _carried_out(
+        self, request: HttpRequest, query: Query, user: User, trail: Trail | None, asked: Attributes | None = None
+    ) -> Answer:
+        """The answer to a request of a known user; raises ``ApiError``."""
+        self._permit(request, query, user, trail, asked)
+        if request.path.startswith(("/api/", "/apis/")):
+            return self._api(request, query, user, trail)
+        if is_about_health(request.path):
+            return self._health(request.path, query)
+        return self._page(request, query) or page_not_found()
 
     def _admit(self, request: HttpRequest, query: Query, user: User, trail: Trail | None) -> User:
         """As whom the request is carried out, if it may be; raises ``ApiError``."""
         if request.head.is_impersonating:
             user = self._impersonate(user, request, trail)
+        self._permit(request, query, user, trail)
+        return user
+
+    def _permit(
+        self, request: HttpRequest, query: Query, user: User, trail: Trail | None, asked: Attributes | None = None
+    ) -> None:
+        """Raise ``ApiError`` unless the user may do what is asked."""
         if MASTERS not in user.groups:
-            self._authorize(user, attributes_of(request.method, request.path, query), trail)
+            self._authorize(user, asked or attributes_of(request.method, request.path, query), trail)
         elif trail is not None:
             trail.decision = ALLOWED
-        return user
 
     def _impersonate(self, user: User, request: HttpRequest, trail: Trail | None) -> User:
         other = impersonated(request)
@@ -236,12 +294,14 @@ class Router:
         path = request.path
         if path == "/metrics":
             return Reply(200, self._metrics.render(), METRICS_TYPE)
+        if self._fairness is not None and (page := debug_page(self._fairness, path)) is not None:
+            return page
         zpage = self._facts.reply(path, request.header(b"accept"))
         if zpage is not None:
             return zpage
         ask = Ask(request, query, self._server.store.snapshot_nowait())
-        for page in PAGES:
-            reply = page(ask)
+        for shown in PAGES:
+            reply = shown(ask)
             if reply is not None:
                 if request.method != "GET" and reply.code != NOT_FOUND and not answers_any_method(path):
                     raise method_not_allowed()
@@ -281,8 +341,19 @@ class Router:
         else:
             begun = self._server.read_now(asked) if "watch" not in query else None
         if begun is not None:
+            if isinstance(begun.body, LongListBody) and self._fairness is not None:
+                place = self._fairness.in_pieces(request.flow, self._long_list(request, query, shape, begun))
+                return Later(place, place.result)
             return self._reply(request, query, shape, begun)
         return self._handled(request, query, shape, asked)
+
+    def _long_list(
+        self, request: HttpRequest, query: Query, shape: Shape | None, response: Response
+    ) -> Generator[None, None, Reply]:
+        assert isinstance(response.body, LongListBody)
+        txn = self._server.transaction(self._server.store.snapshot_nowait())
+        gzip_bytes, warnings = self._limits.gzip_bytes, response.warnings
+        return long_list(shape, request, query, response.body, txn, gzip_bytes=gzip_bytes, warnings=warnings)
 
     async def _handled(self, request: HttpRequest, query: Query, shape: Shape | None, asked: Request) -> Reply:
         try:
@@ -290,7 +361,10 @@ class Router:
                 reply = await self._watch(request, asked)
                 if reply is not None:
                     return reply
-            return self._reply(request, query, shape, await self._server.handle_in_full(asked))
+            response = await self._server.handle_in_full(asked)
+            if isinstance(response.body, LongListBody) and self._fairness is not None:
+                return await self._fairness.in_pieces(request.flow, self._long_list(request, query, shape, response))
+            return self._reply(request, query, shape, response)
         except ApiError as error:
             return self._refused(request, error)
 
@@ -302,7 +376,7 @@ class Router:
 
     def _refused(self, request: HttpRequest, error: ApiError) -> Reply:
         is_nowhere = error.code == 404 and self._is_nowhere(request.path, error.status())
-        return page_not_found() if is_nowhere else status_reply(error)
+        return page_not_found() if is_nowhere else refusal(request, error)
 
     def _reply(self, request: HttpRequest, query: Query, shape: Shape | None, response: Response) -> Reply:
         if response.code == 404 and self._is_nowhere(request.path, response.json()):
@@ -311,7 +385,7 @@ class Router:
             return log_reply(response.code, response.body, self._pod_logs)
         if shape is None:
             headers = retry_after(response) if response.code >= REFUSALS else None
-            return Reply(response.code, response.body.encode(), headers=headers, warnings=response.warnings)
+            return Reply(response.code, response.body.encode() + b"\n", headers=headers, warnings=response.warnings)
         txn = self._server.transaction(self._server.store.snapshot_nowait())
         shaped = present(shape, request, query, response, txn)
         return Reply(response.code, shaped, presented_as(shape, response), retry_after(response), response.warnings)
@@ -335,18 +409,19 @@ class Router:
         try:
             told = watch_format(request, asked.query, kind, txn)
         except NotAcceptable as error:
-            return refused_format(request, error)
+            return refusal(request, error)
         version = int(op.list.resource_version or 0)
         if version <= snapshot.revision:
-            return Reply(200, stream=self._opened(op, kind, snapshot, told), warnings=deprecations(op, kind))
+            stream: Stream = self._opened(op, kind, snapshot, told)
+            return Reply(200, b"", told.content_type, warnings=deprecations(op, kind), stream=stream)
 
         async def begin() -> Stream:
             later = await server.store.snapshot()
             return self._opened(*server.core.understand(asked, server.transaction(later)), later, told)
 
         patience_s, timeout_s = self._limits.future_s, op.list.timeout_s
-        waiting = WaitingWatch(server.store, version, begin, patience_s=patience_s, timeout_s=timeout_s)
-        return Reply(200, stream=waiting, warnings=deprecations(op, kind))
+        waiting = WaitingWatch(server.store, version, begin, told.encode, patience_s=patience_s, timeout_s=timeout_s)
+        return Reply(200, b"", told.content_type, warnings=deprecations(op, kind), stream=waiting)
 
     def _opened(self, op: Operation, kind: Kind, snapshot: Snapshot, told: WatchFormat) -> Stream:
         """The stream of a watch; raises ``ApiError``."""

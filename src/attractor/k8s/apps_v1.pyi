@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from attractor.objects.builtin.core_v1 import PersistentVolumeClaim, PodTemplateSpec
+from attractor.k8s.core_v1 import PersistentVolumeClaim, PodTemplateSpec
 from attractor.objects.resource.kind import Resource
 from attractor.objects.resource.metadata import LabelSelector
 from attractor.objects.resource.struct import Struct

@@ -15,7 +15,7 @@ import orjson
 if TYPE_CHECKING:
     from zipfile import ZipFile
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 Folder = Literal["schema", "text", "enum", "go"]
 ARCHIVE = Path(__file__).with_name("kinds.zip")

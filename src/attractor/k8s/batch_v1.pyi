@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from attractor.objects.builtin.core_v1 import ObjectReference, PodTemplateSpec
+from attractor.k8s.core_v1 import ObjectReference, PodTemplateSpec
 from attractor.objects.resource.kind import Resource
 from attractor.objects.resource.metadata import LabelSelector, ObjectMeta
 from attractor.objects.resource.struct import Struct

@@ -18,16 +18,16 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from attractor.objects.builtin import archive
-from attractor.objects.builtin.gotypes import GoClass, GoField, GoType, go_type, zero_object
-from attractor.objects.builtin.resourceinfo import GroupInfo, ResourceInfo, SubresourceInfo
-from attractor.objects.schema.node import Schema
+from attractor.k8s import archive
+from attractor.k8s.go_types import GoClass, GoField, GoType, go_type, zero_object
+from attractor.k8s.resource_info import GroupInfo, ResourceInfo, SubresourceInfo
+from attractor.schema.node import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from attractor.objects.gvk import GroupVersionKind
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 KUBERNETES_VERSION = "1.36.4"
 """The version of Kubernetes whose kinds these are."""

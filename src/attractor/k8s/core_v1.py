@@ -1,6 +1,6 @@
-"""Typed classes of ``v1``, made when first imported; see ``typed``."""
+"""Typed classes of ``v1``, made when first imported; see ``typed_classes``."""
 
-from attractor.objects.builtin.typed import MODULES, getattr_for, names_of
+from attractor.k8s.typed_classes import MODULES, getattr_for, names_of
 
 __getattr__ = getattr_for(MODULES["core_v1"])
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from attractor.objects.builtin.core_v1 import EventSource, ObjectReference
+from attractor.k8s.core_v1 import EventSource, ObjectReference
 from attractor.objects.resource.kind import Resource
 from attractor.objects.resource.scalars import MicroTime
 from attractor.objects.resource.struct import Struct

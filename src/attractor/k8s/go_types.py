@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from attractor.objects.builtin import archive
+from attractor.k8s import archive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 GoClass: TypeAlias = Literal[
     "struct", "pointer", "slice", "map", "string", "int", "uint", "float", "bool", "bytes", "interface",

@@ -1,6 +1,6 @@
 # Made by tools/builtin_kinds_stubs.py from Kubernetes 1.36.4, io.k8s.api.networking.v1.
 
-from attractor.objects.builtin.core_v1 import TypedLocalObjectReference
+from attractor.k8s.core_v1 import TypedLocalObjectReference
 from attractor.objects.resource.kind import Resource
 from attractor.objects.resource.metadata import Condition, LabelSelector
 from attractor.objects.resource.struct import Struct

@@ -12,7 +12,7 @@ from attractor.objects.gvk import GroupResource, GroupVersion, GroupVersionKind,
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor.objects.schema.node import Schema
+    from attractor.schema.node import Schema
 
 _STABLE = re.compile(r"v[0-9]+")
 

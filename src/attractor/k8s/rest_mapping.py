@@ -15,12 +15,12 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from attractor.objects import builtin
+from attractor.k8s import catalog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from attractor.objects.builtin.resourceinfo import ResourceInfo
+    from attractor.k8s.resource_info import ResourceInfo
     from attractor.objects.gvk import GroupKind, GroupVersionKind, GroupVersionResource
 
 
@@ -46,7 +46,7 @@ class RestMapping:
 
     def __init__(self, infos: Iterable[ResourceInfo] | None = None) -> None:
         if infos is None:
-            infos = (info for info in builtin.resources() if info.is_enabled_by_default)
+            infos = (info for info in catalog.resources() if info.is_enabled_by_default)
         self._by_resource: dict[GroupVersionResource, ResourceInfo] = {}
         self._by_kind: dict[GroupVersionKind, ResourceInfo] = {}
         self._by_name: dict[str, dict[GroupVersionResource, ResourceInfo]] = {}

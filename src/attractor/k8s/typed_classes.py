@@ -1,6 +1,6 @@
 """Typed classes of the built-in kinds, made from the Go types when first asked for.
 
-    from attractor.objects.builtin.core_v1 import ConfigMap, Container, Pod
+    from attractor.k8s.core_v1 import ConfigMap, Container, Pod
 
 The classes mean what the Go types mean. A struct is always there (``pod.spec.containers`` needs no check), an empty
 text, list or map and a zero are left out when written, and what Go has as a pointer is ``None`` or a value. Names are
@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import msgspec
 
-from attractor.objects import builtin
-from attractor.objects.builtin import archive
+from attractor.k8s import archive, catalog
 from attractor.objects.resource import metadata
 from attractor.objects.resource.kind import Resource
 from attractor.objects.resource.scalars import Duration, MicroTime
@@ -30,7 +29,7 @@ from attractor.objects.resource.struct import Struct
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor.objects.builtin.gotypes import GoField, GoType
+    from attractor.k8s.go_types import GoField, GoType
     from attractor.objects.gvk import GroupVersionKind
 
 META_V1 = "io.k8s.apimachinery.pkg.apis.meta.v1"
@@ -142,13 +141,13 @@ def python_field(field: GoField) -> PythonField:
 def module_of(definition: str) -> str:
     """The module that offers a definition's class; this one for groups without a module of their own."""
     package = definition.rpartition(".")[0]
-    named = next((module for module, owner in MODULES.items() if owner == package), "typed")
-    return f"attractor.objects.builtin.{named}"
+    named = next((module for module, owner in MODULES.items() if owner == package), "typed_classes")
+    return f"attractor.k8s.{named}"
 
 
 def _namespace(definition: str, leave_out: tuple[str, ...]) -> dict[str, Any]:
     fields = [
-        python_field(field) for name, field in builtin.go_type(definition).fields.items() if name not in leave_out
+        python_field(field) for name, field in catalog.go_type(definition).fields.items() if name not in leave_out
     ]
     return {
         "__module__": module_of(definition),
@@ -158,19 +157,32 @@ def _namespace(definition: str, leave_out: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
+_DEFINITIONS: dict[type, str] = {}
+
+
+def definition_of(cls: type) -> str:
+    """The definition that a class was made from; empty where it was written by hand."""
+    if issubclass(cls, Resource):
+        info = cls.__dict__.get("resource_info")
+        return info.definition if info is not None and cls.__module__.startswith(__package__) else ""
+    return _DEFINITIONS.get(cls, "")
+
+
 @cache
 def struct_for(definition: str) -> type[Struct]:
     """The class of a definition that is no kind, such as ``io.k8s.api.core.v1.Container``."""
     if definition in SHARED:
         return SHARED[definition]
     fields = _namespace(definition, ())
-    return types.new_class(fields["__qualname__"], (Struct,), {"omitempty": True}, lambda body: body.update(fields))
+    made = types.new_class(fields["__qualname__"], (Struct,), {"omitempty": True}, lambda body: body.update(fields))
+    _DEFINITIONS[made] = definition
+    return made
 
 
 @cache
 def class_for(gvk: GroupVersionKind) -> type[Resource] | None:
     """The class of a built-in kind, whatever its group; None when there is no such kind."""
-    info = builtin.find_kind(gvk)
+    info = catalog.find_kind(gvk)
     if info is None:
         return None
     fields = _namespace(info.definition, TYPE_META)
@@ -185,7 +197,7 @@ def names_of(package: str) -> list[str]:
     found = []
     for name in archive.package("go", package):
         definition = f"{package}.{name}"
-        is_struct = builtin.go_type(definition).cls == "struct" and definition not in FREE_FORM
+        is_struct = catalog.go_type(definition).cls == "struct" and definition not in FREE_FORM
         if is_struct and not name.endswith("List") and archive.entry("schema", definition) is not None:
             found.append(name)
     return found

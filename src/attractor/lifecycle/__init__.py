@@ -19,7 +19,7 @@ none is said to be the shortcut past a missed message. Nothing here has a clock,
 
 Read ``table`` first (rows and rules), then ``guard`` (what an API server refuses), ``text`` and ``diagram`` (how a
 table is shown). What it does not do: it moves no object by itself, and it knows nothing of the API server or the
-checker; ``attractor.embedded.lifecycles`` and ``attractor.check.lifecycles`` join them.
+checker; ``attractor.embedded.lifecycles`` and ``attractor.check.spec.lifecycles`` join them.
 """
 
 from attractor.lifecycle.diagram import svg

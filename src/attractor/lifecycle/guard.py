@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from attractor.lifecycle.table import Lifecycle
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 S = TypeVar("S", bound=str)
 A = TypeVar("A", bound=str)

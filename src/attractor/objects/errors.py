@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from attractor.objects.field import FieldError
     from attractor.objects.gvk import GroupKind, GroupResource
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 
 class ApiError(Exception):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
+from attractor.objects.numbers import saturated
+
 IntOrString: TypeAlias = "int | str"
 """The JSON form: an int32, or text."""
 
@@ -27,14 +29,14 @@ def is_percent(value: IntOrString) -> bool:
 
 def percent_value(value: IntOrString) -> int | None:
     """The number before ``%``; None when the value is not a percentage."""
-    return int(value[:-1]) if isinstance(value, str) and is_percent(value) else None
+    return saturated(value[:-1]) if isinstance(value, str) and is_percent(value) else None
 
 
 def int_value(value: IntOrString) -> int:
     """The number itself; text counts as what Go's ``strconv.Atoi`` reads from it, else 0."""
     if isinstance(value, int):
         return value
-    return int(value) if _GO_INT.fullmatch(value) else 0
+    return saturated(value) if _GO_INT.fullmatch(value) else 0
 
 
 def scaled_value(value: IntOrString | None, total: int, *, round_up: bool) -> int:
@@ -50,5 +52,5 @@ def scaled_value(value: IntOrString | None, total: int, *, round_up: bool) -> in
         raise IntOrStringError(
             f'invalid value for IntOrString: invalid value "{value}": strconv.Atoi: parsing "{digits}": invalid syntax'
         )
-    product = int(digits) * total
+    product = saturated(digits) * total
     return -(-product // 100) if round_up else product // 100

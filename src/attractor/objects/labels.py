@@ -20,7 +20,7 @@ from attractor.objects.field import FieldError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 OPERATORS = ("in", "notin", "=", "==", "!=", "gt", "lt")
 _ALL_OPERATORS = (*OPERATORS, "exists", "!")

@@ -15,6 +15,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from attractor.objects.numbers import saturated
+
 RFC3339 = "2006-01-02T15:04:05Z07:00"
 RFC3339_MICRO = "2006-01-02T15:04:05.000000Z07:00"
 
@@ -237,6 +239,8 @@ _UNITS_NS = {
 }
 _PART = re.compile(r"([0-9]*)(?:(\.)([0-9]*))?([^0-9.]*)", re.ASCII)
 _DURATION_MAX_NS = 2**63
+_FRACTION_DIGITS = 18
+"""Further ones are less than a nanosecond of an hour."""
 
 
 def parse_duration(text: str) -> int:
@@ -247,9 +251,9 @@ def parse_duration(text: str) -> int:
         return 0
     if not rest:
         raise invalid
-    total = 0
-    while rest:
-        found = _PART.match(rest)
+    total = at = 0
+    while at < len(rest):
+        found = _PART.match(rest, at)
         assert found is not None, "every part of the pattern is optional"
         whole, _, fraction, unit = found.groups()
         if not whole and not fraction:
@@ -258,12 +262,13 @@ def parse_duration(text: str) -> int:
             raise TimestampError(f"time: missing unit in duration {_quote(text)}")
         if unit not in _UNITS_NS:
             raise TimestampError(f"time: unknown unit {_quote(unit)} in duration {_quote(text)}")
-        total += int(whole or 0) * _UNITS_NS[unit]
+        total += saturated(whole or "0") * _UNITS_NS[unit]
         if fraction:
-            total += int(fraction) * _UNITS_NS[unit] // 10 ** len(fraction)
+            seen = fraction[:_FRACTION_DIGITS]
+            total += int(seen) * _UNITS_NS[unit] // 10 ** len(seen)
         if total > _DURATION_MAX_NS:
             raise invalid
-        rest = rest[found.end() :]
+        at = found.end()
     if text[0] == "-":
         return -total
     if total > _DURATION_MAX_NS - 1:

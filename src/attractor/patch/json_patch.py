@@ -24,17 +24,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from attractor.objects.budget import Budget, OverBudget
 from attractor.objects.errors import BadRequest, Invalid, RequestEntityTooLarge
-from attractor.objects.samejson import same_json
+from attractor.objects.json_equality import same_json
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import Json
+    from attractor.objects.json_types import Json
 
 MAX_OPERATIONS: Final = 10_000
 COPY_LIMIT_BYTES: Final = 3 * 1024 * 1024
 """How much ``copy`` may add in one patch, all operations together: the size of the largest request."""
 
+FREE_VALUES: Final = 20_000
+"""How many values a patch may walk to copy them, however short it is."""
+VALUES_PER_OPERATION: Final = 200
 _MISSING: Final = object()
+_MAX_DIGITS: Final = 20
 _INDEX = re.compile(r"[+-]?[0-9]+\Z", re.ASCII)
 _REFUSED = "the server rejected our request due to an error in our request"
 
@@ -60,9 +65,12 @@ def apply_json_patch(document: Json, operations: Json) -> Json:
     holder: dict[str, Any] = {"": document}
     owned = {id(holder)}
     copied_bytes = 0
+    budget = Budget(FREE_VALUES + VALUES_PER_OPERATION * len(checked))
     for number, operation in enumerate(checked):
         try:
-            copied_bytes += _apply(holder, owned, operation)
+            copied_bytes += _apply(holder, owned, operation, budget)
+        except OverBudget:
+            raise PatchFailed(f"operation {number} ({operation.get('op')}): the patch moves too many values") from None
         except PatchFailed as failed:
             raise PatchFailed(f"operation {number} ({operation.get('op')}): {failed.why}") from None
         except (RecursionError, orjson.JSONEncodeError):
@@ -110,8 +118,8 @@ def _cannot_decode(value: Json, go_type: str, field: str = "") -> str:
     return f"error decoding patch: json: cannot unmarshal {found} into {target}"
 
 
-def _apply(holder: dict[str, Any], owned: set[int], operation: dict[str, Any]) -> int:
-    """Apply one operation; returns how many bytes it copied."""
+def _apply(holder: dict[str, Any], owned: set[int], operation: dict[str, Any], budget: Budget) -> int:
+    """Apply one operation; returns how many bytes it copied. Values that are walked or copied are paid for first."""
     path = _pointer(operation, "path")
     match operation.get("op"):
         case "add":
@@ -130,8 +138,9 @@ def _apply(holder: dict[str, Any], owned: set[int], operation: dict[str, Any]) -
             value = _get(holder, source)
             if value is _MISSING:
                 value = None
-            _put(holder, owned, path, _disowned(value, owned), must_exist=False)
-            return len(orjson.dumps(value))
+            data = orjson.dumps(value)
+            _put(holder, owned, path, _disowned(value, owned, budget), must_exist=False)
+            return len(data)
         case "test":
             found = _get(holder, path)
             expected = operation.get("value")
@@ -159,7 +168,7 @@ def _index(segment: str, length: int, path: list[str]) -> int:
     """A list index within ``length`` items; negative ones count from the end."""
     if not _INDEX.match(segment):
         raise PatchFailed(f"{segment!r} in {_text(path)} is not a list index")
-    index = int(segment)
+    index = int(segment) if len(segment) <= _MAX_DIGITS else length
     if index < 0:
         index += length
     if not 0 <= index < length:
@@ -203,16 +212,18 @@ def _parent(holder: dict[str, Any], owned: set[int], path: list[str]) -> dict[st
     return container
 
 
-def _disowned(value: Any, owned: set[int]) -> Any:
+def _disowned(value: Any, owned: set[int], budget: Budget) -> Any:
     """The value, with every part of it open to sharing: a later change must copy it first."""
     if isinstance(value, dict):
+        budget.charge(1 + len(value))
         owned.discard(id(value))
         for item in value.values():
-            _disowned(item, owned)
+            _disowned(item, owned, budget)
     elif isinstance(value, list):
+        budget.charge(1 + len(value))
         owned.discard(id(value))
         for item in value:
-            _disowned(item, owned)
+            _disowned(item, owned, budget)
     return value
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.objects.samejson import same_json
+from attractor.objects.json_equality import same_json
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import Json, JsonObject
+    from attractor.objects.json_types import Json, JsonObject
 
 
 def apply_merge_patch(document: Json, patch: Json) -> Json:

@@ -1,6 +1,6 @@
 """Strategic merge patch: a merge patch that knows from the kind's schema how its lists merge.
 
->>> from attractor.objects.schema.node import Schema
+>>> from attractor.schema.node import Schema
 >>> pod = Schema({"properties": {"containers": {"type": "array", "x-kubernetes-patch-strategy": "merge",
 ...     "x-kubernetes-patch-merge-key": "name", "items": {"type": "object"}}}})
 >>> apply_strategic_merge_patch({"containers": [{"name": "a", "image": "i:1"}, {"name": "b"}]},
@@ -16,15 +16,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor.objects.builtin import gotypes
+from attractor.k8s import go_types
 from attractor.objects.errors import ApiError, BadRequest, Invalid
 from attractor.objects.field import go_quoted
-from attractor.objects.patch.element_order import in_order_of
-from attractor.objects.patch.gotext import go_kind, go_text, go_type
+from attractor.patch.element_order import in_order_of
+from attractor.patch.go_text import go_kind, go_text, go_type
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import Json, JsonObject
-    from attractor.objects.schema.node import Schema
+    from attractor.objects.json_types import Json, JsonObject
+    from attractor.schema.node import Schema
 
 _PATCH: Final = "$patch"
 _RETAIN_KEYS: Final = "$retainKeys"
@@ -133,10 +133,11 @@ def _retained(original: JsonObject, patch: JsonObject) -> JsonObject:
     kept = patch.pop(_RETAIN_KEYS)
     if not isinstance(kept, list):
         raise BadRequest(_BAD_RETAIN_KEYS)
+    names = {name for name in kept if isinstance(name, str)}
     for name, change in patch.items():
-        if change is not None and not name.startswith((_DELETE_FROM, _SET_ORDER)) and name not in kept:
+        if change is not None and not name.startswith((_DELETE_FROM, _SET_ORDER)) and name not in names:
             raise BadRequest(_BAD_RETAIN_KEYS)
-    return {name: value for name, value in original.items() if name in kept}
+    return {name: value for name, value in original.items() if name in names}
 
 
 def _named(directive: str, prefix: str, complaint: str) -> str:
@@ -151,7 +152,13 @@ def _delete_from_list(result: JsonObject, name: str, deleted: Any) -> None:
     if deleted is None:
         result.pop(name, None)
     elif isinstance(deleted, list) and isinstance(result.get(name), list):
-        result[name] = [item for item in result[name] if item not in deleted]
+        doomed = {_sameness(item) for item in deleted}
+        result[name] = [item for item in result[name] if _sameness(item) not in doomed]
+
+
+def _sameness(item: Any) -> Any:
+    """What equal items have in common, and can be looked up by: themselves, or their text."""
+    return go_text(item) if isinstance(item, dict | list) else item
 
 
 def _merge_ordered_lists(result: JsonObject, patch: JsonObject, schema: Schema | None) -> None:
@@ -185,7 +192,7 @@ def _ordered_field(schema: Schema, name: str) -> Schema | None:
         raise BadStrategicPatch("merging an object in json but data type is not struct, instead is: map")
     if not schema.definition:
         return schema.child(name)
-    fields = gotypes.go_type(schema.definition).fields
+    fields = go_types.go_type(schema.definition).fields
     known = name if name in fields else next((one for one in fields if one.casefold() == name.casefold()), None)
     if known is None:
         struct = schema.definition.rpartition(".")[2]
@@ -255,20 +262,22 @@ def _with_item_directives(
 ) -> tuple[list[JsonObject], list[JsonObject], bool]:
     """The server's items after ``$patch: delete`` items, the patch's plain items, and whether they replace the list."""
     changes = [item for item in patch if _PATCH not in item]
+    doomed: set[Any] = set()
     replaced = False
     for item in patch:
         match item.get(_PATCH, _PATCH):
             case "$patch":
                 continue
             case "delete":
-                doomed = _identity(item, key)
-                original = [kept for kept in original if kept.get(key) != doomed]
+                doomed.add(_identity(item, key))
             case "replace":
                 replaced = True
             case "merge":
                 raise BadStrategicPatch("merging lists cannot yet be specified in the patch")
             case other:
                 raise BadStrategicPatch(_unknown_directive(other, item))
+    if doomed:
+        original = [kept for kept in original if _sameness(kept.get(key)) not in doomed]
     return (changes, [], True) if replaced else (original, changes, False)
 
 

@@ -11,13 +11,13 @@ Guarantees: what an object depends on is written before it; a cycle is refused b
 longer wanted is deleted; a plan made from a stale cache harms no object that it did not mean; executing again does
 nothing more.
 
-Read ``dag`` first, then ``objectgraph``, ``chain``, ``standard`` and ``plan``; ``snapshot`` and ``revisions`` for what
-was; ``comparing`` for what counts as a difference; ``difference``, ``report`` and ``drawing`` for people.
+Read ``dag`` first, then ``object_graph``, ``chain``, ``standard`` and ``plan``; ``snapshot`` and ``revisions`` for what
+was; ``comparison`` for what counts as a difference; ``difference``, ``report`` and ``pictures`` for people.
 """
 
 from attractor.plan.chain import Chain, Requeue, Stop, Transformed, Transformer
 from attractor.plan.dag import Dag, DagError
-from attractor.plan.objectgraph import Action, ObjectGraph, Ref, Vertex
+from attractor.plan.object_graph import Action, ObjectGraph, Ref, Vertex
 from attractor.plan.plan import NameTaken, Outcome, Plan, Step
 from attractor.plan.report import report
 from attractor.plan.revisions import History, UnknownRevision

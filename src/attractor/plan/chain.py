@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from attractor.plan.objectgraph import ObjectGraph
+from attractor.plan.object_graph import ObjectGraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

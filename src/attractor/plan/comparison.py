@@ -20,7 +20,7 @@ from attractor.objects.resource import Resource
 from attractor.runtime.toolkit.children import data_hash
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 R = TypeVar("R", bound=Resource)
 

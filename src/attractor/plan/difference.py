@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from attractor.objects.builtin.core_v1 import Secret
-from attractor.plan.comparing import overlay
-from attractor.plan.objectgraph import Action
+from attractor.k8s.core_v1 import Secret
+from attractor.plan.comparison import overlay
+from attractor.plan.object_graph import Action
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.objects.jsontypes import JsonObject
-    from attractor.plan.objectgraph import Ref, Vertex
+    from attractor.objects.json_types import JsonObject
+    from attractor.plan.object_graph import Ref, Vertex
 
 ABSENT: Any = type("Absent", (), {"__repr__": lambda _: "(absent)"})()
 """The value of a field that is not there."""

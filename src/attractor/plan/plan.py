@@ -21,18 +21,18 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from attractor.objects.errors import AlreadyExists, Conflict, Invalid, NotFound
-from attractor.objects.patch.merge_patch import merge_patch_between
-from attractor.plan.comparing import marked, overlay
+from attractor.patch.merge_patch import merge_patch_between
+from attractor.plan.comparison import marked, overlay
 from attractor.plan.difference import Change, change_of
-from attractor.plan.objectgraph import Action
+from attractor.plan.object_graph import Action
 from attractor.runtime import Result, effects
 from attractor.runtime.toolkit.owners import is_controlled_by
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.resource import Resource
     from attractor.plan.chain import Chain, Requeue
-    from attractor.plan.objectgraph import ObjectGraph, Ref, Vertex
+    from attractor.plan.object_graph import ObjectGraph, Ref, Vertex
     from attractor.runtime import Context
     from attractor.runtime.effects import Effect
 

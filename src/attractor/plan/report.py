@@ -13,7 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from attractor.plan.difference import ABSENT
-from attractor.plan.objectgraph import Action
+from attractor.plan.object_graph import Action
 
 if TYPE_CHECKING:
     from attractor.plan.difference import Change, FieldChange

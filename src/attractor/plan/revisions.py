@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from attractor.objects.builtin.apps_v1 import ControllerRevision
+from attractor.k8s.apps_v1 import ControllerRevision
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime.toolkit.children import hashed_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.resource import Resource
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from attractor.objects.resource import Resource
-from attractor.plan.objectgraph import Ref
+from attractor.plan.object_graph import Ref
 from attractor.runtime.toolkit.owners import is_controlled_by
 
 if TYPE_CHECKING:

@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from attractor.objects.builtin.core_v1 import ConfigMap, Secret
+from attractor.k8s.core_v1 import ConfigMap, Secret
 from attractor.plan.chain import Requeue, Stop
-from attractor.plan.comparing import is_as_desired
-from attractor.plan.objectgraph import Action, Vertex
+from attractor.plan.comparison import is_as_desired
+from attractor.plan.object_graph import Action, Vertex
 from attractor.runtime.toolkit.owners import set_controller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from attractor.objects.resource import Resource
-    from attractor.plan.objectgraph import ObjectGraph
+    from attractor.plan.object_graph import ObjectGraph
     from attractor.plan.snapshot import Snapshot
 
 

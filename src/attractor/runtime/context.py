@@ -16,17 +16,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from attractor.objects.gvk import GroupVersionKind
-from attractor.objects.patch.merge_patch import merge_patch_between
 from attractor.objects.resource import Resource
-from attractor.objects.resource.differing import differing
+from attractor.objects.resource.difference import differing
+from attractor.patch.merge_patch import merge_patch_between
 from attractor.runtime import effects
-from attractor.runtime.fieldlogger import FieldLogger
+from attractor.runtime.field_logger import FieldLogger
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
 
     from attractor.objects.gvk import Key
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.runtime.effects import EventKind, PatchType, Propagation
 
 R = TypeVar("R", bound=Resource)

@@ -33,9 +33,9 @@ from typing import (
     runtime_checkable,
 )
 
-from attractor.objects.annotations import signature_of
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.resource import Resource
+from attractor.objects.type_hints import signature_of
 from attractor.runtime.context import Context
 from attractor.runtime.predicates import Predicate, always
 from attractor.runtime.result import Result
@@ -132,10 +132,11 @@ class Controller:
     externals: tuple[type, ...] = ()
     """Outside systems, as protocol classes; whoever runs the controller provides them."""
     permissions: tuple[Permission, ...] = ()
-    workers: int = 1
-    """How many objects are reconciled at once; one object never is twice."""
+    workers: int | None = None
+    """How many objects are reconciled at once; one object never is twice. None: as many as whoever runs it gives."""
     timeout_s: float | None = None
-    """How long one reconcile may take before it is cancelled and counts as failed."""
+    """How long one reconcile may take before it is cancelled and counts as failed; ``math.inf`` for as long as it
+    likes. None: as long as whoever runs it gives."""
     background_limit: int = 6
     """How much background work may run at once."""
     limiter: Callable[[], Limiter] | None = field(default=None, repr=False)
@@ -171,7 +172,7 @@ class ControllerOptions(TypedDict, total=False):
     indexes: Sequence[Index[Any]]
     externals: Sequence[type]
     permissions: Sequence[Permission]
-    workers: int
+    workers: int | None
     timeout_s: float | None
     background_limit: int
     limiter: Callable[[], Limiter] | None
@@ -226,7 +227,7 @@ def controller(
         return Controller(
             name=chosen,
             reconcile=owner.reconcile if owner is not None else function,  # type: ignore[arg-type]
-            for_=kind if isinstance(kind, For) else For(kind),
+            for_=_heard(kind if isinstance(kind, For) else For(kind), owner),
             owns=tuple(item if isinstance(item, Owns) else Owns(item) for item in owns),
             watches=tuple(watches),
             sources=tuple(sources),
@@ -234,6 +235,14 @@ def controller(
         )
 
     return declare if reconcile is None else declare(reconcile)
+
+
+def _heard(declared: For, owner: Reconciles | None) -> For:
+    """What is heard of the reconciled kind: what the author wants, and what the reconciler cannot do without."""
+    needs: Predicate | None = getattr(owner, "hears_always", None)
+    if needs is None or declared.when is always or not isinstance(declared.when, Predicate):
+        return declared
+    return For(declared.kind, when=declared.when | needs)
 
 
 def _default_name(function: ReconcileFunction | Reconciles) -> str:
@@ -332,12 +341,16 @@ def _check_numbers(declared: Controller) -> None:
     name = declared.name
     for option, what in (("workers", "workers"), ("background_limit", "places for background work")):
         number = getattr(declared, option)
+        if number is None and option == "workers":
+            continue
         if not isinstance(number, int) or number < 1:
             raise BuilderError(f"controller {name!r} has {number!r} {what}, so it would never run; use 1 or more")
     if declared.timeout_s is not None and not isinstance(declared.timeout_s, int | float):
         raise BuilderError(f"controller {name!r} has a timeout of {declared.timeout_s!r}; give a number of seconds")
-    if declared.timeout_s is not None and declared.timeout_s <= 0:
-        raise BuilderError(f"controller {name!r} has a timeout of {declared.timeout_s} s; use a positive one or None")
+    if declared.timeout_s is not None and not declared.timeout_s > 0:
+        raise BuilderError(
+            f"controller {name!r} has a timeout of {declared.timeout_s} s; use a positive one, or math.inf for none"
+        )
 
 
 def _check_reconcile(declared: Controller) -> None:

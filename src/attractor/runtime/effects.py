@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping
     from typing import Self
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 A = TypeVar("A")
 S = TypeVar("S")
@@ -198,3 +198,39 @@ class Gather(Effect[tuple[Any, ...]], frozen=True):
     def __post_init__(self) -> None:
         if any(isinstance(inner, Gather) for inner in self.effects):
             raise ValueError("a Gather inside a Gather: give one `ctx.gather` all the effects")
+
+
+def described(effect: Effect[Any]) -> str:
+    """An effect in few words: ``create configmap default/a-1``."""
+    match effect:
+        case Get(kind, key, is_cached):
+            return f"{'get' if is_cached else 'get from server'} {_kind(kind)} {key}"
+        case List(kind):
+            chosen = " ".join(each for each in (effect.namespace, effect.labels, *(effect.index or ())) if each)
+            return f"list {_kind(kind)} {chosen}".rstrip()
+        case Create(obj) | Update(obj):
+            verb = "create" if isinstance(effect, Create) else "update"
+            part = f" {effect.subresource}" if isinstance(effect, Update) and effect.subresource else ""
+            return f"{verb} {_object(obj)}{part}"
+        case Patch(kind, key):
+            return f"{'apply' if effect.type == 'apply' else 'patch'} {_kind(kind)} {key} {effect.subresource}".rstrip()
+        case Delete(kind, key):
+            return f"delete {_kind(kind)} {key}"
+        case Call(protocol, method, args):
+            return f"{protocol.__name__}.{method}({', '.join(map(repr, args))})"
+        case Start(work=work):
+            return f"start {getattr(work, '__name__', 'work')} in the background"
+    return type(effect).__name__.lower()
+
+
+def _kind(kind: Any) -> str:
+    gvk = getattr(kind, "gvk", kind)
+    return str(gvk.kind).lower()
+
+
+def _object(obj: Any) -> str:
+    if isinstance(obj, Resource):
+        begins = obj.metadata.generate_name if not obj.key.name else ""
+        return f"{_kind(type(obj))} {obj.key}{begins and f'{begins}…'}"
+    metadata = obj.get("metadata") or {}
+    return f"{str(obj.get('kind', 'object')).lower()} {metadata.get('namespace', '')}/{metadata.get('name', '')}"

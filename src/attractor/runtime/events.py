@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from attractor.objects.errors import ApiError, NotFound
 from attractor.objects.gvk import Key
-from attractor.runtime.fieldlogger import FieldLogger
+from attractor.runtime.field_logger import FieldLogger
 from attractor.runtime.toolkit.channel import Channel
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from attractor.client import Client
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.resource import Resource
     from attractor.runtime.effects import EventKind
     from attractor.runtime.metrics import Metrics
@@ -169,7 +169,7 @@ class EventRecorder:
                 self._log.warning("event not written", reason=record.occurrence.reason, error=said)
 
     async def _write(self, controller: str, record: Record) -> None:
-        from attractor.objects.builtin.core_v1 import Event
+        from attractor.k8s.core_v1 import Event
 
         key = Key(record.occurrence.subject[2] or "default", record.name)
         if record.is_stored:

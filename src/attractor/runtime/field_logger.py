@@ -45,6 +45,10 @@ class FieldLogger:
             fields.setdefault("error", _in_short(error))
         self._write(logging.ERROR, message, fields, error)
 
+    def error_in_short(self, message: str, error: BaseException, **fields: Any) -> None:
+        """What failed, in one line, without a traceback."""
+        self._write(logging.ERROR, message, {"error": _in_short(error), **fields})
+
     def _write(self, level: int, message: str, fields: Mapping[str, Any], error: BaseException | None = None) -> None:
         if self._logger.isEnabledFor(level):
             merged = {**self._fields, **fields}
@@ -53,6 +57,8 @@ class FieldLogger:
 
 
 def _in_short(error: BaseException) -> str:
-    """An error in one line: ``NotFound: configmaps "a" not found``."""
+    """An error in one line: ``NotFound: configmaps "a" not found``; of a group, its first one."""
+    if isinstance(error, BaseExceptionGroup):
+        return f"{_in_short(error.exceptions[0])} (one of {len(error.exceptions)} errors)"
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -40,6 +40,7 @@ class Counter(Metric):
         super().__init__(name, text, labels)
         self._values: dict[Labels, float] = {}
         self._functions: dict[Labels, Callable[[], float]] = {}
+        self._families: dict[Labels, Callable[[], dict[Labels, float]]] = {}
 
     def add(self, *values: str, by: float = 1.0) -> None:
         """Count."""
@@ -53,12 +54,19 @@ class Counter(Metric):
         """Ask a function whenever the value is read."""
         self._functions[values] = by
 
+    def compute_each(self, *values: str, by: Callable[[], dict[Labels, float]]) -> None:
+        """Ask a function for the further labels that there are now, each with its value, whenever they are read."""
+        self._families[values] = by
+
     def samples(self) -> Iterator[tuple[str, str, float]]:
         """One for each combination of labels."""
         for values, number in self._values.items():
             yield "", self.label_text(values), number
         for values, function in self._functions.items():
             yield "", self.label_text(values), function()
+        for values, family in self._families.items():
+            for more, number in family().items():
+                yield "", self.label_text((*values, *more)), number
 
 
 class Gauge(Counter):

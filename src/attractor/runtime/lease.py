@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from attractor.objects.builtin.coordination_v1 import Lease, LeaseSpec
+from attractor.k8s.coordination_v1 import Lease, LeaseSpec
 from attractor.objects.errors import AlreadyExists, ApiError, Conflict, NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import MicroTime, ObjectMeta
-from attractor.runtime.fieldlogger import FieldLogger
+from attractor.runtime.field_logger import FieldLogger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

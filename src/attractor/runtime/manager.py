@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING
 from attractor.cache import Cache
 from attractor.runtime.controller import BuilderError
 from attractor.runtime.events import EventRecorder
-from attractor.runtime.fieldlogger import FieldLogger
-from attractor.runtime.healthserver import HealthServer
+from attractor.runtime.field_logger import FieldLogger
+from attractor.runtime.health_server import HealthServer
 from attractor.runtime.lease import LeaderElector, LeadershipLost
-from attractor.runtime.measuredtransport import MeasuredTransport
+from attractor.runtime.metered_transport import MeasuredTransport
 from attractor.runtime.metrics import Metrics
+from attractor.runtime.overdue import LONG_S, LOOK_S, TIMEOUT_S
 from attractor.runtime.performer import Memory, Performer
-from attractor.runtime.running import RESYNC_S, RunningController
+from attractor.runtime.running_controller import RESYNC_S, RunningController
 from attractor.runtime.tracing import configured_tracer
 from attractor.runtime.unawaited import warn_of_unawaited
 from attractor.runtime.views import Views
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from attractor.runtime.tracing import Tracer
 
 GRACE_S = 30.0
-LONG_S = 60.0
-"""After how long, and how often then, a reconcile that has not ended is told of."""
 EVENTS_S = 2.0
 """How long stopping waits for Events to be written."""
 
@@ -68,6 +67,7 @@ class Manager:
         election: Election | None = None,
         health: tuple[str, int] | None = None,
         workers: int | None = None,
+        timeout_s: float | None = TIMEOUT_S,
         grace_s: float = GRACE_S,
         resync_s: float | None = RESYNC_S,
         now: Callable[[], datetime] = wall_clock,
@@ -77,7 +77,9 @@ class Manager:
 
         ``namespace`` limits what is watched; ``scopes`` does so for single kinds, by namespace, labels and fields;
         ``transform`` is applied to every object before it is kept (see ``drop_managed_fields``). ``resync_s`` is how
-        often everything is reconciled again although nothing changed; None for never.
+        often everything is reconciled again although nothing changed; None for never. ``workers`` is how many objects
+        each controller reconciles at once, whatever it declares; ``timeout_s`` how long a reconcile of a controller
+        that does not say so may take before it is cancelled and tried again; None for as long as it likes.
         """
         declared = tuple(controllers)
         self._externals = dict(externals or {})
@@ -95,7 +97,7 @@ class Manager:
         self._elector = LeaderElector(client, election, now=now) if election is not None else None
         self.health = HealthServer(
             self.metrics,
-            {"ping": lambda: ""},
+            {"ping": lambda: "", "controllers": self._stuck},
             {"manager": self._wrong, "caches": self._unsynced, "leader-election": self._leaderless},
         )
         self._health_address = health
@@ -110,7 +112,11 @@ class Manager:
         self._leading: asyncio.Task[None] | None = None
         tracer = tracer or configured_tracer()
         self.controllers = [
-            self._attached(RunningController(one, self.metrics, workers=workers, tracer=tracer, resync_s=resync_s))
+            self._attached(
+                RunningController(
+                    one, self.metrics, workers=workers, timeout_s=timeout_s, tracer=tracer, resync_s=resync_s
+                )
+            )
             for one in declared
         ]
         if self._elector is not None:
@@ -165,6 +171,10 @@ class Manager:
 
     def _wrong(self) -> str:
         return "" if self._state in {"running", "standing by"} else self._state
+
+    def _stuck(self) -> str:
+        """What only a restart helps: controllers of which every worker hangs, and lets nobody end it."""
+        return "; ".join(f"{one.declared.name}: {why}" for one in self.controllers if (why := one.stuck()))
 
     def _unsynced(self) -> str:
         return "; ".join(f"{one.kind}: {one.why or 'not synced'}" for one in self.cache.health() if one.why)
@@ -302,19 +312,33 @@ class Manager:
             )
 
     async def _watch_over(self) -> None:
-        """Say what keeps workers busy for very long: nothing else tells of a reconcile that never returns."""
+        """End what takes longer than allowed, and say what keeps workers busy for very long."""
         while True:
-            await asyncio.sleep(LONG_S)
+            for _ in range(round(LONG_S / LOOK_S)):
+                await asyncio.sleep(LOOK_S)
+                for one in self.controllers:
+                    one.end_overdue()
             for one in self.controllers:
-                late = [(key, took_s) for key, took_s in one.unfinished() if took_s >= LONG_S]
-                if late:
-                    self._log.warning(
-                        "a reconcile has not ended; `timeout_s` of its controller would end it",
-                        controller=one.declared.name,
-                        key=str(late[0][0]),
-                        running_s=round(late[0][1]),
-                        others=len(late) - 1,
-                    )
+                self._tell_late(one)
+
+    def _tell_late(self, controller: RunningController) -> None:
+        late, limit_s = controller.late(), controller.limit_s
+        if not late:
+            return
+        follows = "it is cancelled when its time is over"
+        if limit_s is None:
+            follows = "`timeout_s` of its controller would end it"
+        elif late[0].took_s > limit_s + LOOK_S:
+            follows = "although it was cancelled; only a restart frees its worker"
+        self._log.warning(
+            f"a reconcile has not ended; {follows}",
+            controller=controller.declared.name,
+            key=str(late[0].key),
+            running_s=round(late[0].took_s),
+            timeout_s=limit_s,
+            line=late[0].line,
+            others=len(late) - 1,
+        )
 
     async def _run_all(self, controllers: list[RunningController]) -> None:
         async with asyncio.TaskGroup() as group:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.objects import builtin
+from attractor.k8s import catalog
 from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.resource import crd_for
 from attractor.objects.resource.kind import guess_plural
@@ -18,7 +18,7 @@ from attractor.objects.resource.kind import guess_plural
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller, Permission
 
@@ -93,7 +93,7 @@ def _rights_of(one: Controller) -> Iterator[Right]:
 
 def _permitted(extra: Permission) -> Right:
     kind = extra.kind
-    info = builtin.find_kind(kind) if isinstance(kind, GroupVersionKind) else kind.resource_info
+    info = catalog.find_kind(kind) if isinstance(kind, GroupVersionKind) else kind.resource_info
     group, resource, is_namespaced = (
         (kind.group, guess_plural(kind.kind), True)  # type: ignore[union-attr]  # every class has a resource
         if info is None

@@ -60,6 +60,16 @@ class Metrics:
         self.longest_running = Gauge(
             "workqueue_longest_running_processor_seconds", "How long the oldest key has been with a worker.", n
         )
+        self.stuck = Gauge(
+            "attractor_stuck_reconciles",
+            "Reconciles that have not ended for more than a minute, by the line of code that they wait at.",
+            ("controller", "line"),
+        )
+        self.self_triggered = Counter(
+            "attractor_self_triggered_reconciles_total",
+            "Reconciles of often reconciled objects to which nothing but the controller's own writes led.",
+            c,
+        )
         self.requests = Counter("rest_client_requests_total", "Requests by answer.", ("code", "host", "method"))
         self.leader = Gauge("leader_election_master_status", "1 while this process leads.", ("name",))
         self.slow_renewals = Counter(

@@ -109,6 +109,22 @@ created = Predicate(lambda change: change.old is None, "created")
 deleted = Predicate(lambda change: change.new is None, "deleted")
 
 
+def newly_held(finalizer: str) -> Predicate:
+    """Updates by which an object got this finalizer, or by which deletion was asked for while it has it.
+
+    Whoever holds objects with a finalizer needs these, whatever else it does not want to hear of.
+    """
+
+    def decide(change: Change) -> bool:
+        if change.old is None or change.new is None:
+            return False
+        old, new = change.old.metadata, change.new.metadata
+        is_new = finalizer not in old.finalizers or old.deletion_timestamp != new.deletion_timestamp
+        return finalizer in new.finalizers and is_new
+
+    return Predicate(decide, f"newly held by {finalizer}")
+
+
 def labels_match(**labels: str) -> Predicate:
     """Objects that have these labels, before or after the change."""
 

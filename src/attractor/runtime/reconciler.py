@@ -12,7 +12,9 @@
 Guarantees: the finalizer is stored before ``sync`` first runs, and removed only after ``clean_up`` answered None; each
 run writes the object at most once, the status before everything else, and only if it is still the one that was read;
 a conflict is no error: the object comes again after 100 ms to 5 s, and is read past the cache until a write succeeds;
-an object that is gone needs nothing more, unless ``gone`` says so.
+an object that is gone needs nothing more, unless ``gone`` says so. Whatever predicate the controller's ``For`` has,
+the changes by which an object gets the finalizer, or is to be deleted while it has it, pass: ``sync`` and ``clean_up``
+wait for them.
 
 Assumptions: ``sync`` and ``clean_up`` may run again after any crash or conflict, so what they do outside is idempotent
 or remembered (``ctx.remember``). Errors other than Conflict and NotFound of the final write are the caller's.
@@ -25,12 +27,14 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from attractor.objects.errors import Conflict, NotFound
 from attractor.objects.resource import Resource
+from attractor.runtime.predicates import newly_held
 from attractor.runtime.result import Result
 from attractor.runtime.toolkit.finalizers import add_finalizer, finalizer_name, has_finalizer, remove_finalizer
 
 if TYPE_CHECKING:
     from attractor.objects.gvk import Key
     from attractor.runtime.context import Context
+    from attractor.runtime.predicates import Predicate
 
 R = TypeVar("R", bound=Resource)
 
@@ -58,6 +62,15 @@ class Reconciler(Generic[R]):
     finalizer: ClassVar[str | None] = ""
     """Its name; empty for the usual one of the kind, None for a controller with nothing to clean up."""
 
+    @property
+    def hears_always(self) -> Predicate | None:
+        """The changes of its objects that it must hear of, whatever else its controller leaves out."""
+        name = self._finalizer_name()
+        return None if name is None else newly_held(name)
+
+    def _finalizer_name(self) -> str | None:
+        return finalizer_name(self.kind) if self.finalizer == "" else self.finalizer
+
     async def sync(self, ctx: Context, obj: R) -> Result | None:
         """Bring the world a step closer to the spec; change ``obj`` to say what should be stored."""
         raise NotImplementedError(f"{type(self).__name__} must define `async def sync(self, ctx, obj)`")
@@ -83,7 +96,7 @@ class Reconciler(Generic[R]):
         return await self.save(ctx, obj, changed, result)  # type: ignore[arg-type]
 
     async def _change(self, ctx: Context, obj: R) -> Result | None:
-        name = finalizer_name(type(obj)) if self.finalizer == "" else self.finalizer
+        name = self._finalizer_name()
         if obj.metadata.is_deleting:
             if name is None or not has_finalizer(obj, name):
                 return None

@@ -11,8 +11,9 @@ import msgspec
 from attractor.cache.changes import Updated
 from attractor.client.heads import references_of
 from attractor.objects.gvk import GroupVersion, Key
-from attractor.runtime.fieldlogger import FieldLogger
-from attractor.runtime.meteredqueue import INITIAL_PRIORITY
+from attractor.runtime.failure_log import FailureLog
+from attractor.runtime.field_logger import FieldLogger
+from attractor.runtime.metered_queue import INITIAL_PRIORITY
 from attractor.runtime.predicates import LazyChange, always
 
 if TYPE_CHECKING:
@@ -88,11 +89,11 @@ def handler(
     add: Callable[[Key, int], None],
 ) -> Callable[[InformerEvent[Any]], None]:
     """What to call with every change of a kind; ``add`` is told each key that must be reconciled, and its priority."""
-    log = FieldLogger(f"attractor.controller.{declared.name}", {"controller": declared.name})
+    log = FailureLog(FieldLogger(f"attractor.controller.{declared.name}", {"controller": declared.name}))
 
     def handle(event: InformerEvent[Any]) -> None:
         def failed(what: str, error: Exception) -> None:
-            log.error(what, error, kind=kind.__name__, key=str(event.key))
+            log.failed(what, error, kind=kind.__name__, key=str(event.key))
 
         priority = INITIAL_PRIORITY if event.is_initial else 0
         for key in keys_for(declared, kind, event, keys_by_index, failed):

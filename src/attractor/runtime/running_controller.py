@@ -8,14 +8,16 @@ leads to one more run; a reconcile that fails, hangs or raises hurts no other ob
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import TYPE_CHECKING, Any
 
-from attractor.objects.errors import Conflict, Forbidden
 from attractor.objects.gvk import Key
+from attractor.runtime import overdue
 from attractor.runtime.context import Context
 from attractor.runtime.driver import drive
-from attractor.runtime.fieldlogger import FieldLogger
-from attractor.runtime.meteredqueue import MeteredQueue
+from attractor.runtime.failure_log import FailureLog
+from attractor.runtime.field_logger import FieldLogger
+from attractor.runtime.metered_queue import MeteredQueue
 from attractor.runtime.outcome import (
     Next,
     after_error,
@@ -25,8 +27,11 @@ from attractor.runtime.outcome import (
     is_panic,
     wrong_result,
 )
+from attractor.runtime.overdue import TIMEOUT_S, WORKERS, Late, ReconcileTimeout, Worker
+from attractor.runtime.own_lines import own_line
 from attractor.runtime.result import Result, TerminalError
 from attractor.runtime.routing import handler
+from attractor.runtime.self_triggers import SelfTriggers, noted
 from attractor.runtime.toolkit.background import BackgroundWork
 from attractor.runtime.toolkit.debounce import DebouncedCalls
 from attractor.workqueue import QueueShutDown
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 
     from attractor.cache import Informer
+    from attractor.cache.handlers import InformerEvent
     from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller
     from attractor.runtime.metrics import Metrics
@@ -46,13 +52,8 @@ RESYNC_S = 36_000.0
 """How often everything is reconciled again, changed or not: every ten hours, as in controller-runtime."""
 SOURCE_AGAIN_S, MAX_SOURCE_AGAIN_S = 0.2, 30.0
 """How long a source that failed is left alone, at first and at most."""
-NOT_GRANTED = "declare what is needed with permissions=[Permission(...)]; `attractor manifests` grants it"
 _RESULTS = {"done": "success", "later": "requeue_after", "backoff": "requeue"}
 """How metrics call what follows."""
-
-
-class ReconcileTimeout(Exception):
-    """A reconcile took longer than its controller allows."""
 
 
 class RunningController:
@@ -64,15 +65,23 @@ class RunningController:
         metrics: Metrics,
         *,
         workers: int | None = None,
+        timeout_s: float | None = TIMEOUT_S,
         tracer: Tracer | None = None,
         resync_s: float | None = RESYNC_S,
     ) -> None:
+        """``workers`` is for all controllers of a manager; ``timeout_s`` for those that declare none."""
         self.declared = declared
         self._resync_s = resync_s
         self._tell_again: list[Callable[[], None]] = []
         """For each informer, how to hear of everything it has as at the start."""
         self._metrics = metrics
-        self._workers = workers or declared.workers
+        self._workers = workers or declared.workers or WORKERS
+        self._crew: list[Worker] = []
+        """The workers, while they run."""
+        self._exact_limit_s = _finite(declared.timeout_s)
+        """What the author declares is kept exactly; else ``end_overdue`` keeps the manager's limit."""
+        self.limit_s = _finite(timeout_s if declared.timeout_s is None else declared.timeout_s)
+        """How long a reconcile may take; None for as long as it likes."""
         self._tracer = tracer
         limiter = declared.limiter() if declared.limiter is not None else None
         self.queue = MeteredQueue(declared.name, metrics, limiter)
@@ -84,12 +93,19 @@ class RunningController:
         """Workers that reconcile now."""
         self._performer: Performer | None = None
         self._log = FieldLogger(f"attractor.controller.{declared.name}", {"controller": declared.name})
+        self._failures = FailureLog(self._log)
+        kind = declared.for_.kind.__name__
+        self._self_triggers = SelfTriggers(declared.name, kind, self._log, metrics.self_triggered)
+        self._event: InformerEvent[Any] | None = None
+        """What is being told, while an object is suspected of reconciling itself."""
+        self._event_kind = ""
         for result in ("success", "error", "requeue", "requeue_after"):
             metrics.reconciles.add(declared.name, result, by=0)
         for counter in (metrics.errors, metrics.terminal_errors, metrics.panics, metrics.timeouts):
             counter.add(declared.name, by=0)
         metrics.workers.set(declared.name, to=self._workers)
         metrics.active_workers.compute(declared.name, by=lambda: float(self._active))
+        metrics.stuck.compute_each(declared.name, by=self._stuck_lines)
 
     @property
     def performer(self) -> Performer:
@@ -105,11 +121,20 @@ class RunningController:
         self, informer: Informer[Any], kind: type[Resource], keys_by_index: Callable[[str, str], Iterable[Key]]
     ) -> None:
         """Reconcile what every change of a kind concerns, and now and then everything again."""
-        handle = handler(self.declared, kind, keys_by_index, self._add)
+        tell = handler(self.declared, kind, keys_by_index, self._add)
+        name = kind.gvk.kind
+
+        def handle(event: InformerEvent[Any]) -> None:
+            if self._self_triggers.suspects:
+                self._event, self._event_kind = event, name
+            tell(event)
+
         informer.add_handler(handle)
         self._tell_again.append(lambda: informer.tell(handle))
 
     def _add(self, key: Key, priority: int) -> None:
+        if self._event is not None and key in self._self_triggers.suspects:
+            self._self_triggers.hear(key, self._event, self._event_kind)
         self.queue.add(key, priority=priority)
 
     async def run(self) -> None:
@@ -129,6 +154,23 @@ class RunningController:
     def unfinished(self) -> list[tuple[Key, float]]:
         """What is being reconciled, and for how many seconds; the longest first."""
         return sorted(self.queue.taken(), key=lambda pair: -pair[1])
+
+    def late(self) -> list[Late]:
+        """The reconciles that have not ended for long, with the lines that they wait at; the longest first."""
+        return overdue.late(self._crew, self._now_s())
+
+    def _stuck_lines(self) -> dict[tuple[str, ...], float]:
+        return overdue.by_line(self._crew, self._now_s()) if self._crew else {}
+
+    def end_overdue(self) -> None:
+        """Cancel the reconciles that take longer than allowed; called now and then."""
+        if self._exact_limit_s is None and self.limit_s is not None:
+            for worker in self._crew:
+                worker.end_overdue(self._now_s(), self.limit_s)
+
+    def stuck(self) -> str:
+        """Why nothing will be reconciled any more: every worker has a reconcile that ignores its end. Else empty."""
+        return "" if self.limit_s is None else overdue.all_stuck(self._crew, self._now_s(), self.limit_s)
 
     def stop(self) -> None:
         """Begin nothing new."""
@@ -157,7 +199,7 @@ class RunningController:
                 return
             failures += 1
             delay_s = min(SOURCE_AGAIN_S * 2.0 ** min(failures - 1, 16), MAX_SOURCE_AGAIN_S)
-            self._log.error("a source failed", failure, source=named, again_in_s=delay_s)
+            self._failures.failed("a source failed", failure, source=named, again_in_s=delay_s)
             await asyncio.sleep(delay_s)
 
     def _add_named(self, key: Any, source: str) -> None:
@@ -182,26 +224,36 @@ class RunningController:
             tell()
 
     async def _work(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        worker = Worker(task)
+        self._crew.append(worker)
         while True:
             try:
                 key, priority = await self.queue.get_with_priority()
             except QueueShutDown:
+                self._crew.remove(worker)
                 return
             self._active += 1
             try:
                 if not self._is_stopping:
-                    await self._reconcile(key, priority)
+                    await self._reconcile(key, priority, worker)
             finally:
                 self._active -= 1
+                worker.end()
                 self.queue.done(key)
 
-    async def _reconcile(self, key: Key, priority: int) -> None:
+    async def _reconcile(self, key: Key, priority: int, worker: Worker) -> None:
         began = self._now_s()
         self.scheduled.drop(key)
         try:
             declared = self.declared
-            running = drive(declared.reconcile(Context(declared.name, key), key), self.performer.perform)
-            if self._tracer is None and declared.timeout_s is None:
+            coroutine = declared.reconcile(Context(declared.name, key), key)
+            worker.begin(key, coroutine, began)
+            suspect = self._self_triggers.begin(key, began)
+            perform = self.performer.perform
+            running = drive(coroutine, perform if suspect is None else noted(suspect, perform))
+            if self._tracer is None and self._exact_limit_s is None:
                 result = await running
             else:
                 result = await self._watched(running, key)
@@ -211,9 +263,13 @@ class RunningController:
             self._failed(key, error)
             self._go_on(key, after_error(error), priority)
         except (asyncio.CancelledError, SystemExit) as end:
-            if is_cancelled_from_outside(end):
-                raise
-            failure = ended_itself(end)
+            failure: Exception | None = worker.timeout(end)
+            if failure is None:
+                if is_cancelled_from_outside(end):
+                    raise
+                failure = ended_itself(end)
+            else:
+                self._metrics.timeouts.add(self.declared.name)
             self._failed(key, failure)
             self._go_on(key, after_error(failure), priority)
         else:
@@ -239,7 +295,7 @@ class RunningController:
 
     def _within_limit(self, running: Awaitable[Result | None]) -> Awaitable[Result | None]:
         """A reconcile, ended when it takes longer than its controller allows."""
-        limit_s = self.declared.timeout_s
+        limit_s = self._exact_limit_s
         return running if limit_s is None else self._limited(running, limit_s)
 
     async def _limited(self, running: Awaitable[Result | None], limit_s: float) -> Result | None:
@@ -251,9 +307,8 @@ class RunningController:
             if not limit.expired():
                 raise
             self._metrics.timeouts.add(self.declared.name)
-            raise ReconcileTimeout(
-                f"no end within {limit_s:g} s; do long work in the background with `ctx.start`"
-            ) from error
+            ended = error.__cause__  # what the reconcile was cancelled by, with the line that it waited at
+            raise ReconcileTimeout(limit_s, "" if ended is None else own_line(ended)) from error
 
     def _go_on(self, key: Key, follows: Next, priority: int) -> None:
         if follows.resets_backoff:
@@ -270,10 +325,8 @@ class RunningController:
             self._metrics.terminal_errors.add(self.declared.name)
         if is_panic(error):
             self._metrics.panics.add(self.declared.name)
-        if isinstance(error, Conflict):
-            self._log.info("reconcile lost against another writer, trying again", key=str(key), error=error.message)
-        else:
-            fields: dict[str, Any] = {"key": str(key), "failures": self.queue.failures(key) + 1}
-            if isinstance(error, Forbidden):
-                fields["hint"] = NOT_GRANTED
-            self._log.error("reconcile failed", error, **fields)
+        self._failures.failed("reconcile failed", error, key=str(key), failures=self.queue.failures(key) + 1)
+
+
+def _finite(limit_s: float | None) -> float | None:
+    return None if limit_s is None or math.isinf(limit_s) else limit_s

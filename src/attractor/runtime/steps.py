@@ -11,7 +11,9 @@ The checker drives reconciles this way. Anything awaited that is no effect is re
 
 from __future__ import annotations
 
+import contextlib
 import sysconfig
+import weakref
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from attractor.runtime.effects import Effect
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
 T = TypeVar("T")
+MAX_CLOSES = 100
+"""How often a coroutine is closed whose clean-up goes on to await things."""
 _LIBRARY = sysconfig.get_path("stdlib")
 
 
@@ -35,6 +39,7 @@ class Steps(Generic[T]):
 
     def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
         self.coroutine = coroutine
+        self._finalizer = weakref.finalize(self, _close_unheard, coroutine)
         self._effect: Effect[Any] | None = None
         self._result: T | None = None
         self.is_done = False
@@ -65,10 +70,11 @@ class Steps(Generic[T]):
         self._go_on(None, error)
 
     def close(self) -> None:
-        """Give the coroutine up; only its synchronous clean-up runs."""
+        """Give the coroutine up; only its synchronous clean-up runs, and what it then awaits is given up too."""
         self._effect = None
         self.is_done = True
-        self.coroutine.close()
+        self._finalizer.detach()
+        _close(self.coroutine)
 
     def _check_waiting(self) -> None:
         if self.is_done:
@@ -94,6 +100,21 @@ class Steps(Generic[T]):
                 "and declare outside systems with `externals` so that `ctx.external(...)` reaches them"
             )
         self._effect = yielded
+
+
+def _close(coroutine: Coroutine[Any, Any, Any]) -> None:
+    """Close a coroutine; what its clean-up awaits is given up too."""
+    for _ in range(MAX_CLOSES):
+        try:
+            coroutine.close()
+        except RuntimeError:  # it awaits something
+            continue
+        return
+
+
+def _close_unheard(coroutine: Coroutine[Any, Any, Any]) -> None:
+    with contextlib.suppress(BaseException):  # an author's clean-up may raise anything, and nobody could hear it
+        _close(coroutine)
 
 
 def awaiting_line(coroutine: Any) -> str:

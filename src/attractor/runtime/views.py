@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor.client.kinds import MetadataOnly
 from attractor.objects.resource import Resource
-from attractor.runtime.fieldlogger import FieldLogger
+from attractor.runtime.failure_log import FailureLog
+from attractor.runtime.field_logger import FieldLogger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +40,8 @@ class Views:
             kind: informer for kind, informer in self.informers.items() if kind not in partial
         }
         """By kind, those that have whole objects."""
-        self._log = FieldLogger(f"attractor.controller.{declared.name}", {"controller": declared.name})
+        log = FieldLogger(f"attractor.controller.{declared.name}", {"controller": declared.name})
+        self._failures = FailureLog(log)
         self._indexes: dict[type[Resource], set[str]] = {kind: set() for kind in declared.kinds}
         for index in declared.indexes:
             self._indexes[index.kind].add(index.name)
@@ -55,7 +57,7 @@ class Views:
             try:
                 return _texts(index, index.values(obj))
             except Exception as error:  # user code on arbitrary objects
-                self._log.error("cannot index an object", error, index=index.name, key=str(obj.key))
+                self._failures.failed("cannot index an object", error, index=index.name, key=str(obj.key))
                 return []
 
         return values

@@ -1,9 +1,10 @@
 """The fast path: a native JSON schema validator that only ever says "surely valid".
 
 ``compile_acceptance`` translates a structural schema so that whatever the native validator accepts has no error in
-the slow path (module ``wording``). The other direction need not hold: a value that is not accepted is merely looked
-at again. Where the two languages differ (fractions in ``multipleOf``, odd bounds) the translation accepts nothing;
-below ``not`` and ``oneOf``, where a stricter translation would accept more, an inexact branch is not translated at all.
+the slow path (module ``error_messages``). The other direction need not hold: a value that is not accepted is merely
+looked at again. Where the two languages differ (fractions in ``multipleOf``, odd bounds) the translation accepts
+nothing; below ``not`` and ``oneOf``, where a stricter translation would accept more, an inexact branch is not
+translated at all.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema_rs
 
-from attractor.objects.schema.formats import effective_format, format_check
-from attractor.objects.schema.node import Schema
-from attractor.objects.schema.patterns import PatternError, is_plain, matcher
-from attractor.objects.schema.wording import schema_types
+from attractor.schema.error_messages import schema_types
+from attractor.schema.formats import effective_format, format_check
+from attractor.schema.node import Schema
+from attractor.schema.patterns import PatternError, is_plain, matcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 if TYPE_CHECKING:
-    from attractor.objects.schema.node import Schema
+    from attractor.schema.node import Schema
 
 
 def same_value(new: Any, old: Any) -> bool:

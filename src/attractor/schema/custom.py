@@ -26,29 +26,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attractor.cel.rules import RUNTIME_BUDGET, RuleTree, has_rules, rule_tree
 from attractor.objects.field import FieldError
-from attractor.objects.schema.accept import compile_acceptance
-from attractor.objects.schema.cel.rules import RUNTIME_BUDGET, RuleTree, has_rules, rule_tree
-from attractor.objects.schema.correlation import Correlation
-from attractor.objects.schema.defaulting import compile_defaulting, compile_filling
-from attractor.objects.schema.embedded import (
+from attractor.schema.accept import compile_acceptance
+from attractor.schema.correlation import Correlation
+from attractor.schema.defaulting import compile_defaulting, compile_filling
+from attractor.schema.embedded import (
     check_embedded,
     check_metadata_shape,
     embedded_resources,
     has_embedded_resources,
 )
-from attractor.objects.schema.listtypes import check_list_types, has_list_types
-from attractor.objects.schema.node import Schema
-from attractor.objects.schema.pruning import compile_pruning
-from attractor.objects.schema.wording import NO_PATH, explain
+from attractor.schema.error_messages import NO_PATH, explain
+from attractor.schema.list_types import check_list_types, has_list_types
+from attractor.schema.node import Schema
+from attractor.schema.pruning import compile_pruning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor.objects.jsontypes import JsonObject
-    from attractor.objects.schema.defaulting import Defaulting
-    from attractor.objects.schema.embedded import CheckMetadata
-    from attractor.objects.schema.pruning import Pruning
+    from attractor.objects.json_types import JsonObject
+    from attractor.schema.defaulting import Defaulting
+    from attractor.schema.embedded import CheckMetadata
+    from attractor.schema.pruning import Pruning
 
 _BLOCKS_RULES = frozenset(
     {

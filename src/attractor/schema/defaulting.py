@@ -3,7 +3,7 @@
 First nulls of fields that are neither nullable nor defaulted are removed; then missing fields, and nulls of fields
 that are not nullable, get their default. Defaults inside a defaulted object are filled too.
 
->>> from attractor.objects.schema.node import Schema
+>>> from attractor.schema.node import Schema
 >>> schema = Schema({"properties": {"a": {"type": "string", "default": "x"}, "b": {"type": "string"}}})
 >>> widget = {"a": None, "b": None}
 >>> compile_defaulting(schema)(widget); widget
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attractor.objects.schema.node import Schema
+    from attractor.schema.node import Schema
 
 Defaulting = Callable[[Any], None]
 

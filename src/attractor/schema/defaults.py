@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attractor.cel.rules import rule_tree
 from attractor.objects.field import FieldError
-from attractor.objects.schema.cel.rules import rule_tree
-from attractor.objects.schema.defaulting import copied
-from attractor.objects.schema.embedded import check_embedded, check_metadata_shape
-from attractor.objects.schema.pruning import compile_pruning
-from attractor.objects.schema.wording import NO_PATH, explain
+from attractor.schema.defaulting import copied
+from attractor.schema.embedded import check_embedded, check_metadata_shape
+from attractor.schema.error_messages import NO_PATH, explain
+from attractor.schema.pruning import compile_pruning
 
 if TYPE_CHECKING:
-    from attractor.objects.schema.node import Schema
+    from attractor.schema.node import Schema
 
 
 def check_defaults(schema: Schema, path: str) -> list[FieldError]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from attractor.objects.field import FieldError
-from attractor.objects.schema.wording import json_type
+from attractor.schema.error_messages import json_type
 
 _TEXTS = ("type", "format", "pattern", "title", "description", "$ref", "id", "$schema")
 _EXTENSION_TEXTS = ("x-kubernetes-list-type", "x-kubernetes-map-type")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
-    from attractor.objects.schema.node import Schema
+    from attractor.schema.node import Schema
 
 CheckMetadata = Callable[[dict[str, Any], str], list[FieldError]]
 """``check(metadata, path)`` -> what is wrong with an embedded ObjectMeta."""

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from attractor.objects.field import FieldError
-from attractor.objects.schema.correlation import Correlation, same_value
-from attractor.objects.schema.formats import effective_format, format_check
-from attractor.objects.schema.node import Schema
-from attractor.objects.schema.patterns import PatternError, matcher
+from attractor.schema.correlation import Correlation, same_value
+from attractor.schema.formats import effective_format, format_check
+from attractor.schema.node import Schema
+from attractor.schema.patterns import PatternError, matcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from attractor.objects.schema.patterns import matcher
+from attractor.schema.patterns import matcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,7 +15,7 @@ import orjson
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _ZERO: dict[str, Any] = {
     **dict.fromkeys(("id", "$schema", "description", "type", "format", "title", "pattern"), ""),

@@ -6,15 +6,15 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from attractor.cel.declaration import cardinality, declare
+from attractor.cel.rules import compile_rule
 from attractor.objects.field import FieldError
-from attractor.objects.schema.cel.declaration import cardinality, declare
-from attractor.objects.schema.cel.rules import compile_rule
-from attractor.objects.schema.goform import rule_form
-from attractor.objects.schema.node import Schema
+from attractor.schema.go_form import rule_form
+from attractor.schema.node import Schema
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
-    from attractor.objects.schema.cel.rules import CompiledRule
+    from attractor.cel.rules import CompiledRule
+    from attractor.objects.json_types import JsonObject
 
 RULE_COST_LIMIT = 10_000_000
 SCHEMA_COST_LIMIT = 100_000_000

@@ -1,6 +1,6 @@
 """Uniqueness in lists of type ``set`` (whole items) and ``map`` (key fields), in Kubernetes' words.
 
->>> from attractor.objects.schema.node import Schema
+>>> from attractor.schema.node import Schema
 >>> tags = Schema({"properties": {"tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {}}}})
 >>> [str(error) for error in check_list_types(tags, {"tags": ["a", "a", "a"]})]
 ['tags[1]: Duplicate value: "a"']
@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor.objects.field import FieldError
-from attractor.objects.schema.correlation import identity
+from attractor.schema.correlation import identity
 
 if TYPE_CHECKING:
-    from attractor.objects.schema.node import Schema
+    from attractor.schema.node import Schema
 
 
 def has_list_types(schema: Schema | None) -> bool:

@@ -3,7 +3,7 @@
 Kept always: ``apiVersion``, ``kind`` and ``metadata`` at the root and in embedded resources, and everything under
 ``x-kubernetes-preserve-unknown-fields`` that is not itself described.
 
->>> from attractor.objects.schema.node import Schema
+>>> from attractor.schema.node import Schema
 >>> spec = {"type": "object", "properties": {"a": {"type": "integer"}}}
 >>> schema = Schema({"type": "object", "properties": {"spec": spec}})
 >>> widget = {"kind": "Widget", "spec": {"a": 1, "b": 2}}
@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attractor.objects.schema.node import Schema
+    from attractor.schema.node import Schema
 
 Pruning = Callable[[Any, str, bool], list[str]]
 """``prune(value, path, remove)`` -> the paths of unknown fields; they are removed when ``remove`` is true."""

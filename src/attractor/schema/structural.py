@@ -13,17 +13,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor.objects.field import FieldError
-from attractor.objects.schema.defaults import check_defaults
-from attractor.objects.schema.document import check_document
-from attractor.objects.schema.goform import schema_form
-from attractor.objects.schema.keywords import check_keywords
-from attractor.objects.schema.node import Schema
-from attractor.objects.schema.patterns import pattern_error
+from attractor.schema.defaults import check_defaults
+from attractor.schema.document import check_document
+from attractor.schema.go_form import schema_form
+from attractor.schema.keywords import check_keywords
+from attractor.schema.node import Schema
+from attractor.schema.patterns import pattern_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 BASE_PATH = "spec.validation.openAPIV3Schema"
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from attractor.objects.schema.node import Schema
+    from attractor.schema.node import Schema
 
 _OWN = "managedFields"
 """What the server itself writes; its empty objects say nothing about others."""

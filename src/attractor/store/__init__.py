@@ -4,8 +4,8 @@ Guarantees (each is a test of the conformance suite): writes are atomic and dura
 grow with each transaction; reads are of a snapshot; a watcher sees every change after its revision exactly once and
 in order, can resume from any retained revision, and is told ``Compacted`` when it cannot.
 
-Read ``contract`` first, then ``mvcc`` (the sans-I/O core of every engine) and ``sortedmap`` (what it stands on), then
-``local`` and ``watching`` (what the engines share), then ``memory``, ``sqlite`` and ``etcd``. ``open_store`` makes
+Read ``contract`` first, then ``mvcc`` (the sans-I/O core of every engine) and ``sorted_map`` (what it stands on), then
+``local`` and ``watchers`` (what the engines share), then ``memory``, ``sqlite`` and ``etcd``. ``open_store`` makes
 any of them from an address. The store knows nothing of Kubernetes: keys are text, values are bytes.
 """
 
@@ -25,8 +25,8 @@ from attractor.store.contract import (
     TooLarge,
     Watch,
 )
+from attractor.store.factory import open_store
 from attractor.store.memory import MemoryStore
-from attractor.store.opening import open_store
 
 __all__ = [
     "Batch",

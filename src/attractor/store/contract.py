@@ -196,7 +196,8 @@ class Store(Protocol):
         """Wait until all that a draft shows is durable; False when some of it failed, so that the draft never was.
 
         False also when it has shown a number that only stood for a revision: take a ``snapshot`` then. To be asked in
-        the step of the event loop in which the draft was taken.
+        the step of the event loop in which the draft was taken. Waits for the engine alone: for what becomes of the
+        writes that were shown, not for what is done ``again`` after one was lost. A guess may be asked about, too.
         """
         ...
 
@@ -250,12 +251,13 @@ class Store(Protocol):
         *,
         puts: Mapping[str, bytes],
         deletes: Collection[str] = (),
-        again: Callable[[Stale], Awaitable[int]],
+        again: Callable[[Stale], Awaitable[int]] | None = None,
     ) -> Pending:
         """Write, if all that the guess has shown is so; else do it ``again`` in another way, and answer what that does.
 
         To be called in the step of the event loop in which the guess was taken. Raises ``Stale`` when it is known
-        already that it will not do; the answer raises as ``commit`` does, but ``Stale`` only if ``again`` does.
+        already that it will not do; the answer raises as ``commit`` does, but ``Stale`` only if ``again`` does or there
+        is none.
         """
         ...
 

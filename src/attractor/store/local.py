@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attractor.store.contract import Batch, StoreUnavailable
 from attractor.store.mvcc import HISTORY_LIMIT, Mvcc
 from attractor.store.subscriptions import Subscriptions
-from attractor.store.watching import Watcher
+from attractor.store.watchers import Watcher
 
 if TYPE_CHECKING:
     import asyncio
@@ -68,7 +68,7 @@ class LocalStore:
         *,
         puts: Mapping[str, bytes],
         deletes: Collection[str] = (),
-        again: Callable[[Stale], Awaitable[int]],
+        again: Callable[[Stale], Awaitable[int]] | None = None,
     ) -> asyncio.Future[int]:
         """Write, if all that a guess has shown is so."""
         raise NotImplementedError("no guess was given out, so nothing can rest on it")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attractor.store.local import LocalStore
 from attractor.store.mvcc import HISTORY_LIMIT, Mvcc, View
-from attractor.store.sortedmap import SortedMap
+from attractor.store.sorted_map import SortedMap
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

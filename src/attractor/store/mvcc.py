@@ -19,7 +19,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.store.contract import Batch, Compacted, Entry, Event, FutureRevision, Stale
-from attractor.store.sortedmap import SortedMap, prefix_end
+from attractor.store.sorted_map import SortedMap, prefix_end
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

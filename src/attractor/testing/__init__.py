@@ -6,7 +6,7 @@
             await eventually(lambda: cluster.client.get(ConfigMap, key))
 
 Two pytest plugins are loaded by pytest itself: ``fixtures`` (``cluster`` and ``virtual_time``) and ``plugin`` (verdicts
-of the checker). Read ``cluster`` first, then ``virtualtime``, ``faults`` and ``requestlog``. Names are imported when
+of the checker). Read ``cluster`` first, then ``virtual_time``, ``faults`` and ``request_log``. Names are imported when
 first used, so that pytest starts as fast as without.
 
 ``directed`` runs the product step by step as told, ``replaying`` carries counterexamples out in it, ``recording`` keeps
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attractor.testing.cluster import ClusterUnderTest
     from attractor.testing.faults import Faults
-    from attractor.testing.requestlog import LoggedRequest, RequestLog
-    from attractor.testing.virtualtime import VirtualTime
+    from attractor.testing.request_log import LoggedRequest, RequestLog
+    from attractor.testing.virtual_time import VirtualTime
     from attractor.testing.waiting import eventually
 
 __all__ = ["ClusterUnderTest", "Faults", "LoggedRequest", "RequestLog", "VirtualTime", "eventually"]
@@ -30,9 +30,9 @@ __all__ = ["ClusterUnderTest", "Faults", "LoggedRequest", "RequestLog", "Virtual
 _HOMES = {
     "ClusterUnderTest": "cluster",
     "Faults": "faults",
-    "LoggedRequest": "requestlog",
-    "RequestLog": "requestlog",
-    "VirtualTime": "virtualtime",
+    "LoggedRequest": "request_log",
+    "RequestLog": "request_log",
+    "VirtualTime": "virtual_time",
     "eventually": "waiting",
 }
 

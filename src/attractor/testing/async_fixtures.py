@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from attractor.testing.cluster import ClusterUnderTest
-    from attractor.testing.virtualtime import VirtualTime
+    from attractor.testing.virtual_time import VirtualTime
 
 
 MODE = (
@@ -26,7 +26,7 @@ MODE = (
 @pytest_asyncio.fixture
 async def virtual_time() -> AsyncIterator[VirtualTime]:
     """Time that jumps: whenever nothing can happen before the next timer, the clock moves on to it."""
-    from attractor.testing.virtualtime import VirtualTime
+    from attractor.testing.virtual_time import VirtualTime
 
     clock = VirtualTime()
     with clock.install(asyncio.get_running_loop()):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.asked import User
+from attractor.apiserver.request.caller import User
 from attractor.client import Client
 from attractor.embedded import EmbeddedCluster
-from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
+from attractor.k8s.apiextensions_v1 import CustomResourceDefinition
 from attractor.objects.errors import AlreadyExists
 from attractor.runtime.manager import Manager, wall_clock
 from attractor.runtime.manifests import Operator, access, custom_kinds
 from attractor.testing.faults import Faults, FaultyTransport
-from attractor.testing.requestlog import RequestLog
-from attractor.testing.virtualtime import VirtualSource
+from attractor.testing.request_log import RequestLog
+from attractor.testing.virtual_time import VirtualSource
 from attractor.testing.waiting import eventually
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller
-    from attractor.testing.virtualtime import VirtualTime
+    from attractor.testing.virtual_time import VirtualTime
 
 
 class ClusterUnderTest:

@@ -20,12 +20,12 @@ import orjson
 from attractor.client import AnswerLost, ClientResponse, ServerUnreachable
 from attractor.objects.errors import Conflict, Gone, Timeout
 from attractor.objects.gvk import GroupResource
-from attractor.testing.requestlog import LoggedRequest, describe, require_verb
+from attractor.testing.request_log import LoggedRequest, describe, require_verb
 
 if TYPE_CHECKING:
     from attractor.client import ByteStream, ClientRequest, Transport
     from attractor.objects.errors import ApiError
-    from attractor.testing.requestlog import RequestLog
+    from attractor.testing.request_log import RequestLog
 
 Effect = Literal["conflict", "timeout", "lost request", "lost answer", "stale list", "gone", "unreachable"]
 

@@ -34,4 +34,4 @@ def pytest_configure(config: pytest.Config) -> None:
     except ModuleNotFoundError:
         config.pluginmanager.register(WithoutAsync(), "attractor-without-async")
     else:
-        config.pluginmanager.register(import_module("attractor.testing.asyncfixtures"), "attractor-async")
+        config.pluginmanager.register(import_module("attractor.testing.async_fixtures"), "attractor-async")

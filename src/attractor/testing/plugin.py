@@ -1,7 +1,8 @@
 """The pytest plugin: a test that fails by ``assert_holds()`` shows the verdict, then each counterexample on its own.
 
-``--attractor-traces DIR`` also writes the counterexamples to files, for ``attractor replay``. Without this plugin the
-same failure is one long assertion message.
+Counterexamples of worlds are shown as the command line shows them, and saved in ``traces`` with their diagrams, for
+``attractor replay`` and ``trace-to-test``. ``--attractor-traces DIR`` says where, and has those of specifications
+written, too. Without this plugin the same failure is one long assertion message.
 """
 
 from __future__ import annotations
@@ -31,12 +32,24 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Take the traces out of the assertion message and give each a section of the report."""
     verdict = _not_shown(call)
+    shown = ""
     if verdict is not None and call.excinfo is not None:
+        shown = str(call.excinfo.value)
         call.excinfo.value.args = (_summary(verdict),)
     report = yield
     if verdict is not None:
-        report.sections += _sections(verdict, item.config.getoption("--attractor-traces"))
+        is_world = hasattr(verdict.source, "compose")
+        folder = item.config.getoption("--attractor-traces")
+        report.sections += [("counterexamples", shown)] if is_world else _sections(verdict, folder)
     return report
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have counterexamples written where the option says."""
+    if folder := config.getoption("--attractor-traces"):
+        from attractor.check.report import verdict_text as report
+
+        report.TRACES = folder
 
 
 def _not_shown(call: pytest.CallInfo[None]) -> Verdict | None:
@@ -54,7 +67,7 @@ def _summary(verdict: Verdict) -> str:
 
 
 def _sections(verdict: Verdict, folder: Path | None) -> list[tuple[str, str]]:
-    from attractor.check.tracefiles import save_traces
+    from attractor.check.report.trace_files import save_traces
 
     files = save_traces(verdict, folder) if folder else {}
     sections = []

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from attractor.apiserver.server import Server
-from attractor.embedded.serviceaddresses import ServiceAddresses
+from attractor.embedded.service_addresses import ServiceAddresses
 from attractor.embedded.webhooks import Webhooks
 from attractor.store.memory import MemoryStore
-from tests.admission.webhookserver import Webhook
+from tests.apiserver.admission.webhookserver import Webhook
 from tests.apiserver.conftest import Api
 from tests.deterministic import CountingSource
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.admissionplugins import DEFAULT_PLUGINS, UnknownPlugin, plugins_named
-from attractor.apiserver.chain import chain_with
+from attractor.apiserver.admission.chain import chain_with
+from attractor.apiserver.admission.plugins import DEFAULT_PLUGINS, UnknownPlugin, plugins_named
 from attractor.apiserver.core import Core
 from attractor.apiserver.server import Server
 from attractor.embedded import EmbeddedCluster

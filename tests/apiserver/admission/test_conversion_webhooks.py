@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.admission.conftest import AdmissionApi
-from tests.admission.webhookserver import Webhook, webhook
+from tests.apiserver.admission.conftest import AdmissionApi
+from tests.apiserver.admission.webhookserver import Webhook, webhook
 from tests.apiserver.conftest import widget_definition
 
 V1, V2 = (f"/apis/example.org/{version}/namespaces/default/widgets" for version in ("v1", "v2"))

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import ADMIN, Authenticator
-from tests.admission.test_conversion_webhooks import DEFINITIONS, V1, V2, convert, definition
-from tests.admission.webhookserver import webhook
+from attractor.httpd.auth.authentication import ADMIN, Authenticator
+from tests.apiserver.admission.test_conversion_webhooks import DEFINITIONS, V1, V2, convert, definition
+from tests.apiserver.admission.webhookserver import webhook
 from tests.httpd.api import HttpApi
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.asked import User
-from attractor.apiserver.authorization import AUTHENTICATED
+from attractor.apiserver.auth.authorizer import AUTHENTICATED
+from attractor.apiserver.request.caller import User
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import ADMIN, Authenticator
+from attractor.httpd.auth.authentication import ADMIN, Authenticator
 from tests.httpd.api import HttpApi
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -129,3 +129,40 @@ async def test_an_aggregation_takes_everything(admin: HttpApi, jane: HttpApi) ->
     assert refused.code == 403
     assert "must have cluster-admin privileges to use an aggregationRule" in refused.json["message"]
     assert (await admin.call("POST", f"{RBAC}/clusterroles", aggregated)).code == 201
+
+
+AGGREGATED = {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"e.com/to-all": "true"}}]}}
+
+
+@pytest.mark.parametrize("name", ["edit", "admin", "view", "through-two"])
+async def test_an_aggregated_role_is_bound_only_by_who_holds_what_it_comes_to(
+    admin: HttpApi, jane: HttpApi, name: str
+) -> None:
+    """No controller has filled it: its stored rules are empty, and those who are bound to it have the others at once."""
+    source = role("source", SECRETS)
+    source["metadata"]["labels"] = {"e.com/to-all": "true"}
+    middle = role("middle", **AGGREGATED)
+    middle["metadata"]["labels"] = {"e.com/to-two": "true"}
+    through = {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"e.com/to-two": "true"}}]}}
+    for made in (source, middle, role("through-two", **through)):
+        assert (await admin.call("POST", f"{RBAC}/clusterroles", made)).code == 201
+    assert not (await admin.get(f"{RBAC}/clusterroles/{name}")).json.get("rules")
+    refused = await jane.call("POST", f"{HERE}/rolebindings", binding(name, "ClusterRole"))
+    assert refused.code == 403, refused.body
+    assert "RBAC permissions not currently held" in refused.json["message"]
+    assert (await jane.get("/api/v1/namespaces/default/secrets")).code == 403
+
+
+async def test_roles_that_aggregate_each_other_are_followed_once(admin: HttpApi, jane: HttpApi) -> None:
+    for name in ("one", "two"):
+        made = role(name, **AGGREGATED)
+        made["metadata"]["labels"] = {"e.com/to-all": "true"}
+        assert (await admin.call("POST", f"{RBAC}/clusterroles", made)).code == 201
+    assert (await jane.call("POST", f"{HERE}/rolebindings", binding("one", "ClusterRole"))).code == 201
+
+
+async def test_a_role_that_grants_more_than_can_be_compared_is_refused(jane: HttpApi) -> None:
+    many = [f"n{number}" for number in range(300)]
+    wide = {"verbs": many, "apiGroups": many, "resources": many, "resourceNames": many}
+    refused = await jane.call("POST", f"{HERE}/roles", role("wide", wide))
+    assert (refused.code, "more permissions than can be compared" in refused.json["message"]) == (403, True)

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.matching import Rule, Target
-from tests.admission.conftest import AdmissionApi
-from tests.admission.webhookserver import allow, patching, webhook
+from attractor.apiserver.admission.match import Rule, Target
+from tests.apiserver.admission.conftest import AdmissionApi
+from tests.apiserver.admission.webhookserver import allow, patching, webhook
 from tests.apiserver.conftest import CONFIGMAPS, WIDGET_SCHEMA
 
 SCALERS = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"

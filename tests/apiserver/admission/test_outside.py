@@ -6,14 +6,14 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.apiserver.asked import User
+from attractor.apiserver.admission.outside_calls import Answer, Answers, NeedsAnswers, Question, RecordedSource
 from attractor.apiserver.core import Core, Request
-from attractor.apiserver.outside import Answer, Answers, NeedsAnswers, Question, RecordedSource
+from attractor.apiserver.request.caller import User
 from attractor.apiserver.response import Response
 from attractor.apiserver.server import Server
 from attractor.apiserver.transaction import Transaction
 from attractor.store.memory import MemoryStore
-from tests.admission.conftest import CONFIGMAP_RULE, REGISTRATIONS
+from tests.apiserver.admission.conftest import CONFIGMAP_RULE, REGISTRATIONS
 from tests.apiserver.conftest import CONFIGMAPS
 from tests.deterministic import CountingSource
 

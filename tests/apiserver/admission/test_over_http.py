@@ -3,10 +3,10 @@
 import asyncio
 
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import ADMIN, Authenticator
-from tests.admission.conftest import CONFIGMAP_RULE, REGISTRATIONS
-from tests.admission.test_conversion_webhooks import DEFINITIONS, V1, V2, convert, definition
-from tests.admission.webhookserver import Webhook, patching, webhook
+from attractor.httpd.auth.authentication import ADMIN, Authenticator
+from tests.apiserver.admission.conftest import CONFIGMAP_RULE, REGISTRATIONS
+from tests.apiserver.admission.test_conversion_webhooks import DEFINITIONS, V1, V2, convert, definition
+from tests.apiserver.admission.webhookserver import Webhook, patching, webhook
 from tests.httpd.api import CONFIGMAPS, HttpApi, config_map
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.admission.conftest import CONFIGMAP_RULE, REGISTRATIONS, AdmissionApi
+from tests.apiserver.admission.conftest import CONFIGMAP_RULE, REGISTRATIONS, AdmissionApi
 from tests.apiserver.conftest import CONFIGMAPS
 
 POLICIES, BINDINGS = (

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.outside import Service
+from attractor.apiserver.admission.outside_calls import Service
 from attractor.embedded.webhooks import UnknownService
-from tests.admission.conftest import AdmissionApi
+from tests.apiserver.admission.conftest import AdmissionApi
 
 SERVICES = "/api/v1/namespaces/default/services"
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.outside import Answer, Question
+from attractor.apiserver.admission.outside_calls import Answer, Question
 from attractor.apiserver.server import Server
 from attractor.store.memory import MemoryStore
-from tests.admission.conftest import CONFIGMAP_RULE, REGISTRATIONS, AdmissionApi
-from tests.admission.test_conversion_webhooks import DEFINITIONS, V1, V2, version
+from tests.apiserver.admission.conftest import CONFIGMAP_RULE, REGISTRATIONS, AdmissionApi
+from tests.apiserver.admission.test_conversion_webhooks import DEFINITIONS, V1, V2, version
 from tests.apiserver.conftest import CONFIGMAPS, widget_definition
 from tests.deterministic import CountingSource
 

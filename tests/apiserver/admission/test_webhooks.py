@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.admission.conftest import AdmissionApi
-from tests.admission.webhookserver import Webhook, allow, deny, patching, webhook
+from tests.apiserver.admission.conftest import AdmissionApi
+from tests.apiserver.admission.webhookserver import Webhook, allow, deny, patching, webhook
 from tests.apiserver.conftest import CONFIGMAPS, WIDGETS
 
 LABEL = {"op": "add", "path": "/metadata/labels", "value": {"by": "hook"}}
@@ -271,3 +271,71 @@ async def test_a_change_of_scale_is_shown_as_a_scale_and_may_be_limited(api: Adm
     assert (request["object"]["spec"], request["oldObject"]["spec"]) == ({"replicas": 9}, {"replicas": 1})
     assert scaled.body["spec"] == {"replicas": 3}
     assert (await api.get(f"{WIDGETS}/w")).body["spec"]["size"] == 3
+
+
+CONNECTING = {"operations": ["CONNECT"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods/*", "nodes/*"]}
+PODS = "/api/v1/namespaces/default/pods"
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "told"),
+    [
+        (
+            f"{PODS}/p/exec?command=ls&command=-l&stdout=true&stdin=0&container=c",
+            "POST",
+            {"kind": "PodExecOptions", "apiVersion": "v1", "stdout": True, "container": "c", "command": ["ls", "-l"]},
+        ),
+        (f"{PODS}/p/attach?stdin=true", "GET", {"kind": "PodAttachOptions", "apiVersion": "v1", "stdin": True}),
+        (
+            f"{PODS}/p/portforward?ports=80",
+            "POST",
+            {"kind": "PodPortForwardOptions", "apiVersion": "v1", "ports": [80]},
+        ),
+        (f"{PODS}/p/proxy?path=x", "GET", {"kind": "PodProxyOptions", "apiVersion": "v1", "path": "x"}),
+        ("/api/v1/nodes/n/proxy", "DELETE", {"kind": "NodeProxyOptions", "apiVersion": "v1"}),
+    ],
+)
+async def test_a_webhook_hears_of_connections_and_may_refuse_them(
+    api: AdmissionApi, path: str, method: str, told: dict[str, Any]
+) -> None:
+    async with webhook(deny("not here", code=403)) as hook:
+        await api.register("Validating", hook, rules=[CONNECTING])
+        answer = await api(method, path)
+    assert (answer.code, "denied the request: not here" in answer.body["message"]) == (403, True)
+    (request,) = hook.requests
+    assert (request["operation"], request["object"], request["options"]) == ("CONNECT", told, None)
+    assert request["kind"]["kind"] == told["kind"]
+    assert request["subResource"] == path.partition("?")[0].rpartition("/")[2]
+
+
+async def test_a_connection_that_a_mutating_webhook_changes_is_refused_for_want_of_a_kubelet(api: AdmissionApi) -> None:
+    async with webhook(patching({"op": "add", "path": "/tty", "value": True})) as hook:
+        await api.register("Mutating", hook, rules=[CONNECTING])
+        answer = await api("POST", f"{PODS}/p/exec?command=ls")
+    assert answer.code == 404
+    assert len(hook.requests) == 1
+
+
+async def test_a_policy_refuses_connections(api: AdmissionApi) -> None:
+    group = "/apis/admissionregistration.k8s.io/v1"
+    policy = {
+        "matchConstraints": {"resourceRules": [CONNECTING]},
+        "validations": [{"expression": "!has(object.tty)", "message": "no terminals"}],
+    }
+    await api.create(f"{group}/validatingadmissionpolicies", "p", spec=policy)
+    bound = {"policyName": "p", "validationActions": ["Deny"]}
+    await api.create(f"{group}/validatingadmissionpolicybindings", "b", spec=bound)
+    refused = await api("POST", f"{PODS}/p/exec?command=ls&tty=true")
+    assert (refused.code, "no terminals" in refused.body["message"]) == (422, True)
+    assert (await api("POST", f"{PODS}/p/exec?command=ls")).code == 404
+
+
+@pytest.mark.parametrize(
+    ("said", "called"), [("//path", "/path"), ("/a//b/../c/", "/a/c"), ("/", "/"), ("", "/"), ("/x", "/x")]
+)
+async def test_the_path_of_a_webhook_is_cleaned(api: AdmissionApi, said: str, called: str) -> None:
+    async with webhook(allow) as hook:
+        config = hook.client_config()
+        await api.register("Validating", hook, clientConfig={**config, "url": config["url"].rstrip("/") + said})
+        await api.create(CONFIGMAPS, "a")
+    assert hook.paths == [f"{called}?timeout=10s"]

@@ -3,10 +3,10 @@
 import copy
 from typing import Any
 
-from attractor.apiserver.builtin import strategy_for
-from attractor.apiserver.strategy import Strategy
-from attractor.objects.builtin import resources
-from attractor.objects.jsontypes import JsonObject
+from attractor.apiserver.kinds.builtin import strategy_for
+from attractor.apiserver.kinds.strategy import Strategy
+from attractor.k8s.catalog import resources
+from attractor.objects.json_types import JsonObject
 
 _BY_KIND = {f"{info.group}/{info.version}/{info.kind}": info for info in resources()}
 

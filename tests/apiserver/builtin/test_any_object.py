@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from attractor.apiserver.builtin import strategy_for
-from attractor.objects.builtin import GoType, ResourceInfo, go_type, resources
+from attractor.apiserver.kinds.builtin import strategy_for
+from attractor.k8s.catalog import GoType, ResourceInfo, go_type, resources
 
 STORED = [info for info in resources() if info.is_enabled_by_default and "update" in info.verbs]
 WORDS = [

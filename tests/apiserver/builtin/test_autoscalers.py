@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from attractor.apiserver.autoscalers import BEHAVIOR, CONDITIONS, CURRENT_METRICS, METRICS, from_hub, to_hub
 from attractor.apiserver.core import Core, Request
+from attractor.apiserver.kinds.autoscaler_conversion import (
+    BEHAVIOR,
+    CONDITIONS,
+    CURRENT_METRICS,
+    METRICS,
+    from_hub,
+    to_hub,
+)
 from attractor.apiserver.server import Server
 from attractor.store.memory import MemoryStore
 from tests.deterministic import CountingSource
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 PLACE = "/namespaces/default/horizontalpodautoscalers"
 V1, V2 = f"/apis/autoscaling/v1{PLACE}", f"/apis/autoscaling/v2{PLACE}"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from attractor.objects.jsontypes import JsonObject
+from attractor.objects.json_types import JsonObject
 from tests.apiserver.builtin.pipeline import change_refusals, refusals
 
 RBAC = "rbac.authorization.k8s.io"

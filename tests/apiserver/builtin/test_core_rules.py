@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor.objects.jsontypes import JsonObject
+from attractor.objects.json_types import JsonObject
 from tests.apiserver.builtin.pipeline import change_refusals, created, refusals, strategy
 
 CM, SECRET, SERVICE, CLAIM, VOLUME = (

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.apiserver.undecodable import DecodeError
-from attractor.objects.jsontypes import JsonObject
+from attractor.apiserver.request.decode_errors import DecodeError
+from attractor.objects.json_types import JsonObject
 from tests.apiserver.builtin.pipeline import strategy
 
 CM, SECRET, DEPLOYMENT, EVENT, ROLE = (

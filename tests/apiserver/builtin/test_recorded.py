@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.builtin import strategy_for
-from attractor.apiserver.custom.definition import DefinitionStrategy
-from attractor.apiserver.emptiness import as_given
-from attractor.apiserver.undecodable import DecodeError
-from attractor.objects.builtin import ResourceInfo, find
+from attractor.apiserver.kinds.builtin import strategy_for
+from attractor.apiserver.kinds.custom.definition import DefinitionStrategy
+from attractor.apiserver.request.decode_errors import DecodeError
+from attractor.apiserver.request.error_values import as_given
+from attractor.k8s.catalog import ResourceInfo, find
 
 NOT_THE_KINDS_OWN = (
     *("csrs", "dry-run", "eviction", "foreground", "ipaddresses", "limits", "nodes", "owners"),

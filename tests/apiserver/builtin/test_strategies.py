@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.builtin import ServiceNeeds, service_needs
+from attractor.apiserver.kinds.builtin import ServiceNeeds, service_needs
 from attractor.objects.fields import FieldSelector, FieldSelectorError
-from attractor.objects.jsontypes import JsonObject
+from attractor.objects.json_types import JsonObject
 from tests.apiserver.builtin.pipeline import changed, created, pod_spec, strategy, template, workload
 
 

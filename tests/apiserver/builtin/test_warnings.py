@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.builtin import strategy_for
-from attractor.objects.builtin import find
-from attractor.objects.jsontypes import JsonObject
+from attractor.apiserver.kinds.builtin import strategy_for
+from attractor.k8s.catalog import find
+from attractor.objects.json_types import JsonObject
 
 
 def told(group: str, resource: str, obj: JsonObject, old: JsonObject | None = None) -> list[str]:

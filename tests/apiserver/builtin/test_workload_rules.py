@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.builtin.validation.cronschedule import schedule_error
-from attractor.apiserver.builtin.validation.workloads import validate_scale
-from attractor.objects.jsontypes import JsonObject
+from attractor.apiserver.kinds.builtin.validation.cronschedule import schedule_error
+from attractor.apiserver.kinds.builtin.validation.workloads import validate_scale
+from attractor.objects.json_types import JsonObject
 from tests.apiserver.builtin.pipeline import change_refusals, refusals, template, workload
 
 DEPLOYMENT, REPLICA_SET, DAEMON_SET, STATEFUL_SET, JOB = (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.disruption import plan_budgets
+from attractor.apiserver.controllers.disruption_budgets import plan_budgets
 from attractor.apiserver.server import Server
 from attractor.store.memory import MemoryStore
 from tests.apiserver.conftest import Api

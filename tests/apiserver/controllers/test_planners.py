@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.aggregation import plan_aggregation
-from attractor.apiserver.autoregistration import plan_api_services
-from attractor.apiserver.expiry import plan_events, plan_leases
-from attractor.apiserver.flowschemas import plan_flow_schemas
-from attractor.apiserver.namespacecontent import plan_root_ca, plan_service_accounts
-from attractor.apiserver.operation import Operation
+from attractor.apiserver.controllers.api_services import plan_api_services
+from attractor.apiserver.controllers.expiry import plan_events, plan_leases
+from attractor.apiserver.controllers.flow_schemas import plan_flow_schemas
+from attractor.apiserver.controllers.namespace_content import plan_root_ca, plan_service_accounts
+from attractor.apiserver.controllers.role_aggregation import plan_aggregation
+from attractor.apiserver.controllers.termination import plan_definitions
+from attractor.apiserver.request.operation import Operation
 from attractor.apiserver.server import Server
-from attractor.apiserver.termination import plan_definitions
 from attractor.store.contract import Snapshot
 from attractor.store.memory import MemoryStore
 from tests.apiserver.conftest import Api

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +11,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
-from attractor.apiserver.serviceaccounts.tokenkeys import ISSUER
+from attractor.apiserver.auth.service_accounts.token_keys import ISSUER, STORE_KEY, TokenKey
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import ADMIN, Authenticator
+from attractor.httpd.auth.authentication import ADMIN, Authenticator
 from tests.deterministic import CountingSource
 from tests.httpd.api import HttpApi
 
@@ -219,3 +220,54 @@ async def test_the_key_survives_a_restart_and_is_not_in_the_api(tmp_path: Any) -
         assert await again.who(token)
         assert (await again.get("/apis/internal/v1/tokenkeys")).code == 404
     assert authenticator.others == []
+
+
+def spellings(part: str) -> set[str]:
+    """Other texts that a careless reader takes for the same bytes."""
+    last = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    spare = {part[:-1] + letter for letter in last} if len(part) % 4 else set()
+    same = {one for one in spare if _bytes(one) == _bytes(part)}
+    standard = part.replace("-", "+").replace("_", "/")
+    padded = part + "=" * (-len(part) % 4)
+    broken = {part[:4] + separator + part[4:] for separator in (" ", "\n", "!", "=")}
+    return ({standard, padded, *broken} | same) - {part}
+
+
+def _bytes(part: str) -> bytes:
+    return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+
+
+async def test_a_token_has_one_spelling(api: Accounts) -> None:
+    """Whoever logs, revokes or compares tokens by their text must not be fooled by another one."""
+    found = 0
+    for _ in range(4):  # each has other letters
+        token = await api.token_for()
+        assert await api.who(token)
+        for place, part in enumerate(token.split(".")):
+            for other in spellings(part):
+                changed = token.split(".")
+                changed[place] = other
+                found += 1
+                assert not (await api.review(".".join(changed))).get("authenticated"), (part, other)
+    assert found > 20
+
+
+async def test_a_token_of_the_issuers_former_name_is_still_good(tmp_path: Path) -> None:
+    """Until 544e649 the issuer was called after the cluster's domain; the key is the same, and so are its promises."""
+    former = "https://kubernetes.default.svc.cluster.local"
+    source = CountingSource()
+    given = Authenticator({"admin-token": ADMIN})
+    async with EmbeddedCluster(f"sqlite:{tmp_path}/db", controllers=(), authenticator=given, source=source) as cluster:
+        api = Accounts((await cluster.listen()).port)
+        assert (await api.call("POST", ACCOUNTS, {"metadata": {"name": "robot"}})).code == 201
+        claims = parts(await api.token_for())[1]
+        entry = cluster.server.store.snapshot_nowait().get(STORE_KEY)
+        assert entry is not None
+        key = TokenKey(entry.value)
+        old = key.sign({**claims, "iss": former, "aud": [former]})
+        who = await api.who(old)
+        assert who is not None
+        assert who["username"] == claims["sub"]
+        assert (await api.review(old))["audiences"] == [ISSUER]
+        for wrong in ({"iss": former, "aud": ["elsewhere"]}, {"iss": f"{former}x"}, {"iss": former, "exp": 1}):
+            assert await api.who(key.sign({**claims, **wrong})) is None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attractor.check import Spec, Verdict, check
-from attractor.check.engines import EngineName
+from attractor.check.engine.selection import EngineName
 
 ENGINES: list[tuple[EngineName, int]] = [("python", 1), ("native", 1), ("native", 2)]
 """Engine and threads."""

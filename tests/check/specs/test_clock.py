@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attractor.check import check
-from attractor.check.engines import EngineName
+from attractor.check.engine.selection import EngineName
 from attractor.check.specs.clock import Clock, MapAndClocks
 from tests.check.specs.pinned import ENGINES, Pinned
 

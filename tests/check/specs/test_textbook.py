@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attractor.check import check
-from attractor.check.engines import EngineName
+from attractor.check.engine.selection import EngineName
 from attractor.check.specs.peterson import Peterson
 from attractor.check.specs.philosophers import Philosophers, WeaklyServed
 from attractor.check.specs.transaction_commit import CommitProtocol, TransactionCommit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attractor.check import Spec, check
-from attractor.check.engines import EngineName
+from attractor.check.engine.selection import EngineName
 from attractor.check.specs.appinst import AppInst
 from attractor.check.specs.cloudlet_upgrade import CloudletUpgrade
 from attractor.check.specs.clusterinst import TRANSITIONS, ClusterInst

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from attractor.check.story.story import Change, Lane, Message, Step, Story
+from attractor.check.report.story import Change, Lane, Message, Step, Story
 
 LANES = (
     Lane("user", "user", "user"),

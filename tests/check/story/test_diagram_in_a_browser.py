@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attractor.check.story.diagram import page
+from attractor.check.report.diagram import page
 from tests.check.story.tale import tale
 
 FLAGS = [

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from attractor.check import check
-from attractor.check.story import BadStory, Story
-from attractor.check.story.diagram import page
-from attractor.check.story.diagram.layout import Layout
-from attractor.check.story.differing import difference
-from attractor.check.story.table import lines
-from attractor.check.story.telling import story_of
+from attractor.check.report import BadStory, Lane, Step, Story
+from attractor.check.report.diagram import page
+from attractor.check.report.diagram.layout import Layout
+from attractor.check.report.json_difference import difference
+from attractor.check.report.story_builder import story_of
+from attractor.check.report.table import lines
 from attractor.check.world import Faults, World, eventually_stable
 from tests.check.story.tale import tale
 from tests.check.world.pairs import both_are_right, naive, pair
-from tests.quality.zoo import result_of_a_predecessor
+from tests.quality.zoo import outside_call_repeated, result_of_a_predecessor
 
 
 def test_a_story_survives_json() -> None:
@@ -97,6 +97,26 @@ def test_the_page_stands_alone_and_shows_every_lane_step_and_message() -> None:
     assert found.count("li", "fault") == 4
 
 
+@pytest.mark.parametrize("count", range(1, 10))
+def test_up_to_nine_lanes_stand_side_by_side_on_a_page_of_1400_pixels(count: int) -> None:
+    lanes = tuple(Lane(f"lane {number}", "worker", f"host1 worker {number}") for number in range(count))
+    story = Story("world", "claim", "", lanes, {}, (Step("lane 0", "start", "start"),))
+    room = 1400 * 0.7 - 270 - 15  # without the details, the list of steps, and a scroll bar
+    assert Layout(story).width <= room
+
+
+def test_an_outside_system_is_open_in_the_table_and_the_page_says_which_values_make_the_claim_false() -> None:
+    world = outside_call_repeated.world()
+    story = story_of(world, check(world).assert_violated("one volume is enough"))
+    assert [lane.title for lane in story.lanes][-2:] == ["Volumes", "host1"], "machinery comes last"
+    changes = [change for step in story.steps for change in step.changes if change.slot == "external Volumes"]
+    assert [change.after for change in changes] == [{"names": [""]}, {"names": ["", ""]}]
+    assert any('~ names: [""] → ["", ""]' in line for line in lines(story))
+    shown = page(story)
+    assert "After step 9:" in shown
+    assert "len(look.external(Volumes).names) = 2" in shown
+
+
 def test_what_objects_contain_cannot_break_the_page() -> None:
     text = page(tale(title="</script><script>alert(1)</script> {{data}}"))
     assert "<script>alert" not in text
@@ -120,7 +140,7 @@ def test_workers_are_busy_from_begin_to_end_and_hosts_down_from_crash_to_restart
 def test_a_trace_of_a_world_becomes_a_story() -> None:
     world = World([naive], [pair()], (), Faults(crash=1), [eventually_stable(both_are_right)])
     story = story_of(world, check(world).assert_violated("eventually stable"))
-    assert [lane.title for lane in story.lanes] == ["API server", "host1", "cache of host1", "host1 worker 0"]
+    assert [lane.title for lane in story.lanes] == ["API server", "cache of host1", "host1 worker 0", "host1"]
     assert story.says == (
         "Once users and faults stop: each pair has its two ConfigMaps, and nothing else is there, and it stays so."
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from attractor.check import Spec, check
-from attractor.check.declarations import Terminal
+from attractor.check.spec.declarations import Terminal
 from attractor.check.specs.irsa import Irsa
 from attractor.check.specs.peterson import Peterson
 from attractor.check.specs.philosophers import Philosophers, WeaklyServed

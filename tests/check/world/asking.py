@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from attractor.check.world import Faults, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
@@ -14,7 +14,7 @@ from attractor.runtime import Context, Watches, controller
 from tests.check.world.pairs import KEY, Pair, pair
 
 if TYPE_CHECKING:
-    from attractor.check.world import Look
+    from attractor.check.world import WorldState
 
 QUESTION, ANSWER = Key("default", "question"), Key("default", "answer")
 
@@ -48,7 +48,7 @@ async def answerer(ctx: Context, key: Key) -> None:
         await _made(ctx, ANSWER)
 
 
-def is_answered(world: Look) -> bool:
+def is_answered(world: WorldState) -> bool:
     """There is an answer."""
     return world.find(ConfigMap, ANSWER) is not None
 

@@ -10,7 +10,7 @@ from attractor.objects.resource import ObjectMeta, Resource, Struct
 from attractor.runtime import Context, Reconciler, Result, controller
 
 if TYPE_CHECKING:
-    from attractor.check.world import Look
+    from attractor.check.world import WorldState
 
 KEY = Key("default", "a")
 
@@ -102,7 +102,7 @@ careless = controller(Careless(), for_=Bucket, externals=[Storage])
 careful = controller(Careful(), for_=Bucket, externals=[Storage])
 
 
-def one_bucket_each(world: Look) -> bool:
+def one_bucket_each(world: WorldState) -> bool:
     """Every object has exactly the bucket that its status names, and nothing else is there."""
     wanted = {obj.metadata.uid: obj.status.id for obj in world.list(Bucket)}
     return {tag: name for name, tag in world.external(Storage).buckets.items()} == wanted and len(
@@ -146,5 +146,5 @@ async def behind(ctx: Context, key: Key) -> None:
         await ctx.merge(obj, changed, subresource="status")
 
 
-def one_bucket_by_key(world: Look) -> bool:
+def one_bucket_by_key(world: WorldState) -> bool:
     return [obj.status.id for obj in world.list(Bucket)] == list(world.external(Storage).buckets)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta, Resource, Struct
 from attractor.runtime import Context, controller
 from attractor.runtime.toolkit.owners import set_controller
 
 if TYPE_CHECKING:
-    from attractor.check.world import Look
+    from attractor.check.world import WorldState
 
 KEY = Key("default", "a")
 
@@ -67,7 +67,7 @@ async def pairs(ctx: Context, key: Key) -> None:
             await ctx.update(found)
 
 
-def both_are_right(world: Look) -> bool:
+def both_are_right(world: WorldState) -> bool:
     """Each pair has its two ConfigMaps, and nothing else is there."""
     wanted = {}
     for owner in world.list(Pair):

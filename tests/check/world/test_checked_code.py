@@ -9,6 +9,7 @@ import io
 import itertools
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -21,20 +22,22 @@ from typing import Any
 import pytest
 
 from attractor import Context, Key, Reconciler, Result, controller
-from attractor.check import SpecError, check, endless
+from attractor.check import SpecError, Verdict, check
+from attractor.check.report.replay import accounts
+from attractor.check.sandbox import watchdog
 from attractor.check.world import (
+    Edit,
     Faults,
-    Look,
     World,
+    WorldState,
     always,
     always_step,
     eventually_stable,
     sometimes,
 )
-from attractor.check.world.account import accounts
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
-from tests.check.world.pairs import Pair, pair
+from tests.check.world.pairs import KEY, Pair, pair
 
 SEEN: list[str] = []
 
@@ -90,11 +93,14 @@ async def by_address(ctx: Context, key: Key) -> None:
     await _named(ctx, f"{key.name}-{id(object())}-{id(ctx)}")
 
 
-@pytest.mark.parametrize("one", [by_random, by_uuid, by_time, by_address])
-def test_what_does_not_depend_on_answers_only_is_refused_with_the_line(one: Any) -> None:
+@pytest.mark.parametrize(
+    ("one", "instead"),
+    [(by_random, "derive it"), (by_uuid, "derive it"), (by_time, "`await ctx.now()`"), (by_address, "compare names")],
+)
+def test_what_does_not_depend_on_answers_only_is_refused_with_the_line(one: Any, instead: str) -> None:
     text = refused(one)
-    assert "test_checked_code.py:" in text
-    assert "it must depend on its answers only" in text
+    assert re.search(r"test_checked_code\.py:\d+ ", text)
+    assert instead in text
 
 
 class Counts(Reconciler[Pair]):
@@ -132,10 +138,28 @@ async def never_ends(ctx: Context, key: Key) -> None:
         await ctx.find(ConfigMap, Key(key.namespace, f"{key.name}-{number}"))
 
 
-def test_a_reconcile_that_does_not_end_is_refused_with_the_line() -> None:
-    text = refused(never_ends)
-    assert "test_checked_code.py:" in text
-    assert "does not end; return a Result(requeue_after_s=...)" in text
+def within(verdict: Verdict) -> str:
+    """The bounds that the verdict names, each with the way out."""
+    return "; ".join(f"{each.text}: {each.raise_hint}" for each in verdict.binding)
+
+
+def test_a_reconcile_that_asks_for_ever_is_followed_up_to_a_bound_that_the_verdict_names_with_the_line() -> None:
+    verdict = check(World([never_ends], [pair()]))
+    assert (verdict.verdict, verdict.distinct) == ("holds within", 203)
+    assert re.search(r"200 answers of one reconcile of never-ends, .* at .*test_checked_code\.py:\d+", within(verdict))
+    assert "return Result(requeue_after_s=...) there" in within(verdict)
+    assert check(World([never_ends], [pair()], answers=20)).distinct == 23
+
+
+@controller(for_=Pair)
+async def tells_the_time(ctx: Context, key: Key) -> None:
+    """Asks for ever for what nobody else can notice."""
+    while True:
+        await ctx.now()
+
+
+def test_a_reconcile_that_asks_for_ever_within_one_step_is_followed_up_to_the_bound_too() -> None:
+    assert "200 answers of one reconcile of tells-the-time" in within(check(World([tells_the_time], [pair()])))
 
 
 @controller(for_=Pair)
@@ -145,9 +169,24 @@ async def polls(ctx: Context, key: Key) -> None:
         pass
 
 
-def test_a_reconcile_that_waits_in_a_loop_is_no_progress() -> None:
-    """It comes back to the same state, so it is explored; nothing is written, so it is quiet, and never done."""
-    assert check(World([polls], [pair()], faults=Faults(crash=1))).verdict == "holds"
+def test_a_reconcile_that_waits_in_a_loop_is_followed_up_to_the_bound() -> None:
+    verdict = check(World([polls], [pair()], faults=Faults(crash=1)))
+    assert (verdict.verdict, verdict["goes quiet"].vacuous is not None) == ("holds within", True)
+    assert "200 answers of one reconcile of polls" in within(verdict)
+
+
+@controller(for_=Pair)
+async def waits_for_news(ctx: Context, key: Key) -> None:
+    """Waits inside the reconcile until somebody has acted."""
+    while (found := await ctx.find(Pair, key, cached=False)) is not None and found.spec.text != "news":
+        pass
+
+
+def test_a_wait_that_is_cut_off_at_the_bound_is_no_run_that_breaks_a_promise() -> None:
+    news = Edit(Pair, KEY, spec=[{"text": "news"}])
+    verdict = check(World([waits_for_news], [pair()], [news], answers=5))
+    assert verdict["goes quiet"].verdict == "holds within"
+    assert "5 answers of one reconcile of waits-for-news" in within(verdict)
 
 
 @controller(for_=Pair)
@@ -179,7 +218,7 @@ async def computes(ctx: Context, key: Key) -> None:
 
 
 def test_a_reconcile_that_computes_for_ever_is_refused_with_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endless, "LIMIT_S", 0.2)
+    monkeypatch.setattr(watchdog, "LIMIT_S", 0.2)
     text = refused(computes)
     first = _spin.__code__.co_firstlineno
     assert text.startswith(tuple(f"{__file__}:{first + line}:" for line in (2, 3)))
@@ -187,7 +226,7 @@ def test_a_reconcile_that_computes_for_ever_is_refused_with_the_line(monkeypatch
 
 
 def test_what_is_checked_after_a_loop_was_stopped_is_left_in_peace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endless, "LIMIT_S", 0.05)
+    monkeypatch.setattr(watchdog, "LIMIT_S", 0.05)
     refused(computes)
     began = time.process_time()
     while time.process_time() - began < 0.3:
@@ -196,7 +235,7 @@ def test_what_is_checked_after_a_loop_was_stopped_is_left_in_peace(monkeypatch: 
 
 TRACED = """
 import sys
-from attractor.check import endless
+from attractor.check.sandbox import watchdog as endless
 
 def spin():
     while True:
@@ -420,7 +459,7 @@ def test_a_trace_says_which_mistake_a_reconcile_made(one: Any, text: str) -> Non
     assert any(text in told.summary for told in accounts(world, trace))
 
 
-async def claimed(look: Look) -> bool:
+async def claimed(look: WorldState) -> bool:
     """Would always count as true."""
     return False
 
@@ -465,7 +504,7 @@ def test_a_reconcile_that_waits_outside_its_context_is_refused_with_the_line(wai
 
 
 def test_a_claim_that_waits_is_refused_too() -> None:
-    def slept(_: Look) -> bool:
+    def slept(_: WorldState) -> bool:
         time.sleep(0)
         return True
 

@@ -17,14 +17,14 @@ import pytest
 
 from attractor import Context, Key, Reconciler, Result, controller
 from attractor.check.world import Create, Delete, Edit, Faults, World, always
-from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.testing.replaying.differential import agree
+from attractor.k8s.core_v1 import ConfigMap
+from attractor.testing.replay.differential import agree
 from tests.check.world.pairs import KEY, Pair, child, naive, pair, pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.check.world.users import User
+    from attractor.check.world.api.users import User
 
 
 @pytest.fixture(autouse=True)

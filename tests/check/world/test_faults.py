@@ -8,7 +8,7 @@ import pytest
 
 from attractor.check import SpecError, check
 from attractor.check.world import Edit, Faults, World, always, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
@@ -17,7 +17,7 @@ from tests.check.world.pairs import KEY, Pair, both_are_right, child, pair, pair
 
 if TYPE_CHECKING:
     from attractor.check.verdict import Verdict
-    from attractor.check.world import Look
+    from attractor.check.world import WorldState
     from attractor.runtime import Controller
 
 EDIT = Edit(Pair, KEY, spec=[{"text": "y"}])
@@ -84,7 +84,7 @@ async def copies(ctx: Context, key: Key) -> None:
     await ctx.patch(ConfigMap, Key("default", "copy"), body)
 
 
-def copy_is_right(world: Look) -> bool:
+def copy_is_right(world: WorldState) -> bool:
     return world.get(ConfigMap, ("default", "copy")).data == {"text": world.get(Pair, KEY).spec.text}
 
 
@@ -123,7 +123,7 @@ async def counts(ctx: Context, key: Key) -> None:
         await ctx.create(ConfigMap(metadata=ObjectMeta(generate_name="made-", namespace="default")))
 
 
-def at_most_one(world: Look) -> bool:
+def at_most_one(world: WorldState) -> bool:
     return len(world.list(ConfigMap)) <= 1
 
 
@@ -150,7 +150,7 @@ async def writes_twice(ctx: Context, key: Key) -> None:
         await ctx.create(child(owner, 2))
 
 
-def nothing_old_was_read(world: Look) -> bool:
+def nothing_old_was_read(world: WorldState) -> bool:
     return len(world.list(ConfigMap)) <= 1
 
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from attractor.check import SpecError, check
-from attractor.check.world import Edit, Faults, Look, World, always, always_step_by, sometimes
-from attractor.check.world.account import accounts
-from attractor.check.world.explaining import variations
-from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.testing.replaying import replay
+from attractor.check.report.replay import accounts
+from attractor.check.report.state_counts import variations
+from attractor.check.world import Edit, Faults, World, WorldState, always, always_step_by, sometimes
+from attractor.k8s.core_v1 import ConfigMap
+from attractor.testing.replay import replay
 from tests.check.world.asking import (
     ANSWER,
     QUESTION,
@@ -69,11 +69,11 @@ def test_steps_are_told_in_lanes_of_their_hosts() -> None:
     }
 
 
-def only_the_answerer_answers(before: Look, after: Look, actor: str) -> bool:
+def only_the_answerer_answers(before: WorldState, after: WorldState, actor: str) -> bool:
     return before.find(ConfigMap, ANSWER) == after.find(ConfigMap, ANSWER) or actor == "answers"
 
 
-def only_the_asker_answers(before: Look, after: Look, actor: str) -> bool:
+def only_the_asker_answers(before: WorldState, after: WorldState, actor: str) -> bool:
     return before.find(ConfigMap, ANSWER) == after.find(ConfigMap, ANSWER) or actor == "asks"
 
 
@@ -85,7 +85,7 @@ async def test_a_claim_about_steps_is_told_who_takes_them() -> None:
     assert (await replay(wrong, trace)).is_confirmed
 
 
-def a_question_waits(world: Look) -> bool:
+def a_question_waits(world: WorldState) -> bool:
     return world.find(ConfigMap, QUESTION) is not None
 
 
@@ -98,7 +98,7 @@ def test_hosts_that_run_the_same_elect_a_leader_among_them() -> None:
     assert {each.name: each.taken for each in changed.coverage}["leadership lost"]
 
 
-def spoke_once(world: Look) -> bool:
+def spoke_once(world: WorldState) -> bool:
     return len(world.external(Line).said) <= 1
 
 
@@ -117,7 +117,7 @@ async def test_what_a_host_holds_of_an_outside_system_goes_with_it_and_the_rest_
     assert (await replay(world, trace)).is_confirmed
 
 
-def the_first_runs_when_it_is_answered(world: Look) -> bool:
+def the_first_runs_when_it_is_answered(world: WorldState) -> bool:
     return not is_answered(world) or world.external(Machine).runs("first")
 
 

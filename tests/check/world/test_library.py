@@ -25,7 +25,7 @@ from attractor.check.world import (
     status_not_ahead,
     unchanged_by,
 )
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime.toolkit.finalizers import finalizer_name
 from tests.check.world.buckets import KEY as BUCKET
 from tests.check.world.buckets import Bucket, Storage, StorageModel, bucket, careful

@@ -9,7 +9,7 @@ import pytest
 from attractor import Context, Key, controller
 from attractor.check import SpecError, check
 from attractor.check.world import Delete, Edit, World, always, eventually_stable, goes_quiet
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import Conflict
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Reconciler

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attractor.check.world.stalecache import LAGS, Action, Lag, guarded_rows, lines, stale_cache_table
+from attractor.check.world.api.stale_cache_table import LAGS, Action, Lag, guarded_rows, lines, stale_cache_table
 
 PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "world-stale-cache.md"
 

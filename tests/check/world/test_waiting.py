@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from attractor import Context, Key, controller
-from attractor.check import SpecError, Verdict, check, endless, noloop
+from attractor.check import SpecError, Verdict, check
+from attractor.check.sandbox import no_event_loop, watchdog
 from attractor.check.world import World
 from tests.check.world.pairs import Pair, pair
 
@@ -83,17 +84,27 @@ def test_what_needs_nobody_else_is_checked(reconcile: Any) -> None:
     assert verdict.warnings == ()
 
 
-# What waits for another task.
+# What holds something that others would wait for.
 
 
 async def shared_lock(ctx: Context, key: Key) -> None:
-    async with LOCK:  # here
-        await ctx.find(Pair, key)
+    async with LOCK:
+        await ctx.find(Pair, key)  # here
 
 
 async def shared_semaphore(ctx: Context, key: Key) -> None:
-    async with PLACES:  # here
-        await ctx.find(Pair, key)
+    async with PLACES:
+        await ctx.find(Pair, key)  # here
+
+
+@pytest.mark.parametrize("reconcile", [shared_lock, shared_semaphore])
+def test_a_wait_with_a_shared_lock_in_hand_is_refused_with_the_line(reconcile: Any) -> None:
+    said = refused(reconcile)
+    assert said.startswith("waits while it holds an `asyncio.")
+    assert "leave it out (a key is never reconciled twice at once" in said
+
+
+# What waits for another task.
 
 
 async def event(ctx: Context, key: Key) -> None:
@@ -122,8 +133,6 @@ async def future(ctx: Context, key: Key) -> None:
 
 
 WAITS = {
-    shared_lock: "asyncio.Lock",
-    shared_semaphore: "asyncio.Semaphore",
     event: "asyncio.Event",
     condition: "asyncio.Condition",
     empty_queue: "asyncio.Queue",
@@ -140,7 +149,7 @@ def test_a_wait_for_another_task_is_refused_with_the_line(reconcile: Any, name: 
 
 
 async def test_it_is_refused_alike_inside_a_running_loop_which_then_goes_on() -> None:
-    assert refused(shared_lock).startswith("uses `asyncio.Lock`;")
+    assert refused(event).startswith("uses `asyncio.Event`;")
     assert refused(tasks).startswith("uses `asyncio.create_task`;")
     assert asyncio.all_tasks() == {asyncio.current_task()}
     async with asyncio.timeout(60):
@@ -246,7 +255,7 @@ def test_it_is_refused_where_asyncio_looks_for_the_task_without_asking_the_loop(
     reconcile: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CPython 3.14 does."""
-    monkeypatch.setattr(noloop.NoLoop, "__hash__", object.__hash__)
+    monkeypatch.setattr(no_event_loop.NoLoop, "__hash__", object.__hash__)
     assert refused(reconcile).startswith(("needs an event loop, and under check there is none", "uses `asyncio."))
 
 
@@ -327,7 +336,7 @@ async def waits_for_a_result(ctx: Context, key: Key) -> None:
 def test_a_wait_for_a_thread_is_ended_and_refused_with_the_line(
     reconcile: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endless, "LIMIT_S", 0.4)
+    monkeypatch.setattr(watchdog, "LIMIT_S", 0.4)
     said = refused(reconcile)
     assert said.startswith("the reconcile waits here for another thread, and under check there is none")
     checked(own_lock).assert_holds()
@@ -337,7 +346,7 @@ def test_a_wait_for_a_thread_is_ended_and_refused_with_the_line(
 def test_a_wait_for_a_thread_is_refused_with_the_line_where_the_check_runs_in_another_thread(
     reconcile: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endless, "LIMIT_S", 0.4)
+    monkeypatch.setattr(watchdog, "LIMIT_S", 0.4)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         said = pool.submit(refused, reconcile).result()
         assert said.startswith("the code under check waits here for another thread, and under check there is none")
@@ -352,7 +361,7 @@ async def waits_for_its_turn(ctx: Context, key: Key) -> None:
 def test_a_check_that_was_given_up_ends_when_its_wait_does_and_leaves_the_lock_free(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(endless, "LIMIT_S", 0.4)
+    monkeypatch.setattr(watchdog, "LIMIT_S", 0.4)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         with OF_THREADS:
             before = set(threading.enumerate())

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from attractor import Context, Key, Owns, controller
-from attractor.check import check
-from attractor.check.world import Delete, Edit, Faults, Look, World, eventually_stable
-from attractor.check.world.account import accounts
-from attractor.objects.builtin.core_v1 import ConfigMap, Namespace
+from attractor import Context, Key, Owns, Resource, Struct, controller
+from attractor.check import SpecError, check
+from attractor.check.report.replay import accounts
+from attractor.check.world import Delete, Edit, Faults, World, WorldState, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap, Namespace
 from tests.check.world.pairs import KEY, Pair, both_are_right, child, naive, pair, pairs
 
 if TYPE_CHECKING:
     from attractor import Controller
-    from attractor.check.world.users import User
+    from attractor.check.world.api.users import User
 
 EDIT = Edit(Pair, KEY, spec=[{"text": "x"}, {"text": "y"}])
 DELETE = Delete(Pair, KEY)
@@ -31,11 +31,11 @@ def world(controller: Controller, faults: Faults | None = None, users: tuple[Use
         (Faults(), (), 25),
         (Faults(crash=1), (), 61),
         (Faults(lost_answer=1), (), 95),
-        (Faults(lost_request=1), (), 72),
-        (Faults(conflict=1), (), 159),
+        (Faults(lost_request=1), (), 74),
+        (Faults(conflict=1), (), 161),
         (Faults(closed_watch=1), (), 96),
         (Faults(), (EDIT,), 146),
-        (Faults(crash=1), (EDIT,), 352),
+        (Faults(crash=1), (EDIT,), 356),
     ],
 )
 def test_a_controller_that_looks_at_both_is_right_whatever_happens(
@@ -94,7 +94,7 @@ def test_what_is_asked_together_happens_in_any_order() -> None:
 
 
 def test_a_namespace_ends_with_all_that_is_in_it() -> None:
-    def gone(look: Look) -> bool:
+    def gone(look: WorldState) -> bool:
         deleted = look.budget("delete namespace team") == 0
         left = look.find(Namespace, ("", "team")) is not None or bool(look.list(Pair)) or bool(look.list(ConfigMap))
         return not deleted or not left
@@ -114,15 +114,15 @@ def test_an_account_tells_who_did_what() -> None:
         ("cache host1", "list"),
         ("cache host1", "list"),
         ("host1 worker 0", "start default/a"),
-        ("host1 worker 0", "get pair default/a -> ok"),
+        ("host1 worker 0", "get pair default/a -> spec.text=x"),
         ("host1 worker 0", "get configmap default/a-1 -> nothing"),
         ("host1 worker 0", "create configmap default/a-1 -> ok"),
         ("host1", "crash"),
         ("cache host1", "list"),
         ("cache host1", "list"),
         ("host1 worker 0", "start default/a"),
-        ("host1 worker 0", "get pair default/a -> ok"),
-        ("host1 worker 0", "get configmap default/a-1 -> ok; ends"),
+        ("host1 worker 0", "get pair default/a -> spec.text=x"),
+        ("host1 worker 0", "get configmap default/a-1 -> data.text=x; ends"),
     ]
     created = told[5]
     assert created.request is not None
@@ -146,9 +146,26 @@ async def forgetful(ctx: Context, key: Key) -> None:
 
 
 def test_garbage_of_kinds_that_nobody_named_is_collected_too() -> None:
-    def nothing_is_left(look: Look) -> bool:
+    def nothing_is_left(look: WorldState) -> bool:
         return bool(look.list(Pair)) or not look.list(ConfigMap)
 
     check(
         World([forgetful], [pair()], [Delete(Pair, KEY)], properties=[eventually_stable(nothing_is_left)])
     ).assert_holds()
+
+
+class Dial(Struct):
+    """A status that somebody forgot to make optional."""
+
+    at: int = 0
+
+
+class Gauge(Resource, group="test.attractor.dev", version="v1"):
+    """A kind that no server would take."""
+
+    status: Dial
+
+
+def test_a_kind_that_no_server_would_take_is_refused_as_the_authors_mistake() -> None:
+    with pytest.raises(SpecError, match=r"Gauge.status: it is required, but nothing is created with a status"):
+        World([pairs], [pair()], kinds=[Gauge]).compile()

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from attractor.httpd.formats.protobuf import PROTOBUF, decode
+from attractor.apiserver.request.bodies import PROTOBUF
+from attractor.httpd.formats.protobuf import decode
 
 from .definitions import definition
 from .recording import Recorder, recorder

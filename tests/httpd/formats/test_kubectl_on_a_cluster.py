@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import ADMIN, Authenticator
-from attractor.httpd.certificates import ensure_certificates
+from attractor.httpd.auth.authentication import ADMIN, Authenticator
+from attractor.httpd.auth.certificates import ensure_certificates
 from attractor.httpd.tls import server_context
 
 from .definitions import WIDGET_SCHEMA

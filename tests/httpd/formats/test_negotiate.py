@@ -2,6 +2,7 @@
 
 import pytest
 
+from attractor.apiserver.request.bodies import JSON, PROTOBUF
 from attractor.httpd.formats.encoding import encode, is_for_people
 from attractor.httpd.formats.negotiate import Negotiated, Transform, negotiate, negotiate_discovery
 from attractor.objects.errors import NotAcceptable
@@ -22,8 +23,11 @@ PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
         ("application/json;q=0", Negotiated("application/json")),
         ("application/json;pretty=1", Negotiated("application/json", None, pretty=True)),
         ("application/json;stream=watch", Negotiated("application/json")),
-        ("application/vnd.kubernetes.protobuf,application/json", Negotiated("application/json")),
-        ("application/vnd.kubernetes.protobuf;stream=watch,application/json", Negotiated("application/json")),
+        (f"{PROTOBUF},application/json", Negotiated(PROTOBUF)),
+        (f"{PROTOBUF};stream=watch,application/json", Negotiated(PROTOBUF)),
+        (f"{PROTOBUF};q=0.5,application/json", Negotiated("application/json")),
+        (f"{TABLE.replace('application/json', PROTOBUF)},application/json", Negotiated("application/json")),
+        (PARTIAL.replace("application/json", PROTOBUF), Negotiated(PROTOBUF, Transform("PartialObjectMetadata", "v1"))),
         (TABLE, Negotiated("application/json", Transform("Table", "v1"))),
         (f"{TABLE.replace('v1', 'v1beta1')},{TABLE}", Negotiated("application/json", Transform("Table", "v1beta1"))),
         (f"{TABLE.replace('v=v1', 'v=v9')},application/json", Negotiated("application/json")),
@@ -37,23 +41,24 @@ def test_accept_header_decides_format_and_kind(accept: str, expected: Negotiated
     assert negotiate(accept) == expected
 
 
-WRITTEN = "application/json, application/yaml"
-PROTOBUF = "application/vnd.kubernetes.protobuf"
-
-
 @pytest.mark.parametrize(
-    ("accept", "named"),
+    ("accept", "expected"),
     [
-        ("text/html", f"{WRITTEN}, {PROTOBUF}"),
-        ("json", f"{WRITTEN}, {PROTOBUF}"),
-        ("application/*", f"{WRITTEN}, {PROTOBUF}"),
-        (";;,", f"{WRITTEN}, {PROTOBUF}"),
-        (PROTOBUF, WRITTEN),
+        (f"{PROTOBUF},application/json", Negotiated("application/json")),
+        (PARTIAL.replace("application/json", PROTOBUF), Negotiated(PROTOBUF, Transform("PartialObjectMetadata", "v1"))),
     ],
 )
-def test_what_cannot_be_written_is_refused_in_kubernetes_words(accept: str, named: str) -> None:
+def test_of_a_custom_object_only_the_metadata_goes_into_protobuf(accept: str, expected: Negotiated) -> None:
+    assert negotiate(accept, is_custom=True) == expected
+    with pytest.raises(NotAcceptable):
+        negotiate(PROTOBUF, is_custom=True)
+
+
+@pytest.mark.parametrize("accept", ["text/html", "json", "application/*", ";;,", TABLE.replace(JSON, PROTOBUF)])
+def test_what_cannot_be_written_is_refused_in_kubernetes_words(accept: str) -> None:
     with pytest.raises(NotAcceptable) as refused:
         negotiate(accept)
+    named = f"application/json, application/yaml, {PROTOBUF}"
     assert refused.value.status()["message"] == f"only the following media types are accepted: {named}"
     assert (refused.value.code, refused.value.reason) == (406, "NotAcceptable")
 

@@ -1,11 +1,16 @@
 """OpenAPI v2: one document, less said."""
 
 import json
+import re
 from typing import Any
+
+import pytest
+from kubernetes.client import CoreV1Api
 
 from attractor.httpd.formats.catalog import catalog_of
 from attractor.httpd.formats.openapi_v2 import openapi_v2
-from attractor.httpd.formats.wire import Budget, values
+from attractor.httpd.formats.wire import values
+from attractor.objects.budget import Budget
 
 from .definitions import definition
 
@@ -101,3 +106,29 @@ def test_unchanged_document_is_not_sent_again() -> None:
     again = openapi_v2(catalog_of(()), "/openapi/v2", if_none_match=dict(first.headers)["ETag"])
     assert again is not None
     assert (again.code, again.body) == (304, b"")
+
+
+def told(method: Any) -> dict[str, str]:
+    """What the official client says of each parameter of a method, by the name that it has in a query."""
+    rows = re.findall(r":param (\w+): (.*)", method.__doc__)
+    return {re.sub("_(.)", lambda found: found[1].upper(), name.lstrip("_")): text for name, text in rows}
+
+
+@pytest.mark.parametrize(
+    ("path", "verb", "method"),
+    [
+        ("/api/v1/namespaces/{namespace}/configmaps", "get", CoreV1Api.list_namespaced_config_map),
+        ("/api/v1/namespaces/{namespace}/configmaps", "post", CoreV1Api.create_namespaced_config_map),
+        ("/api/v1/namespaces/{namespace}/configmaps", "delete", CoreV1Api.delete_collection_namespaced_config_map),
+        ("/api/v1/namespaces/{namespace}/configmaps/{name}", "put", CoreV1Api.replace_namespaced_config_map),
+        ("/api/v1/namespaces/{namespace}/configmaps/{name}", "patch", CoreV1Api.patch_namespaced_config_map),
+        ("/api/v1/namespaces/{namespace}/configmaps/{name}", "delete", CoreV1Api.delete_namespaced_config_map),
+        ("/api/v1/namespaces/{namespace}/pods/{name}/log", "get", CoreV1Api.read_namespaced_pod_log),
+    ],
+)
+def test_parameters_are_described_in_kubernetes_words(path: str, verb: str, method: Any) -> None:
+    expected, at = told(method), swagger()["paths"][path]
+    shown = [one for one in (*at["parameters"], *at[verb]["parameters"]) if one["in"] == "query"]
+    assert len(shown) > 3
+    for one in shown:
+        assert " ".join(one["description"].split()) == " ".join(expected[one["name"]].split()), one["name"]

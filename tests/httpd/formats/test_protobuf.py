@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.httpd.formats.protobuf import MAGIC, PROTOBUF, decode, request_as_json, to_json
+from attractor.apiserver.request.bodies import PROTOBUF
+from attractor.httpd.formats.protobuf import MAGIC, decode, request_as_json, to_json
 from attractor.httpd.formats.wire import MAX_VALUES
 from attractor.objects.errors import BadRequest
 

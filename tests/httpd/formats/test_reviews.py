@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.asked import User
-from attractor.apiserver.authorization import Attributes, Decision
+from attractor.apiserver.auth.authorizer import Attributes, Decision
+from attractor.apiserver.auth.rbac import RbacAuthorizer, Rule
+from attractor.apiserver.auth.reviews import Reviewer, Verified
 from attractor.apiserver.core import Core, Request
-from attractor.apiserver.rbac import RbacAuthorizer, Rule
-from attractor.apiserver.reviews import Reviewer, Verified
+from attractor.apiserver.request.caller import User
 from attractor.apiserver.server import Server
 from attractor.store.contract import Snapshot
 from attractor.store.memory import MemoryStore
 from tests.deterministic import CountingSource
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden/kube-apiserver-1.36/reviews.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden/kube-apiserver-1.36/reviews.json").read_text())
 ADMIN = User("admin", "admin", ("system:masters", "system:authenticated"))
 JANE = User("jane", "7", ("dev",), (("example.org/team", ("a", "b")),))
 AUTHORIZATION, AUTHENTICATION = "/apis/authorization.k8s.io/v1", "/apis/authentication.k8s.io/v1"

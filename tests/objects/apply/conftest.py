@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from attractor.objects import builtin
-from attractor.objects.schema.node import Schema
+from attractor.k8s import catalog
+from attractor.schema.node import Schema
 
 RECORDINGS = Path(__file__).parents[2] / "golden/kube-apiserver-1.36"
 BUILTIN = {
@@ -35,7 +35,7 @@ class Kinds:
         if kind == "Widget":
             crd = recorded("crd-lifecycle")[0]["request"]["body"]
             return Schema(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
-        found = builtin.find(*BUILTIN[kind])
+        found = catalog.find(*BUILTIN[kind])
         assert found is not None
         return found.schema
 
@@ -43,9 +43,9 @@ class Kinds:
         """What the kind's Go type encodes to when nothing is set."""
         if kind == "Widget":
             return {"apiVersion": "golden.example.org/v1", "kind": "Widget"}
-        found = builtin.find(*BUILTIN[kind])
+        found = catalog.find(*BUILTIN[kind])
         assert found is not None
-        return {"apiVersion": found.gvk.api_version, "kind": kind, **builtin.zero_object(found.definition)}
+        return {"apiVersion": found.gvk.api_version, "kind": kind, **catalog.zero_object(found.definition)}
 
     def recorded(self, name: str) -> list[dict[str, Any]]:
         return recorded(name)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.objects.apply import fieldset
-from attractor.objects.apply.fieldset import BadFieldSet, FieldSet, Path
+from attractor.apply import fieldset
+from attractor.apply.fieldset import BadFieldSet, FieldSet, Path
 
 ELEMENTS = ["f:a", "f:b", "f:.", 'k:{"name":"x"}', 'k:{"port":80,"protocol":"TCP"}', 'v:"s"', "v:1"]
 path_sets = st.frozensets(st.lists(st.sampled_from(ELEMENTS), min_size=1, max_size=4).map(tuple), max_size=12)

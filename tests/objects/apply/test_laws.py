@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from attractor.objects.apply.fieldset import paths
-from attractor.objects.apply.manager import FieldManager
+from attractor.apply.fieldset import paths
+from attractor.apply.manager import FieldManager
 from attractor.objects.errors import Conflict
-from attractor.objects.schema.node import Schema
+from attractor.schema.node import Schema
 
 STRING = {"type": "string"}
 KIND = Schema(

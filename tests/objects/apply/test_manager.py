@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from attractor.objects.apply.entries import same_but_for_times
-from attractor.objects.apply.manager import RESET_SPEC, RESET_STATUS, FieldManager
+from attractor.apply.entries import same_but_for_times
+from attractor.apply.manager import RESET_SPEC, RESET_STATUS, FieldManager
 from attractor.objects.errors import ApiError, BadRequest, Conflict
-from attractor.objects.schema.node import Schema
+from attractor.schema.node import Schema
 
 STRINGS = {"type": "object", "additionalProperties": {"type": "string"}}
 KIND = Schema({"type": "object", "properties": {"data": STRINGS, "spec": STRINGS, "status": STRINGS}})

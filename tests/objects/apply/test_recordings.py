@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from attractor.objects.apply.manager import RESET_SPEC, RESET_STATUS, FieldManager
+from attractor.apply.manager import RESET_SPEC, RESET_STATUS, FieldManager
 from attractor.objects.errors import ApiError
 
 Steps = list[dict[str, Any]]

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.objects.apply import FieldManager
-from attractor.objects.apply.manager import REMEMBERED_SHAPES, RESET_SPEC, RESET_STATUS
-from attractor.objects.schema.node import Schema
+from attractor.apply import FieldManager
+from attractor.apply.manager import REMEMBERED_SHAPES, RESET_SPEC, RESET_STATUS
+from attractor.schema.node import Schema
 
 EMPTY: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"creationTimestamp": None}}
 NAMES = st.sampled_from(["a", "b", "status", "spec", "data"])

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from attractor.objects.apply.atoms import Atom, root_atom_of
-from attractor.objects.apply.compare import compare_objects
-from attractor.objects.apply.merge import merge
-from attractor.objects.apply.remove import remove
-from attractor.objects.apply.typing import Untypable, fields_of, named_fields_as_members, reconciled, validate
-from attractor.objects.schema.node import Schema
+from attractor.apply.atoms import Atom, root_atom_of
+from attractor.apply.compare import compare_objects
+from attractor.apply.merge import merge
+from attractor.apply.remove import remove
+from attractor.apply.typing import Untypable, fields_of, named_fields_as_members, reconciled, validate
+from attractor.schema.node import Schema
 
 STRING = {"type": "string"}
 ITEM = {"type": "object", "properties": {"k": STRING, "v": STRING, "p": {"type": "string", "default": "TCP"}}}

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from attractor.objects import builtin
-from attractor.objects.builtin import ResourceInfo
-from attractor.objects.builtin.restmapping import AmbiguousName, RestMapping, UnknownName
+from attractor.k8s import catalog
+from attractor.k8s.catalog import ResourceInfo
+from attractor.k8s.rest_mapping import AmbiguousName, RestMapping, UnknownName
 from attractor.objects.gvk import GroupKind, GroupVersionKind, GroupVersionResource
 
 
@@ -38,7 +38,7 @@ def test_a_name_is_resolved_as_kubectl_does(name: str, kind: str) -> None:
     assert str(RestMapping().resolve(name).gvk) == kind
 
 
-@pytest.mark.parametrize("info", [i for i in builtin.resources() if i.is_enabled_by_default], ids=lambda i: str(i.gvk))
+@pytest.mark.parametrize("info", [i for i in catalog.resources() if i.is_enabled_by_default], ids=lambda i: str(i.gvk))
 def test_every_built_in_resource_is_found_by_its_full_name(info: ResourceInfo) -> None:
     full = f"{info.resource}.{info.version}.{info.group}" if info.group else info.resource
     assert RestMapping().resolve(full) == info
@@ -55,7 +55,7 @@ def test_an_unknown_name_suggests_close_ones() -> None:
 
 def test_alpha_resources_are_found_only_when_they_are_added() -> None:
     mapping = RestMapping()
-    alpha = builtin.find("internal.apiserver.k8s.io", "v1alpha1", "storageversions")
+    alpha = catalog.find("internal.apiserver.k8s.io", "v1alpha1", "storageversions")
     assert alpha is not None
     with pytest.raises(UnknownName):
         mapping.resolve("storageversions")

@@ -13,12 +13,12 @@ from typing import Any
 import orjson
 import pytest
 
-from attractor.objects import builtin
-from attractor.objects.builtin import ResourceInfo, typed
-from attractor.objects.builtin.apps_v1 import Deployment
-from attractor.objects.builtin.coordination_v1 import Lease, LeaseSpec
-from attractor.objects.builtin.core_v1 import ConfigMap, Container, Pod, PodSpec, Secret
-from attractor.objects.builtin.networking_v1 import NetworkPolicyIngressRule
+from attractor.k8s import catalog, typed_classes
+from attractor.k8s.apps_v1 import Deployment
+from attractor.k8s.catalog import ResourceInfo
+from attractor.k8s.coordination_v1 import Lease, LeaseSpec
+from attractor.k8s.core_v1 import ConfigMap, Container, Pod, PodSpec, Secret
+from attractor.k8s.networking_v1 import NetworkPolicyIngressRule
 from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.resource import MicroTime, ObjectMeta, Resource, codec
 
@@ -65,28 +65,28 @@ def test_fields_of_a_newer_kubernetes_survive() -> None:
     assert ConfigMap.from_dict(value).to_dict() == value
 
 
-@pytest.mark.parametrize("info", builtin.resources(), ids=lambda info: str(info.gvk))
+@pytest.mark.parametrize("info", catalog.resources(), ids=lambda info: str(info.gvk))
 def test_every_kind_has_a_class_that_reads_its_empty_object_and_keeps_the_built_in_names(info: ResourceInfo) -> None:
-    cls = typed.class_for(info.gvk)
+    cls = typed_classes.class_for(info.gvk)
     assert cls is not None
     assert cls.resource_info is info
-    empty = cls.from_dict(builtin.zero_object(info.definition))
+    empty = cls.from_dict(catalog.zero_object(info.definition))
     assert empty == cls()
     shadowed = set(vars(Resource)) & set(cls.__struct_fields__) - set(Resource.__struct_fields__)
     assert not {name for name in shadowed if not name.startswith("__")}
 
 
 def test_an_unknown_kind_has_no_class() -> None:
-    assert typed.class_for(GroupVersionKind("", "v1", "Nothing")) is None
+    assert typed_classes.class_for(GroupVersionKind("", "v1", "Nothing")) is None
 
 
 def test_modules_list_and_refuse_names() -> None:
-    core = importlib.import_module("attractor.objects.builtin.core_v1")
+    core = importlib.import_module("attractor.k8s.core_v1")
     assert {"ConfigMap", "Pod", "Container", "Secret", "Service"} <= set(dir(core))
     with pytest.raises(AttributeError, match=r"core_v1' has no attribute 'Nothing'"):
         core.Nothing  # noqa: B018
-    for module in typed.MODULES:
-        imported = importlib.import_module(f"attractor.objects.builtin.{module}")
+    for module in typed_classes.MODULES:
+        imported = importlib.import_module(f"attractor.k8s.{module}")
         for name in dir(imported):
             assert getattr(imported, name).__name__ == name
 
@@ -115,7 +115,7 @@ def recorded(value: Any) -> Iterator[dict[str, Any]]:
     elif isinstance(value, dict):
         match value:
             case {"apiVersion": str(api_version), "kind": str(kind), "metadata": {"uid": _}}:
-                if typed.class_for(GroupVersionKind.of(api_version, kind)) is not None:
+                if typed_classes.class_for(GroupVersionKind.of(api_version, kind)) is not None:
                     yield value
         for item in value.values():
             yield from recorded(item)
@@ -132,7 +132,7 @@ def test_answers_of_a_real_api_server_survive_the_round_trip(path: Path) -> None
     found = load(path)
     assert found
     for value in found:
-        cls = typed.class_for(GroupVersionKind.of(value["apiVersion"], value["kind"]))
+        cls = typed_classes.class_for(GroupVersionKind.of(value["apiVersion"], value["kind"]))
         assert cls is not None
         assert without_zeros(cls.from_dict(value).to_dict()) == without_zeros(value)
 
@@ -159,9 +159,9 @@ def dots(fields: dict[str, Any], zero: Any, path: str = "") -> Iterator[tuple[st
 def test_a_real_api_server_lets_nobody_own_what_the_zero_object_has(path: Path) -> None:
     seen = 0
     for value in load(path):
-        info = builtin.find_kind(GroupVersionKind.of(value["apiVersion"], value["kind"]))
+        info = catalog.find_kind(GroupVersionKind.of(value["apiVersion"], value["kind"]))
         assert info is not None
-        zero = builtin.zero_object(info.definition)
+        zero = catalog.zero_object(info.definition)
         for entry in value["metadata"].get("managedFields", ()):
             if entry["operation"] == "Update":
                 for field, owned, is_zero in dots(entry["fieldsV1"], zero):

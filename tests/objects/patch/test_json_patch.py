@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attractor.objects.errors import ApiError, BadRequest, RequestEntityTooLarge
-from attractor.objects.patch.json_patch import MAX_OPERATIONS, PatchFailed, apply_json_patch
-from attractor.objects.samejson import same_json
+from attractor.objects.json_equality import same_json
+from attractor.patch.json_patch import MAX_OPERATIONS, PatchFailed, apply_json_patch
 
 VECTORS = Path(__file__).parent / "vectors"
 RECORDING = Path(__file__).parents[2] / "golden/kube-apiserver-1.36/json-patch.json"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.objects.patch.merge_patch import apply_merge_patch, merge_patch_between
-from attractor.objects.samejson import same_json
+from attractor.objects.json_equality import same_json
+from attractor.patch.merge_patch import apply_merge_patch, merge_patch_between
 
 APPENDIX_A: list[tuple[Any, Any, Any]] = [
     ({"a": "b"}, {"a": "c"}, {"a": "c"}),

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.objects import builtin
+from attractor.k8s import catalog
 from attractor.objects.errors import BadRequest, Invalid
-from attractor.objects.patch.element_order import in_order_of
-from attractor.objects.patch.gotext import go_text
-from attractor.objects.patch.merge_patch import apply_merge_patch
-from attractor.objects.patch.strategic import BadStrategicPatch, apply_strategic_merge_patch
-from attractor.objects.schema.node import Schema
+from attractor.patch.element_order import in_order_of
+from attractor.patch.go_text import go_text
+from attractor.patch.merge_patch import apply_merge_patch
+from attractor.patch.strategic import BadStrategicPatch, apply_strategic_merge_patch
+from attractor.schema.node import Schema
 
 RECORDINGS = Path(__file__).parents[2] / "golden/kube-apiserver-1.36"
 STRING = {"type": "string"}
@@ -262,7 +262,7 @@ def test_a_patch_that_is_no_object_is_a_bad_request() -> None:
 
 
 def test_recorded_patches_of_a_deployment_have_the_recorded_results() -> None:
-    found = builtin.find("apps", "v1", "deployments")
+    found = catalog.find("apps", "v1", "deployments")
     assert found is not None
     deployment = found.schema
     steps = json.loads((RECORDINGS / "strategic-containers.json").read_text())["steps"]

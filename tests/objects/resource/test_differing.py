@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.objects.patch.merge_patch import merge_patch_between
-from attractor.objects.resource.differing import differing
+from attractor.k8s.core_v1 import ConfigMap
+from attractor.objects.resource.difference import differing
+from attractor.patch.merge_patch import merge_patch_between
 
 texts = st.dictionaries(st.sampled_from("abc"), st.sampled_from(("1", "2")), max_size=2)
 json = st.recursive(

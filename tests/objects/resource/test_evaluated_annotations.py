@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from attractor import Resource, Struct
-from attractor.objects import annotations
+from attractor.objects import type_hints
 
 
 class Size(Struct):
@@ -80,8 +80,8 @@ def test_a_kind_may_name_classes_that_come_later(head: str, monkeypatch: pytest.
 def test_a_body_is_annotated_further() -> None:
     class Made(type):
         def __new__(mcls, name: str, based: tuple[type, ...], body: dict[str, Any]) -> Any:
-            annotations.annotate_more(body, {"more": str})
-            assert annotations.hints_in(body) == {"one": int, "more": str}
+            type_hints.annotate_more(body, {"more": str})
+            assert type_hints.hints_in(body) == {"one": int, "more": str}
             return super().__new__(mcls, name, based, body)
 
     class One(metaclass=Made):
@@ -116,5 +116,5 @@ def test_names_that_only_type_checkers_import_are_no_error(head: str) -> None:
         return
     exec(head + FOR_TYPE_CHECKERS, names)
     assert names["widgets"].name == "widgets"
-    assert annotations.hints_of(names["world"])["return"] == "World"
-    assert list(annotations.signature_of(names["world"]).parameters) == ["size"]
+    assert type_hints.hints_of(names["world"])["return"] == "World"
+    assert list(type_hints.signature_of(names["world"]).parameters) == ["size"]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from attractor.objects import builtin
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s import catalog
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.resource import (
     DecodeError,
@@ -21,11 +21,11 @@ from attractor.objects.resource import (
     crd_for,
 )
 from attractor.objects.resource.kind import ResourceMeta, guess_plural
-from attractor.objects.schema.structural import check_structural
+from attractor.schema.structural import check_structural
 from tests.objects.resource.widgets import Widget
 
 if TYPE_CHECKING:
-    from attractor.objects.schema.node import Schema
+    from attractor.schema.node import Schema
 
 CRD = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
 
@@ -86,7 +86,7 @@ def test_the_manifest_has_everything_that_the_class_says() -> None:
 
 
 def test_kubernetes_knows_every_field_of_the_manifest() -> None:
-    schema = builtin.definition(CRD)
+    schema = catalog.definition(CRD)
     assert not unknown_to_kubernetes(crd_for(OldWidget, Widget), schema)
     assert unknown_to_kubernetes({"spec": {"nonsense": 1}}, schema) == [".spec.nonsense"], "the check can fail"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.objects.resource import UNSET, Duration, ListMeta, ObjectMeta, codec, yamltext
+from attractor.objects.resource import UNSET, Duration, ListMeta, ObjectMeta, codec, yaml_text
 from tests.objects.resource.widgets import Colour, Port, Tree, Widget, WidgetSpec
 
 HIDDEN = "\ue000"
@@ -140,18 +140,18 @@ def test_yaml_times_and_dates_stay_texts() -> None:
 
 @pytest.mark.parametrize("text", ["12e45", "1e3", "-1.5E-7", ".5e3", "0o17"])
 def test_a_text_that_go_would_take_for_a_number_is_written_with_quotes(text: str) -> None:
-    assert yamltext.dump({"commit": text}) == f"commit: '{text}'\n"
-    assert isinstance(yamltext.load(f"commit: {text}")["commit"], int | float)
+    assert yaml_text.dump({"commit": text}) == f"commit: '{text}'\n"
+    assert isinstance(yaml_text.load(f"commit: {text}")["commit"], int | float)
 
 
 def test_a_text_that_is_too_large_for_a_number_stays_one() -> None:
-    assert yamltext.load("commit: 12e4567") == {"commit": "12e4567"}
+    assert yaml_text.load("commit: 12e4567") == {"commit": "12e4567"}
 
 
 def test_what_is_there_twice_is_written_twice() -> None:
     ports = [80]
-    assert yamltext.dump({"a": ports, "b": ports}) == "a:\n- 80\nb:\n- 80\n"
-    assert yamltext.dump_all([{"a": 1}, {"b": 2}]) == "---\na: 1\n---\nb: 2\n"
+    assert yaml_text.dump({"a": ports, "b": ports}) == "a:\n- 80\nb:\n- 80\n"
+    assert yaml_text.dump_all([{"a": 1}, {"b": 2}]) == "---\na: 1\n---\nb: 2\n"
 
 
 def test_yaml_keys_become_texts_as_kubernetes_tools_make_them() -> None:

@@ -32,7 +32,7 @@ from attractor.objects.resource import (
     schema_of,
 )
 from attractor.objects.resource.struct import StructMeta
-from attractor.objects.schema.structural import check_structural
+from attractor.schema.structural import check_structural
 from tests.objects.resource.test_round_trip import objects
 from tests.objects.resource.widgets import Port, Tree, Widget, WidgetSpec
 

@@ -8,11 +8,11 @@ from cel_expr_python import cel as reference  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attractor.objects.schema.cel import CelCheckError, CelError, CelProgram, declare
-from attractor.objects.schema.cel.parser import parse
-from attractor.objects.schema.cel.syntax import CelSyntaxError
-from attractor.objects.schema.cel.types import DYN
-from attractor.objects.schema.node import Schema
+from attractor.cel import CelCheckError, CelError, CelProgram, declare
+from attractor.cel.parser import parse
+from attractor.cel.syntax import CelSyntaxError
+from attractor.cel.types import DYN
+from attractor.schema.node import Schema
 
 SELF = declare(
     Schema(
@@ -274,7 +274,7 @@ def test_evaluation_agrees_with_googles_implementation(text: str, n: int, s: str
 
 
 def read(text: str) -> Any:
-    from attractor.objects.schema.cel.types import read_type
+    from attractor.cel.types import read_type
 
     return read_type(text)
 

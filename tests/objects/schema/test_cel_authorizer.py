@@ -2,8 +2,8 @@
 
 import pytest
 
-from attractor.objects.schema.cel import CelCheckError, CelError, CelProgram, CostExceeded
-from attractor.objects.schema.cel.authorizer import (
+from attractor.cel import CelCheckError, CelError, CelProgram, CostExceeded
+from attractor.cel.authorizer import (
     AUTHORIZER,
     REQUEST_RESOURCE,
     VARIABLES,

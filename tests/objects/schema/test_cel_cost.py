@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from attractor.cel import CelProgram, CostExceeded, declare
+from attractor.cel.types import DYN
 from attractor.objects.field import FieldError
-from attractor.objects.schema.cel import CelProgram, CostExceeded, declare
-from attractor.objects.schema.cel.types import DYN
-from attractor.objects.schema.custom import CustomSchema
-from attractor.objects.schema.keywords import cost_message
-from attractor.objects.schema.node import Schema
+from attractor.schema.custom import CustomSchema
+from attractor.schema.keywords import cost_message
+from attractor.schema.node import Schema
 
 BOUNDED = declare(
     Schema(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor.objects.schema.formats import FORMATS, effective_format
+from attractor.schema.formats import FORMATS, effective_format
 
 TABLE = {
     "bsonobjectid": (["507f1f77bcf86cd799439011"], ["507f1f77"]),

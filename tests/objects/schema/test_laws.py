@@ -6,11 +6,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attractor.objects.schema.accept import compile_acceptance
-from attractor.objects.schema.custom import CustomSchema
-from attractor.objects.schema.node import Schema
-from attractor.objects.schema.structural import check_structural
-from attractor.objects.schema.wording import explain
+from attractor.schema.accept import compile_acceptance
+from attractor.schema.custom import CustomSchema
+from attractor.schema.error_messages import explain
+from attractor.schema.node import Schema
+from attractor.schema.structural import check_structural
 
 NAMES = st.sampled_from(["a", "b", "c"])
 SCALARS = (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attractor.objects.schema.patterns import PatternError, compile_pattern, is_plain, matcher, pattern_error
+from attractor.schema.patterns import PatternError, compile_pattern, is_plain, matcher, pattern_error
 
 PIECES = st.sampled_from(
     [

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from attractor.objects.schema.custom import CustomSchema
+from attractor.schema.custom import CustomSchema
 
 TEXT: dict[str, Any] = {"type": "string"}
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from attractor.objects.schema.custom import CustomSchema
+from attractor.schema.custom import CustomSchema
 
 SHORT = {"type": "string", "maxLength": 1}
 ITEM = {"type": "object", "properties": {"k": {"type": "string"}, "v": SHORT}, "required": ["k"]}

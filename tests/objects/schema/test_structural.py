@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from attractor.objects.schema.structural import check_structural
+from attractor.schema.structural import check_structural
 
 TEXT: dict[str, Any] = {"type": "string"}
 COST = (

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from attractor.objects.schema.accept import compile_acceptance
-from attractor.objects.schema.custom import CustomSchema
-from attractor.objects.schema.node import Schema
-from attractor.objects.schema.wording import explain
+from attractor.schema.accept import compile_acceptance
+from attractor.schema.custom import CustomSchema
+from attractor.schema.error_messages import explain
+from attractor.schema.node import Schema
 
 OBJ = {"type": "object"}
 

@@ -4,11 +4,11 @@ import asyncio
 from typing import Protocol
 
 from attractor.client import ByteStream, Client, ClientRequest, ClientResponse, Transport
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.configpair.controller import configpair, naive
-from attractor.operators.configpair.types import ConfigPair, ConfigPairSpec
+from attractor.operators.configpair.api import ConfigPair, ConfigPairSpec
+from attractor.operators.configpair.controllers import configpair, naive
 from attractor.runtime import Controller, Manager
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
 

@@ -3,15 +3,15 @@
 from typing import Any
 
 from attractor.client import Client
-from attractor.objects.builtin.apps_v1 import StatefulSet
+from attractor.k8s.apps_v1 import StatefulSet
 from attractor.objects.errors import NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.operators.dbcluster import Cluster, ClusterSpec, Component
-from attractor.operators.dbcluster.entropy import Certificate, Entropy
+from attractor.operators.dbcluster.controllers.entropy import Certificate, Entropy
 from attractor.runtime import Context, Result, controller
 from attractor.testing.faults import Fault, Faults
-from attractor.testing.requestlog import LoggedRequest
+from attractor.testing.request_log import LoggedRequest
 
 KEY = Key("default", "shop")
 

@@ -4,14 +4,15 @@ Its two problems: what is special about an object (its order, that it must not c
 prepared is never deleted.
 """
 
-from attractor.objects.builtin.apps_v1 import StatefulSet
-from attractor.objects.builtin.core_v1 import ConfigMap, Secret, Service, ServiceAccount
+from attractor.k8s.apps_v1 import StatefulSet
+from attractor.k8s.core_v1 import ConfigMap, Secret, Service, ServiceAccount
 from attractor.objects.errors import AlreadyExists
 from attractor.objects.resource import Resource
-from attractor.operators.dbcluster import Cluster, rendering
-from attractor.operators.dbcluster.entropy import Entropy
-from attractor.plan.comparing import is_as_desired, overlay
-from attractor.plan.comparing import marked as with_mark
+from attractor.operators.dbcluster import Cluster
+from attractor.operators.dbcluster.controllers import objects as rendering
+from attractor.operators.dbcluster.controllers.entropy import Entropy
+from attractor.plan.comparison import is_as_desired, overlay
+from attractor.plan.comparison import marked as with_mark
 from attractor.runtime import Context, Key, Result, controller
 from attractor.runtime.toolkit.owners import set_controller
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Awaitable, Callable
 
-from attractor.objects.builtin.apps_v1 import StatefulSet
-from attractor.objects.builtin.core_v1 import ConfigMap, Secret, Service
+from attractor.k8s.apps_v1 import StatefulSet
+from attractor.k8s.core_v1 import ConfigMap, Secret, Service
 from attractor.objects.gvk import Key
 from attractor.operators.dbcluster import Cluster
-from attractor.operators.dbcluster.controller import clusters
-from attractor.operators.dbcluster.planning import KINDS
+from attractor.operators.dbcluster.controllers.controller import clusters
+from attractor.operators.dbcluster.controllers.plan import KINDS
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
 
 from .places import KEY, CountedEntropy, Mortal, cluster_of, component, edit, externals, is_gone, ready_pods

@@ -9,7 +9,7 @@ import pytest
 from attractor.cli.main import main
 from attractor.embedded import EmbeddedCluster
 from attractor.embedded.kubeconfig import kubeconfig
-from attractor.httpd.authentication import ADMIN, Authenticator
+from attractor.httpd.auth.authentication import ADMIN, Authenticator
 from attractor.operators.dbcluster import Cluster
 from attractor.testing import ClusterUnderTest
 
@@ -61,7 +61,7 @@ async def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 
 async def test_the_plan_of_a_stored_cluster_keeps_its_identity(cluster: ClusterUnderTest) -> None:
-    from attractor.operators.dbcluster.dryrun import plan_for
+    from attractor.operators.dbcluster.controllers.dry_run import plan_for
 
     await cluster.install(Cluster)
     stored = await cluster.client.create(cluster_of())

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from attractor.objects.builtin.core_v1 import PersistentVolumeClaim, Secret
-from attractor.objects.builtin.events_v1 import Event
+from attractor.k8s.core_v1 import PersistentVolumeClaim, Secret
+from attractor.k8s.events_v1 import Event
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.operators.dbcluster import Cluster
-from attractor.operators.dbcluster.controller import clusters
-from attractor.operators.dbcluster.planning import KINDS
+from attractor.operators.dbcluster.controllers.controller import clusters
+from attractor.operators.dbcluster.controllers.plan import KINDS
 from attractor.runtime.toolkit.conditions import find_condition
 from attractor.testing import ClusterUnderTest, eventually
 

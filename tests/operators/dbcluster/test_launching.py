@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from attractor.objects.builtin.apps_v1 import StatefulSet
-from attractor.objects.builtin.core_v1 import ConfigMap, PersistentVolumeClaim, Pod, Secret
+from attractor.k8s.apps_v1 import StatefulSet
+from attractor.k8s.core_v1 import ConfigMap, PersistentVolumeClaim, Pod, Secret
 from attractor.objects.gvk import Key
-from attractor.operators.dbcluster import rendering
-from attractor.operators.dbcluster.local.launching import NotYet, config_maps, hosts, launch_of, secrets
-from attractor.operators.dbcluster.local.protocol import Mount
-from attractor.operators.dbcluster.local.statefulsets import pod_for, revision_of, statefulsets
+from attractor.operators.dbcluster.controllers import objects
+from attractor.operators.dbcluster.drivers.local.launch import NotYet, config_maps, hosts, launch_of, secrets
+from attractor.operators.dbcluster.drivers.local.protocol import Mount
+from attractor.operators.dbcluster.drivers.local.statefulsets import pod_for, revision_of, statefulsets
 from attractor.runtime import Context, effects
 from attractor.runtime.steps import Steps
 
@@ -18,19 +18,19 @@ from .places import cluster_of, component
 
 
 def workload(**fields: Any) -> StatefulSet:
-    made = rendering.component_objects(cluster_of(component(**fields)), component(**fields)).workload
+    made = objects.component_objects(cluster_of(component(**fields)), component(**fields)).workload
     made.metadata.uid = "1"
     return made
 
 
-CONFIG = Key("default", rendering.component_objects(cluster_of(), component()).config.metadata.name)
+CONFIG = Key("default", objects.component_objects(cluster_of(), component()).config.metadata.name)
 CREDENTIALS = Key("default", "shop-credentials")
 PRIMARY = Key("default", "shop-cache-0")
 
 
 def things() -> tuple[dict[Key, ConfigMap], dict[Key, Secret]]:
-    config = rendering.component_objects(cluster_of(), component()).config
-    return {CONFIG: config}, {CREDENTIALS: rendering.credentials(cluster_of(), "hush")}
+    config = objects.component_objects(cluster_of(), component()).config
+    return {CONFIG: config}, {CREDENTIALS: objects.credentials(cluster_of(), "hush")}
 
 
 def test_a_pod_gets_its_environment_its_files_and_the_address_of_its_primary() -> None:

@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from attractor.objects.builtin.apps_v1 import ControllerRevision, StatefulSet
-from attractor.objects.builtin.core_v1 import ConfigMap, PersistentVolumeClaim, Secret, Service, ServiceAccount
-from attractor.objects.builtin.policy_v1 import PodDisruptionBudget
+from attractor.k8s.apps_v1 import ControllerRevision, StatefulSet
+from attractor.k8s.core_v1 import ConfigMap, PersistentVolumeClaim, Secret, Service, ServiceAccount
+from attractor.k8s.policy_v1 import PodDisruptionBudget
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta, Resource, to_builtins
 from attractor.operators.dbcluster import Cluster, ServiceSpec
-from attractor.operators.dbcluster.controller import clusters
-from attractor.operators.dbcluster.naming import ROLLBACK
+from attractor.operators.dbcluster.controllers.controller import clusters
+from attractor.operators.dbcluster.controllers.names import ROLLBACK
 from attractor.runtime.toolkit.conditions import find_condition
 from attractor.testing import ClusterUnderTest, eventually
 

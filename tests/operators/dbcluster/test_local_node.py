@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from attractor.objects.builtin.core_v1 import PersistentVolumeClaim, Pod, Secret
+from attractor.k8s.core_v1 import PersistentVolumeClaim, Pod, Secret
 from attractor.objects.gvk import Key
 from attractor.operators.dbcluster import Cluster
-from attractor.operators.dbcluster.controller import clusters
-from attractor.operators.dbcluster.entropy import Entropy, SystemEntropy
-from attractor.operators.dbcluster.local import LocalNode, Node, controllers
-from attractor.operators.dbcluster.redisclient import RedisConnection
+from attractor.operators.dbcluster.controllers.controller import clusters
+from attractor.operators.dbcluster.controllers.entropy import Entropy, SystemEntropy
+from attractor.operators.dbcluster.drivers.local import LocalNode, Node, controllers
+from attractor.operators.dbcluster.drivers.redis_client import RedisConnection
 from attractor.testing import ClusterUnderTest, eventually
 
 from .places import KEY, Mortal, cluster_of, component, edit, is_gone

@@ -10,21 +10,23 @@ from typing import Any
 import pytest
 
 from attractor.check import check
-from attractor.check.world import Edit, Faults, Look, World, always, eventually_stable
-from attractor.objects.builtin.apps_v1 import StatefulSet
-from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.operators.dbcluster import Cluster, planning, worlds
-from attractor.operators.dbcluster.controller import clusters
-from attractor.operators.dbcluster.entropy import Entropy
-from attractor.operators.dbcluster.planning import Inputs
-from attractor.operators.dbcluster.properties import (
+from attractor.check.world import Edit, Faults, World, WorldState, always, eventually_stable
+from attractor.k8s.apps_v1 import StatefulSet
+from attractor.k8s.core_v1 import ConfigMap
+from attractor.operators.dbcluster import Cluster
+from attractor.operators.dbcluster.controllers import plan as planning
+from attractor.operators.dbcluster.controllers.controller import clusters
+from attractor.operators.dbcluster.controllers.entropy import Entropy
+from attractor.operators.dbcluster.controllers.plan import Inputs
+from attractor.operators.dbcluster.proofs import worlds
+from attractor.operators.dbcluster.proofs.properties import (
     EntropyModel,
     configuration_is_never_updated,
     credentials_come_before_all_else,
     settled,
     wanted_refs,
 )
-from attractor.operators.dbcluster.worlds import KEY, RECONFIGURED, WITHOUT_QUEUE, cluster, two, world
+from attractor.operators.dbcluster.proofs.worlds import KEY, RECONFIGURED, WITHOUT_QUEUE, cluster, two, world
 from attractor.plan import Freeze, RemoveOrphans, SecretsFirst, Transformer
 from tests.operators.proofs import assert_proved
 
@@ -53,7 +55,7 @@ def test_reconciling_again_changes_nothing_after_restarts_and_closed_watches() -
     """Every reachable state of a settled world holds the very objects that it began with."""
     seen = set()
 
-    def looked_at(look: Look) -> bool:
+    def looked_at(look: WorldState) -> bool:
         seen.add(look.versions())
         return True
 
@@ -113,10 +115,10 @@ class TestThePatternThatPlansReplace:
         check(self.world(clusters, settled(two()), users, orphans)).assert_holds()
 
 
-def _is_never_changed_in_place(look: Look) -> bool:
+def _is_never_changed_in_place(look: WorldState) -> bool:
     return not any("maxclients" in one.data["redis.conf"] for one in look.list(ConfigMap))
 
 
-def _has_no_orphan(look: Look) -> bool:
+def _has_no_orphan(look: WorldState) -> bool:
     wanted = {key.name for cluster in look.list(Cluster) for kind, key in wanted_refs(cluster) if kind == "StatefulSet"}
     return {one.metadata.name for one in look.list(StatefulSet)} <= wanted

@@ -9,14 +9,14 @@ from typing import Any
 from attractor.objects.errors import NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.devplane.executables import Known, executables
-from attractor.operators.devplane.health import Prober
-from attractor.operators.devplane.local.probing import LocalProber
-from attractor.operators.devplane.local.processes import LocalProcesses
-from attractor.operators.devplane.processes import Processes
-from attractor.operators.devplane.replicasets import replicasets
-from attractor.operators.devplane.servicetypes import Service
-from attractor.operators.devplane.types import Executable, ExecutableSpec
+from attractor.operators.devplane.api.executables import Executable, ExecutableSpec
+from attractor.operators.devplane.api.services import Service
+from attractor.operators.devplane.controllers.executables import Known, executables
+from attractor.operators.devplane.controllers.health import Prober
+from attractor.operators.devplane.controllers.replica_sets import replicasets
+from attractor.operators.devplane.drivers.local.prober import LocalProber
+from attractor.operators.devplane.drivers.local.processes import LocalProcesses
+from attractor.operators.devplane.drivers.processes import Processes
 from attractor.operators.local.processes import PROC
 from attractor.runtime import Controller, Manager
 from attractor.testing import ClusterUnderTest, eventually

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attractor.operators.devplane.application import ApplicationError, doubts, read
+from attractor.operators.devplane.api.application import ApplicationError, doubts, read
 
 HEAD = "apiVersion: dev.attractor.dev/v1\n"
 SERVICE = HEAD + "kind: Service\nmetadata: {name: web}\n"

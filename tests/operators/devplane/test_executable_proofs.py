@@ -9,27 +9,27 @@ import pytest
 
 from attractor.check import check
 from attractor.check.world import Faults, World
-from attractor.operators.devplane import worlds
-from attractor.operators.devplane.health import Prober
-from attractor.operators.devplane.processes import Processes
-from attractor.operators.devplane.properties import ProberModel, ProcessesModel
-from attractor.operators.devplane.types import Executable
+from attractor.operators.devplane.api.executables import Executable
+from attractor.operators.devplane.controllers.health import Prober
+from attractor.operators.devplane.drivers.processes import Processes
+from attractor.operators.devplane.proofs import worlds
+from attractor.operators.devplane.proofs.properties import ProberModel, ProcessesModel
 from attractor.runtime import controller
 from tests.operators.devplane import wrong
 from tests.operators.proofs import assert_proved
 
 STATES: dict[Callable[..., World], int] = {
-    worlds.started: 16_135,
-    worlds.ended: 8_277,
-    worlds.restarted: 34_344,
-    worlds.stopped: 68_153,
-    worlds.deleted: 90_482,
-    worlds.recreated: 29_859,
-    worlds.forced: 212_000,
-    worlds.waiting: 81_860,
+    worlds.started: 60_737,
+    worlds.ended: 8_679,
+    worlds.restarted: 37_407,
+    worlds.stopped: 83_982,
+    worlds.deleted: 98_446,
+    worlds.recreated: 32_262,
+    worlds.forced: 230_505,
+    worlds.waiting: 86_252,
     worlds.scaled: 55_999,
-    worlds.replaced: 49_057,
-    worlds.disbanded: 935_728,
+    worlds.replaced: 49_156,
+    worlds.disbanded: 940_548,
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from attractor.objects.errors import Invalid
 from attractor.objects.gvk import Key
-from attractor.operators.devplane.types import EnvVar, Executable, Serves
+from attractor.operators.devplane.api.executables import EnvVar, Executable, Serves
 from attractor.operators.local.processes import PROC, started_at
 from attractor.testing import eventually
 from tests.operators.devplane.planes import FOREVER, Plane, family, text_of

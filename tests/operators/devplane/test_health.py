@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from attractor.operators.devplane.health import Answer, Question, answered, asked, due_at, health_of
-from attractor.operators.devplane.local.probing import LocalProber
-from attractor.operators.devplane.processes import Launch
-from attractor.operators.devplane.types import CommandProbe, ExecutableStatus, HttpProbe, Phase, Probe, Serves
+from attractor.operators.devplane.api.executables import CommandProbe, ExecutableStatus, HttpProbe, Phase, Probe, Serves
+from attractor.operators.devplane.controllers.health import Answer, Question, answered, asked, due_at, health_of
+from attractor.operators.devplane.drivers.local.prober import LocalProber
+from attractor.operators.devplane.drivers.processes import Launch
 from tests.operators.devplane.planes import FOREVER, Plane
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,13 +10,13 @@ from pathlib import Path
 from attractor.client import Client
 from attractor.embedded import EmbeddedCluster
 from attractor.embedded.kubeconfig import kubeconfig
-from attractor.httpd.authentication import ADMIN, Authenticator
-from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
+from attractor.httpd.auth.authentication import ADMIN, Authenticator
+from attractor.k8s.apiextensions_v1 import CustomResourceDefinition
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.devplane.controller import STATE
-from attractor.operators.devplane.servicetypes import Endpoint, Service
-from attractor.operators.devplane.types import Executable, ExecutableReplicaSet, ExecutableSpec
+from attractor.operators.devplane.api.executables import Executable, ExecutableReplicaSet, ExecutableSpec
+from attractor.operators.devplane.api.services import Endpoint, Service
+from attractor.operators.devplane.controllers.declarations import STATE
 from attractor.operators.local.processes import started_at
 from attractor.testing import eventually
 from tests.operators.devplane.planes import family
@@ -30,7 +30,13 @@ class Operator:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._command = [sys.executable, "-m", "attractor", "run", "attractor.operators.devplane.controller"]
+        self._command = [
+            sys.executable,
+            "-m",
+            "attractor",
+            "run",
+            "attractor.operators.devplane.controllers.declarations",
+        ]
         self._command += ["--kubeconfig", str(directory / "kubeconfig"), "--log-level", "warning"]
         self._process: subprocess.Popen[bytes] | None = None
 

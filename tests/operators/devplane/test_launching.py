@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attractor.operators.devplane.local.launching import (
+from attractor.operators.devplane.drivers.local.launch import (
     CannotStart,
     environment_of,
     explained,
@@ -13,7 +13,7 @@ from attractor.operators.devplane.local.launching import (
     program_of,
     variables,
 )
-from attractor.operators.devplane.processes import Launch
+from attractor.operators.devplane.drivers.processes import Launch
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest_asyncio
 
 from attractor.objects.gvk import Key
-from attractor.operators.devplane.local import processes as local
-from attractor.operators.devplane.local import shim
-from attractor.operators.devplane.local.launching import order_of
-from attractor.operators.devplane.local.processes import LocalProcesses
-from attractor.operators.devplane.processes import Launch, Run
+from attractor.operators.devplane.drivers.local import processes as local
+from attractor.operators.devplane.drivers.local import shim
+from attractor.operators.devplane.drivers.local.launch import order_of
+from attractor.operators.devplane.drivers.local.processes import LocalProcesses
+from attractor.operators.devplane.drivers.processes import Launch, Run
 from attractor.operators.local.processes import PROC, started_at
 from attractor.testing import eventually
 from tests.operators.devplane.planes import FOREVER, family

@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from attractor.operators.devplane.local.proxy import LocalProxies
-from attractor.operators.devplane.proxies import CannotListen, Place
+from attractor.operators.devplane.drivers.local.proxy import LocalProxies
+from attractor.operators.devplane.drivers.proxies import CannotListen, Place
 from attractor.testing import eventually
 
 ANY = Place("127.0.0.1", 0)

@@ -5,7 +5,7 @@ import pytest
 from attractor.objects.errors import Invalid
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.devplane.types import (
+from attractor.operators.devplane.api.executables import (
     Executable,
     ExecutableReplicaSet,
     ExecutableReplicaSetSpec,

@@ -15,12 +15,12 @@ import pytest_asyncio
 from attractor.objects.errors import Invalid, NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.devplane.endpoints import endpoints
-from attractor.operators.devplane.local.proxy import LocalProxies
-from attractor.operators.devplane.proxies import Place, Proxies
-from attractor.operators.devplane.services import services
-from attractor.operators.devplane.servicetypes import Endpoint, EndpointSpec, Service, ServiceSpec
-from attractor.operators.devplane.types import CommandProbe, Executable, ExecutableSpec, Probe, Serves
+from attractor.operators.devplane.api.executables import CommandProbe, Executable, ExecutableSpec, Probe, Serves
+from attractor.operators.devplane.api.services import Endpoint, EndpointSpec, Service, ServiceSpec
+from attractor.operators.devplane.controllers.endpoints import endpoints
+from attractor.operators.devplane.controllers.services import services
+from attractor.operators.devplane.drivers.local.proxy import LocalProxies
+from attractor.operators.devplane.drivers.proxies import Place, Proxies
 from attractor.testing import ClusterUnderTest, eventually
 from attractor.workqueue.limits import Backoff
 

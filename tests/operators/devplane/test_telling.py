@@ -6,9 +6,7 @@ from typing import get_args
 import pytest
 
 from attractor.objects.resource import MicroTime
-from attractor.operators.devplane.processes import Run, RunState
-from attractor.operators.devplane.telling import is_run_again, move, next_backoff_s, tell_end, tell_facts, waits_s
-from attractor.operators.devplane.types import (
+from attractor.operators.devplane.api.executables import (
     FINAL,
     MOVES,
     Executable,
@@ -17,6 +15,15 @@ from attractor.operators.devplane.types import (
     Phase,
     RestartPolicy,
 )
+from attractor.operators.devplane.controllers.run_status import (
+    is_run_again,
+    move,
+    next_backoff_s,
+    tell_end,
+    tell_facts,
+    waits_s,
+)
+from attractor.operators.devplane.drivers.processes import Run, RunState
 
 BEGAN = MicroTime.of(datetime(2026, 1, 1, tzinfo=UTC))
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.operators.devplane.templates import NotServed, Reference, Unresolved, expand, references
+from attractor.operators.devplane.api.templates import NotServed, Reference, Unresolved, expand, references
 
 
 class Known:

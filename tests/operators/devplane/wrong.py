@@ -1,12 +1,12 @@
 """Controllers and machines with a mistake, each one that somebody would make; the checker must find them."""
 
-from attractor.operators.devplane.executables import Executables, Known, begin, executables
-from attractor.operators.devplane.health import Prober
-from attractor.operators.devplane.processes import Launch, Processes
-from attractor.operators.devplane.properties import ModelRun, ProcessesModel
-from attractor.operators.devplane.replicasets import ReplicaSets, tell
-from attractor.operators.devplane.types import Executable, ExecutableReplicaSet
-from attractor.operators.devplane.worlds import NEWS
+from attractor.operators.devplane.api.executables import Executable, ExecutableReplicaSet
+from attractor.operators.devplane.controllers.executables import Executables, Known, begin, executables
+from attractor.operators.devplane.controllers.health import Prober
+from attractor.operators.devplane.controllers.replica_sets import ReplicaSets, tell
+from attractor.operators.devplane.drivers.processes import Launch, Processes
+from attractor.operators.devplane.proofs.properties import ModelRun, ProcessesModel
+from attractor.operators.devplane.proofs.worlds import NEWS
 from attractor.runtime import Context, Controller, Key, Reconciler, Result, controller
 from attractor.runtime.toolkit.owners import is_controlled_by
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from attractor.client import Client, load_kubeconfig
 from attractor.client.http.transport import HttpTransport
-from attractor.objects.builtin.core_v1 import Node
+from attractor.k8s.core_v1 import Node
 from attractor.objects.gvk import Key
-from attractor.operators.edge.driver import Ref
-from attractor.operators.edge.types import AppInst, ClusterInst
+from attractor.operators.edge.api.types import AppInst, ClusterInst
+from attractor.operators.edge.drivers.protocols import Ref
 from attractor.testing import eventually
 from tests.operators.edge.programs import GATED, WITHIN_S
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from attractor.operators.edge.types import Instance
+    from attractor.operators.edge.api.types import Instance
     from tests.operators.edge.programs import Program, Programs
 
 

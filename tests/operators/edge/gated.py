@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attractor.operators.edge.driver import DriverError, Ref
 from attractor.operators.edge.drivers.process import ProcessDriver
+from attractor.operators.edge.drivers.protocols import DriverError, Ref
 from attractor.testing import eventually
 
 if TYPE_CHECKING:
-    from attractor.operators.edge.driver import Found
     from attractor.operators.edge.drivers import DriverSettings
+    from attractor.operators.edge.drivers.protocols import Found
     from attractor.operators.local.processes import Process
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.admission import Plugin
+from attractor.apiserver.admission.plugin import Plugin
 from attractor.objects.errors import ServiceUnavailable
-from attractor.operators.edge.types import GROUP
+from attractor.operators.edge.api.types import GROUP
 
 if TYPE_CHECKING:
-    from attractor.apiserver.admission import Attributes
+    from attractor.apiserver.admission.plugin import Attributes
 
 
 @dataclass

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.asked import User
-from attractor.httpd.authentication import ADMIN
-from attractor.objects.builtin.rbac_v1 import ClusterRoleBinding, RoleBinding
+from attractor.apiserver.request.caller import User
+from attractor.httpd.auth.authentication import ADMIN
+from attractor.k8s.rbac_v1 import ClusterRoleBinding, RoleBinding
 from attractor.objects.gvk import Key
 from attractor.operators.edge.admission import COORDINATORS
-from attractor.operators.edge.states import Actor
-from attractor.operators.edge.types import Cloudlet
+from attractor.operators.edge.api.states import Actor
+from attractor.operators.edge.api.types import Cloudlet
 from attractor.testing import eventually
 from tests.operators.edge.world import PLAIN
 

@@ -19,16 +19,23 @@ from attractor.client import Client, load_kubeconfig
 from attractor.client.http.transport import HttpTransport
 from attractor.embedded import EmbeddedCluster
 from attractor.embedded.kubeconfig import kubeconfig
-from attractor.httpd.authentication import ADMIN, Authenticator
-from attractor.objects.builtin.core_v1 import Namespace
+from attractor.httpd.auth.authentication import ADMIN, Authenticator
+from attractor.k8s.core_v1 import Namespace
 from attractor.objects.errors import NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.operators.edge.admission import PLUGINS
+from attractor.operators.edge.api.types import (
+    AppInst,
+    AppInstSpec,
+    Cloudlet,
+    CloudletSpec,
+    ClusterInst,
+    ClusterInstSpec,
+)
 from attractor.operators.edge.credentials import agent_kubeconfig
-from attractor.operators.edge.driver import Ref
-from attractor.operators.edge.launching import AgentLock
-from attractor.operators.edge.types import AppInst, AppInstSpec, Cloudlet, CloudletSpec, ClusterInst, ClusterInstSpec
+from attractor.operators.edge.drivers.process_launcher import AgentLock
+from attractor.operators.edge.drivers.protocols import Ref
 from attractor.operators.local.processes import PROC, kill_naming
 from attractor.testing import eventually
 

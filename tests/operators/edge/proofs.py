@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from attractor.check import Verdict, check
 from attractor.check.world import Faults, World
-from attractor.operators.edge import worlds
+from attractor.operators.edge.proofs import worlds
 
 When = Literal["ci", "nightly"]
 COORDINATOR, AGENT = "coordinator", "agent"

@@ -8,7 +8,7 @@ from attractor.client import Client
 from attractor.objects.errors import Forbidden, Invalid
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.edge.types import OVERRIDE, AppInst, Cloudlet, CloudletSpec, ClusterInst
+from attractor.operators.edge.api.types import OVERRIDE, AppInst, Cloudlet, CloudletSpec, ClusterInst
 from attractor.testing import eventually
 from tests.operators.edge.world import PLAIN, Edge
 
@@ -128,7 +128,7 @@ async def test_a_cloudlet_has_the_name_of_its_namespace_and_keeps_what_it_has(ed
 
 async def test_only_administrators_override(edge: Edge) -> None:
     await ready(edge)
-    from attractor.objects.builtin.rbac_v1 import ClusterRoleBinding
+    from attractor.k8s.rbac_v1 import ClusterRoleBinding
 
     binding = {
         "apiVersion": "rbac.authorization.k8s.io/v1",

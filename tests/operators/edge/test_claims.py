@@ -9,14 +9,14 @@ import pytest
 from attractor.check import check
 from attractor.check.world import Faults, World
 from attractor.objects.gvk import Key
-from attractor.operators.edge import worlds
-from attractor.operators.edge.agent import worker
-from attractor.operators.edge.driver import Driver
-from attractor.operators.edge.model import LossyDriver
-from attractor.operators.edge.types import ClusterInst
-from attractor.operators.edge.watching import CLUSTERS
+from attractor.operators.edge.api.types import ClusterInst
+from attractor.operators.edge.controllers.agent import worker
+from attractor.operators.edge.controllers.declarations import CLUSTERS
+from attractor.operators.edge.drivers.protocols import Driver
+from attractor.operators.edge.proofs import worlds
+from attractor.operators.edge.proofs.model import LossyDriver
 from attractor.runtime.toolkit.channel import Channel
-from attractor.testing.replaying import replay
+from attractor.testing.replay import replay
 from tests.operators.edge import wrong
 from tests.operators.edge.wrong import Wrong
 

@@ -9,7 +9,7 @@ import pytest
 
 from attractor.cli.main import main
 from attractor.embedded.kubeconfig import kubeconfig
-from attractor.operators.edge.launching import AgentLock, AlreadyRunning
+from attractor.operators.edge.drivers.process_launcher import AgentLock, AlreadyRunning
 
 
 def test_tables_are_printed_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

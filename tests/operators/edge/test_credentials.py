@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from attractor.apiserver.serviceaccounts import tokenrequest
+from attractor.apiserver.auth.service_accounts import token_request
 from attractor.client import Client, ClientConfig, ClientRequest
 from attractor.client.http.transport import HttpTransport
 from attractor.objects.errors import Unauthorized
-from attractor.operators.edge.renewal import token_in
-from attractor.operators.edge.types import GROUP, ClusterInst
+from attractor.operators.edge.api.types import GROUP, ClusterInst
+from attractor.operators.edge.drivers.token_renewal import token_in
 from attractor.testing import eventually
 from tests.operators.edge.holds import Holds
 from tests.operators.edge.programs import WITHIN_S, Programs
@@ -99,7 +99,7 @@ async def test_an_agent_with_the_token_of_another_cloudlet_is_refused_every_verb
 async def test_an_agent_renews_its_token_before_it_expires_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tokenrequest, "MIN_LIFETIME_S", 1)
+    monkeypatch.setattr(token_request, "MIN_LIFETIME_S", 1)
     async with Programs(tmp_path, Holds()) as programs:
         await programs.coordinator()
         await programs.cloudlet()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from attractor.cli.demos.edgetable import HEADING, INDENT, Row, StateTable
-from attractor.operators.edge.states import AGENT, CLOUDLET, CLUSTER_INST
+from attractor.operators.edge.api.states import AGENT, CLOUDLET, CLUSTER_INST
 from attractor.operators.local.processes import naming
 
 WITHIN_S = 300

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from attractor.lifecycle import Row
-from attractor.operators.edge.states import AGENT, CREATE, DELETE, UPDATE, UPGRADE, Actor, TrackedState
+from attractor.operators.edge.api.states import AGENT, CREATE, DELETE, UPDATE, UPGRADE, Actor, TrackedState
 
 INSTANCES = """
 Create:

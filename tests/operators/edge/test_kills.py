@@ -12,10 +12,10 @@ import pytest_asyncio
 
 from attractor.objects.errors import Forbidden
 from attractor.objects.gvk import Key
+from attractor.operators.edge.api.states import AGENT, APP_INST, CREATE, DELETE, UPDATE, UPGRADE, Actor, TrackedState
+from attractor.operators.edge.api.types import AppInst, Cloudlet, ClusterInst, Instance
 from attractor.operators.edge.credentials import repair
-from attractor.operators.edge.driver import Ref
-from attractor.operators.edge.states import AGENT, APP_INST, CREATE, DELETE, UPDATE, UPGRADE, Actor, TrackedState
-from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst, Instance
+from attractor.operators.edge.drivers.protocols import Ref
 from attractor.testing import eventually
 from tests.operators.edge.atwork import AtWork
 from tests.operators.edge.holds import Held, Holds

@@ -8,10 +8,10 @@ import pytest
 from attractor.client import Client, load_kubeconfig
 from attractor.client.http.transport import HttpTransport
 from attractor.embedded.kubeconfig import kubeconfig
-from attractor.objects.builtin.apps_v1 import Deployment
-from attractor.objects.builtin.core_v1 import Namespace
+from attractor.k8s.apps_v1 import Deployment
+from attractor.k8s.core_v1 import Namespace
 from attractor.objects.gvk import Key
-from attractor.operators.edge.types import AppInst, ClusterInst
+from attractor.operators.edge.api.types import AppInst, ClusterInst
 from attractor.testing import eventually
 from tests.operators.edge.holds import Holds
 from tests.operators.edge.programs import WITHIN_S, Program, Programs

@@ -8,11 +8,11 @@ import pytest_asyncio
 
 from attractor.client import Client
 from attractor.embedded import EmbeddedCluster
-from attractor.objects.builtin.apps_v1 import Deployment
-from attractor.objects.builtin.core_v1 import Namespace
+from attractor.k8s.apps_v1 import Deployment
+from attractor.k8s.core_v1 import Namespace
 from attractor.objects.gvk import Key
-from attractor.operators.edge.driver import Drained, Found, Ref
 from attractor.operators.edge.drivers.kubernetes import KubernetesDriver
+from attractor.operators.edge.drivers.protocols import Drained, Found, Ref
 from attractor.testing import eventually
 
 CLUSTER, APP = Ref("ClusterInst", "berlin", "one"), Ref("AppInst", "berlin", "shop")

@@ -3,10 +3,10 @@
 import pytest
 
 from attractor.objects.gvk import Key
-from attractor.operators.edge.access import ACCESS
-from attractor.operators.edge.driver import Ref
-from attractor.operators.edge.states import CLUSTER_INST, TrackedState
-from attractor.operators.edge.types import OVERRIDE, AppInst, ClusterInst
+from attractor.operators.edge.api.access import ACCESS
+from attractor.operators.edge.api.states import CLUSTER_INST, TrackedState
+from attractor.operators.edge.api.types import OVERRIDE, AppInst, ClusterInst
+from attractor.operators.edge.drivers.protocols import Ref
 from attractor.testing import eventually
 from tests.operators.edge.placing import let_in, place, serve, way_to
 from tests.operators.edge.world import Edge

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from attractor.apiserver.asked import User
+from attractor.apiserver.request.caller import User
 from attractor.client import Client
-from attractor.httpd.authentication import ADMIN
+from attractor.httpd.auth.authentication import ADMIN
 from attractor.lifecycle import Lifecycle
 from attractor.objects.errors import Forbidden
 from attractor.objects.gvk import Key
-from attractor.operators.edge.states import AGENT, APP_INST, CLOUDLET, CLUSTER_INST, Actor
-from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst
+from attractor.operators.edge.api.states import AGENT, APP_INST, CLOUDLET, CLUSTER_INST, Actor
+from attractor.operators.edge.api.types import AppInst, Cloudlet, ClusterInst
 from tests.operators.edge.placing import SIDE, everybody, let_in, place, serve, way_to
 from tests.operators.edge.world import PLAIN, Edge
 

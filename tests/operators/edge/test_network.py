@@ -12,13 +12,13 @@ import pytest
 import yaml
 
 from attractor.client import WatchEvent
-from attractor.objects.builtin.coordination_v1 import Lease
+from attractor.k8s.coordination_v1 import Lease
 from attractor.objects.errors import Forbidden, NotFound
 from attractor.objects.gvk import Key
-from attractor.operators.edge.driver import Ref
+from attractor.operators.edge.api.states import APP_INST
+from attractor.operators.edge.api.types import AppInst, Cloudlet, ClusterInst
+from attractor.operators.edge.drivers.protocols import Ref
 from attractor.operators.edge.drivers.records import Records
-from attractor.operators.edge.states import APP_INST
-from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst
 from attractor.testing import eventually
 from tests.operators.edge.atwork import AtWork
 from tests.operators.edge.holds import Held, Holds

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.edge.overdue import Since, tell
-from attractor.operators.edge.states import TrackedState
-from attractor.operators.edge.types import Cloudlet, CloudletStatus, ClusterInst, ClusterInstStatus
+from attractor.operators.edge.api.states import TrackedState
+from attractor.operators.edge.api.types import Cloudlet, CloudletStatus, ClusterInst, ClusterInstStatus
+from attractor.operators.edge.controllers.overdue import Since, tell
 from attractor.runtime import Context, Result
 from attractor.runtime.effects import Patch, Remember
 from attractor.runtime.steps import Steps

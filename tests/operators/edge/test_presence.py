@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from attractor.objects.builtin.coordination_v1 import Lease, LeaseSpec
+from attractor.k8s.coordination_v1 import Lease, LeaseSpec
 from attractor.objects.errors import Forbidden
 from attractor.objects.gvk import Key
 from attractor.objects.resource import MicroTime, ObjectMeta
-from attractor.operators.edge.presence import Sign, presence
-from attractor.operators.edge.states import CloudletState, TrackedState
-from attractor.operators.edge.types import (
+from attractor.operators.edge.api.states import CloudletState, TrackedState
+from attractor.operators.edge.api.types import (
     OVERRIDE,
     AgentInfo,
     Cloudlet,
@@ -19,6 +18,7 @@ from attractor.operators.edge.types import (
     CloudletStatus,
     ClusterInst,
 )
+from attractor.operators.edge.controllers.presence import Sign, presence
 from attractor.runtime import Context, Result
 from attractor.runtime.effects import Patch, Remember
 from attractor.runtime.steps import Steps

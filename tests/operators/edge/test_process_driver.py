@@ -11,11 +11,11 @@ import pytest_asyncio
 
 from attractor.client import Client, load_kubeconfig
 from attractor.client.http.transport import HttpTransport
-from attractor.objects.builtin.core_v1 import ConfigMap, Node
+from attractor.k8s.core_v1 import ConfigMap, Node
 from attractor.objects.errors import ServiceUnavailable
-from attractor.operators.edge.driver import DriverError, Ref
 from attractor.operators.edge.drivers import DriverSettings
 from attractor.operators.edge.drivers.process import ProcessDriver
+from attractor.operators.edge.drivers.protocols import DriverError, Ref
 from attractor.operators.local.processes import Process, exit_code, kill_naming, marked
 from attractor.testing import eventually
 

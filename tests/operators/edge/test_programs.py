@@ -9,8 +9,8 @@ from attractor.client import Client, load_kubeconfig
 from attractor.client.http.transport import HttpTransport
 from attractor.objects.errors import Unauthorized
 from attractor.objects.gvk import Key
-from attractor.operators.edge.driver import Ref
-from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst
+from attractor.operators.edge.api.types import AppInst, Cloudlet, ClusterInst
+from attractor.operators.edge.drivers.protocols import Ref
 from attractor.testing import eventually
 from tests.operators.edge.programs import WITHIN_S, Programs
 

@@ -7,8 +7,8 @@ import pytest
 from attractor.cli.edgestatus import Line, lines_of, news, table
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.edge.states import CloudletState, TrackedState
-from attractor.operators.edge.types import (
+from attractor.operators.edge.api.states import CloudletState, TrackedState
+from attractor.operators.edge.api.types import (
     AppInst,
     AppInstSpec,
     Cloudlet,

@@ -9,10 +9,10 @@ import pytest
 from attractor.client import ClientConfig, load_kubeconfig
 from attractor.client.credentials import StaticCredentials, bearer
 from attractor.embedded.kubeconfig import kubeconfig
-from attractor.operators.edge.driver import Ref, Step
-from attractor.operators.edge.progress import KEPT, ProgressLog
-from attractor.operators.edge.renewal import Life, life_of, renewable, token_in
-from attractor.operators.edge.sessions import Reports, Sessions
+from attractor.operators.edge.controllers.progress import KEPT, ProgressLog
+from attractor.operators.edge.controllers.sessions import Reports, Sessions
+from attractor.operators.edge.drivers.protocols import Ref, Step
+from attractor.operators.edge.drivers.token_renewal import Life, life_of, renewable, token_in
 
 ONE, SHOP = Ref("ClusterInst", "berlin", "one"), Ref("AppInst", "berlin", "shop")
 

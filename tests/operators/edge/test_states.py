@@ -3,7 +3,7 @@
 import pytest
 
 from attractor.lifecycle import Lifecycle, Refused, WrongActor, WrongState
-from attractor.operators.edge.states import AGENT, APP_INST, CLOUDLET, CLUSTER_INST, Actor
+from attractor.operators.edge.api.states import AGENT, APP_INST, CLOUDLET, CLUSTER_INST, Actor
 
 DESIGN = """
 NotPresent      | User create         | CreateRequested

@@ -8,12 +8,12 @@ import pytest
 from attractor.client import WatchEvent
 from attractor.objects.errors import Forbidden
 from attractor.objects.gvk import Key
+from attractor.operators.edge.api.types import AppInst, Cloudlet, ClusterInst
 from attractor.operators.edge.credentials import repair
-from attractor.operators.edge.driver import LaunchError
-from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst
+from attractor.operators.edge.drivers.protocols import LaunchError
 from attractor.testing import eventually
 from attractor.testing.faults import Faults, FaultyTransport
-from attractor.testing.requestlog import RequestLog
+from attractor.testing.request_log import RequestLog
 from tests.operators.edge.world import Edge
 
 HERE = Key("berlin", "berlin")

@@ -10,10 +10,10 @@ import pytest
 
 from attractor.objects.errors import Forbidden
 from attractor.objects.gvk import Key
+from attractor.operators.edge.api.states import UPGRADE, TrackedState
+from attractor.operators.edge.api.types import AppInst, Cloudlet, ClusterInst
 from attractor.operators.edge.credentials import NothingToRepair, repair
-from attractor.operators.edge.driver import Ref
-from attractor.operators.edge.states import UPGRADE, TrackedState
-from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst
+from attractor.operators.edge.drivers.protocols import Ref
 from attractor.testing import eventually
 from tests.operators.edge.holds import Holds
 from tests.operators.edge.programs import GATED, WITHIN_S, Programs

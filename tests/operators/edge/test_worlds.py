@@ -11,10 +11,12 @@ import pytest
 
 from attractor.check import check
 from attractor.check.world import Faults
-from attractor.operators.edge import coordinator, intents, worlds
-from attractor.operators.edge.intents import status_of
-from attractor.operators.edge.states import TrackedState
-from attractor.operators.edge.types import Instance
+from attractor.operators.edge.api import intents
+from attractor.operators.edge.api.intents import status_of
+from attractor.operators.edge.api.states import TrackedState
+from attractor.operators.edge.api.types import Instance
+from attractor.operators.edge.controllers import coordinator
+from attractor.operators.edge.proofs import worlds
 from tests.operators.edge.counts import COUNTS
 from tests.operators.edge.proofs import PROOFS, Proof
 
@@ -53,7 +55,7 @@ def test_the_page_tells_the_counts() -> None:
 def test_a_cluster_is_created_updated_and_deleted_although_all_crash_once() -> None:
     verdict = check(worlds.cluster_life(Faults(crash=1)))
     verdict.assert_holds()
-    assert verdict.distinct == 476894
+    assert verdict.distinct == 484314
 
 
 def hasty_wish(obj: Instance) -> str:

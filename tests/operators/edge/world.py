@@ -6,22 +6,29 @@ import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.asked import User
+from attractor.apiserver.request.caller import User
 from attractor.client import Client
 from attractor.embedded import EmbeddedCluster
-from attractor.httpd.authentication import ADMIN
-from attractor.objects.builtin.core_v1 import Namespace
+from attractor.httpd.auth.authentication import ADMIN
+from attractor.k8s.core_v1 import Namespace
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.edge.access import account_of
 from attractor.operators.edge.admission import COORDINATORS, PLUGINS
-from attractor.operators.edge.agent import worker
-from attractor.operators.edge.driver import Driver, DriverError, Found, Launcher, Ref
+from attractor.operators.edge.api.access import account_of
+from attractor.operators.edge.api.types import (
+    AppInst,
+    AppInstSpec,
+    Cloudlet,
+    CloudletSpec,
+    ClusterInst,
+    ClusterInstSpec,
+)
+from attractor.operators.edge.controllers.agent import worker
+from attractor.operators.edge.controllers.declarations import CONTROLLERS
+from attractor.operators.edge.controllers.takeover import takeover
 from attractor.operators.edge.drivers.gate import Gate
+from attractor.operators.edge.drivers.protocols import Driver, DriverError, Found, Launcher, Ref
 from attractor.operators.edge.program import install_kinds
-from attractor.operators.edge.takeover import takeover
-from attractor.operators.edge.types import AppInst, AppInstSpec, Cloudlet, CloudletSpec, ClusterInst, ClusterInstSpec
-from attractor.operators.edge.watching import CONTROLLERS
 from attractor.runtime import Manager
 from attractor.runtime.toolkit.channel import Channel
 from attractor.testing import eventually

@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from attractor.operators.edge import agent, coordinator, intents, takeover, upgrades
-from attractor.operators.edge.agent import BEGUN, Worker
-from attractor.operators.edge.driver import Launcher, LaunchError
-from attractor.operators.edge.intents import status_of
-from attractor.operators.edge.states import TrackedState
-from attractor.operators.edge.takeover import LOOK_S, Takeover
-from attractor.operators.edge.types import Cloudlet, CloudletStatus, Instance, InstanceStatus
+from attractor.operators.edge.api import intents
+from attractor.operators.edge.api.intents import status_of
+from attractor.operators.edge.api.states import TrackedState
+from attractor.operators.edge.api.types import Cloudlet, CloudletStatus, Instance, InstanceStatus
+from attractor.operators.edge.controllers import agent, coordinator, takeover, upgrades
+from attractor.operators.edge.controllers.agent import BEGUN, Worker
+from attractor.operators.edge.controllers.takeover import LOOK_S, Takeover
+from attractor.operators.edge.drivers.protocols import Launcher, LaunchError
 from attractor.runtime import Context, Result
 
 if TYPE_CHECKING:
-    from attractor.operators.edge.driver import Ref
-    from attractor.operators.edge.types import AppInst, ClusterInst
+    from attractor.operators.edge.api.types import AppInst, ClusterInst
+    from attractor.operators.edge.drivers.protocols import Ref
 
 T = TrackedState
 

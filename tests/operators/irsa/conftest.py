@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from attractor.operators.irsa.aws import AwsIam
-from attractor.operators.irsa.simulated import CREDENTIALS, SimulatedAws
+from attractor.operators.irsa.drivers.aws import AwsIam
+from attractor.operators.irsa.drivers.simulated import CREDENTIALS, SimulatedAws
 
 
 @pytest.fixture(scope="session")

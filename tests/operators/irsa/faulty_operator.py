@@ -2,10 +2,10 @@
 
 import os
 
-from attractor.operators.irsa.aws import AwsIam
-from attractor.operators.irsa.controllers import controllers
-from attractor.operators.irsa.iam import Iam
-from attractor.operators.irsa.settings import Settings
+from attractor.operators.irsa.controllers.declarations import controllers
+from attractor.operators.irsa.controllers.settings import Settings
+from attractor.operators.irsa.drivers.aws import AwsIam
+from attractor.operators.irsa.drivers.iam import Iam
 from tests.operators.irsa.trouble import FaultyIam
 
 irsas, policies, roles = controllers(Settings.from_environment(os.environ))

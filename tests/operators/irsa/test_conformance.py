@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from attractor.operators.irsa.aws import AwsIam
-from attractor.operators.irsa.documents import policy_document, trust_document
-from attractor.operators.irsa.iam import Iam, IamError
-from attractor.operators.irsa.model import ModelIam
+from attractor.operators.irsa.controllers.documents import policy_document, trust_document
+from attractor.operators.irsa.drivers.aws import AwsIam
+from attractor.operators.irsa.drivers.iam import Iam, IamError
+from attractor.operators.irsa.proofs.model import ModelIam
 from tests.operators.irsa.things import READ, SETTINGS, WRITE
 
 CALLS = 100

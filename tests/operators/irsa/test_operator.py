@@ -1,14 +1,10 @@
 """The operator on the embedded server, with IAM as a model: everything that it promises, one sentence each."""
 
-from attractor.objects.builtin.core_v1 import ServiceAccount
+from attractor.k8s.core_v1 import ServiceAccount
 from attractor.objects.errors import NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.irsa.documents import policy_document, trust_document
-from attractor.operators.irsa.model import IamState, ModelIam
-from attractor.operators.irsa.names import aws_names
-from attractor.operators.irsa.settings import Settings
-from attractor.operators.irsa.types import (
+from attractor.operators.irsa.api import (
     ROLE_ARN_ANNOTATION,
     IamRoleServiceAccount,
     Policy,
@@ -16,6 +12,10 @@ from attractor.operators.irsa.types import (
     Role,
     Statement,
 )
+from attractor.operators.irsa.controllers.documents import policy_document, trust_document
+from attractor.operators.irsa.controllers.names import aws_names
+from attractor.operators.irsa.controllers.settings import Settings
+from attractor.operators.irsa.proofs.model import IamState, ModelIam
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
 from tests.operators.irsa.things import NAMES, PROVIDER, READ, SETTINGS, WRITE, A, gone, irsa, operating, settled
 
@@ -164,7 +164,7 @@ async def test_two_resources_with_one_name_on_aws_do_not_disturb_each_other(
 ) -> None:
     first, second = Key("default", "b-c"), Key("default-b", "c")
     assert aws_names(SETTINGS, first).name == aws_names(SETTINGS, second).name
-    from attractor.objects.builtin.core_v1 import Namespace
+    from attractor.k8s.core_v1 import Namespace
 
     await cluster.client.create(Namespace(metadata=ObjectMeta(name="default-b")))
     async with operating(cluster):

@@ -14,13 +14,13 @@ from attractor.client import Client
 from attractor.client.http.transport import HttpTransport
 from attractor.client.kubeconfig import load_kubeconfig
 from attractor.objects.errors import NotFound
-from attractor.operators.irsa import properties
-from attractor.operators.irsa.projection import MILESTONES, admits, milestones
-from attractor.operators.irsa.simulated import SimulatedAws
-from attractor.operators.irsa.types import IamRoleServiceAccount
+from attractor.operators.irsa.api import IamRoleServiceAccount
+from attractor.operators.irsa.drivers.simulated import SimulatedAws
+from attractor.operators.irsa.proofs import properties
+from attractor.operators.irsa.proofs.projection import MILESTONES, admits, milestones
 from attractor.testing import eventually
 from attractor.testing.recording import Recording
-from attractor.testing.recording.following import follow
+from attractor.testing.recording.admission import follow
 from attractor.testing.recording.recording import Happening
 from tests.operators.irsa.things import irsa
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from attractor.objects.builtin.core_v1 import Event
-from attractor.operators.irsa.aws import AwsIam, error_from
-from attractor.operators.irsa.iam import (
+from attractor.k8s.core_v1 import Event
+from attractor.operators.irsa.api import IamRoleServiceAccount, Policy, Role
+from attractor.operators.irsa.drivers.aws import AwsIam, error_from
+from attractor.operators.irsa.drivers.iam import (
     EntityAlreadyExists,
     Forbidden,
     IamError,
@@ -18,8 +19,7 @@ from attractor.operators.irsa.iam import (
     Rejected,
     Unavailable,
 )
-from attractor.operators.irsa.model import ModelIam
-from attractor.operators.irsa.types import IamRoleServiceAccount, Policy, Role
+from attractor.operators.irsa.proofs.model import ModelIam
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
 from tests.operators.irsa.things import NAMES, A, gone, irsa, operating, settled
 

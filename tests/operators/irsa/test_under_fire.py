@@ -15,17 +15,17 @@ import pytest
 from attractor.client import Client, WatchEvent
 from attractor.embedded import EmbeddedCluster
 from attractor.embedded.kubeconfig import kubeconfig
-from attractor.httpd.authentication import ADMIN, Authenticator
-from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
-from attractor.objects.builtin.core_v1 import ServiceAccount
+from attractor.httpd.auth.authentication import ADMIN, Authenticator
+from attractor.k8s.apiextensions_v1 import CustomResourceDefinition
+from attractor.k8s.core_v1 import ServiceAccount
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
-from attractor.objects.jsontypes import JsonObject
-from attractor.operators.irsa.aws import AwsIam
-from attractor.operators.irsa.model import IamState, ModelIam
-from attractor.operators.irsa.names import aws_names
-from attractor.operators.irsa.simulated import SimulatedAws
-from attractor.operators.irsa.types import IamRoleServiceAccount, Policy, Role
+from attractor.objects.json_types import JsonObject
+from attractor.operators.irsa.api import IamRoleServiceAccount, Policy, Role
+from attractor.operators.irsa.controllers.names import aws_names
+from attractor.operators.irsa.drivers.aws import AwsIam
+from attractor.operators.irsa.drivers.simulated import SimulatedAws
+from attractor.operators.irsa.proofs.model import IamState, ModelIam
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
 from tests.operators.irsa.things import PROVIDER, SETTINGS, irsa, operating
 from tests.operators.irsa.trouble import FaultyIam, assert_as_desired, names_in

@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from attractor.objects.errors import NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.irsa.controllers import controllers
-from attractor.operators.irsa.iam import Iam
-from attractor.operators.irsa.model import ModelIam
-from attractor.operators.irsa.names import AwsNames, aws_names
-from attractor.operators.irsa.settings import Settings
-from attractor.operators.irsa.types import IamRoleServiceAccount, IrsaSpec, PolicySpec, Statement
+from attractor.operators.irsa.api import IamRoleServiceAccount, IrsaSpec, PolicySpec, Statement
+from attractor.operators.irsa.controllers.declarations import controllers
+from attractor.operators.irsa.controllers.names import AwsNames, aws_names
+from attractor.operators.irsa.controllers.settings import Settings
+from attractor.operators.irsa.drivers.iam import Iam
+from attractor.operators.irsa.proofs.model import ModelIam
 from attractor.runtime import Manager
 from attractor.testing import ClusterUnderTest, eventually
 

@@ -8,10 +8,10 @@ from contextlib import AsyncExitStack
 from typing import Any, Self
 
 from attractor.objects.gvk import Key
-from attractor.operators.irsa.documents import policy_document
-from attractor.operators.irsa.iam import Iam, Unavailable
-from attractor.operators.irsa.model import ModelIam
-from attractor.operators.irsa.names import aws_names
+from attractor.operators.irsa.controllers.documents import policy_document
+from attractor.operators.irsa.controllers.names import aws_names
+from attractor.operators.irsa.drivers.iam import Iam, Unavailable
+from attractor.operators.irsa.proofs.model import ModelIam
 from tests.operators.irsa.things import READ, SETTINGS
 
 

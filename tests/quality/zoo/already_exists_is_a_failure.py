@@ -4,8 +4,8 @@
 in operators that keep a phase in their status and create the phase's objects without looking.
 """
 
-from attractor.check.world import Faults, Look, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Faults, World, WorldState, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, child_of, ensure_child, tell
 
@@ -28,7 +28,7 @@ async def fixed(ctx: Context, key: Key) -> None:
     await tell(ctx, app, value="ready")
 
 
-def is_ready(look: Look) -> bool:
+def is_ready(look: WorldState) -> bool:
     return all(one.status.value == "ready" for one in look.list(App))
 
 

@@ -5,7 +5,7 @@ status says ready, which is never looked at again, and a moment later there is n
 """
 
 from attractor.check.world import Create, Delete, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
 from attractor.runtime import Context, Controller, Key, Result, controller
 from attractor.runtime.toolkit.owners import is_controlled_by

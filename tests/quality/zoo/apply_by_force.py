@@ -5,7 +5,7 @@ from each other for ever. The fixed one applies only the field that is its own.
 """
 
 from attractor.check.world import World
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, child_key, configmap
 

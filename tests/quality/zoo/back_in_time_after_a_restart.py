@@ -5,8 +5,8 @@ the app is off, sees the ConfigMap of the present, and deletes it, with all that
 Whatever cannot be made again is deleted only after the server that knows was asked.
 """
 
-from attractor.check.world import Edit, Faults, Look, World, always_step
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Edit, Faults, World, WorldState, always_step
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import CHILD, A, App, app, child_key, child_of
 
@@ -36,7 +36,7 @@ async def fixed(ctx: Context, key: Key) -> None:
     await _keep(ctx, app, found, is_off=app.spec.size == 0)
 
 
-def what_is_wanted_is_not_deleted(before: Look, after: Look) -> bool:
+def what_is_wanted_is_not_deleted(before: WorldState, after: WorldState) -> bool:
     is_on = any(one.spec.size for one in before.list(App))
     return not is_on or before.find(ConfigMap, CHILD) is None or after.find(ConfigMap, CHILD) is not None
 

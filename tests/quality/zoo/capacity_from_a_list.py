@@ -4,8 +4,8 @@ Two apps are looked at by two workers; each sees the one free place and takes it
 takes a place by creating an object whose name is the place, and the server lets only one of them.
 """
 
-from attractor.check.world import Look, World, always, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import World, WorldState, always, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, configmap, tell
@@ -39,11 +39,11 @@ async def fixed(ctx: Context, key: Key) -> None:
         return
 
 
-def capacity_is_kept(look: Look) -> bool:
+def capacity_is_kept(look: WorldState) -> bool:
     return sum(one.status.value == "placed" for one in look.list(App)) <= CAPACITY
 
 
-def capacity_is_used(look: Look) -> bool:
+def capacity_is_used(look: WorldState) -> bool:
     return any(one.status.value == "placed" for one in look.list(App))
 
 

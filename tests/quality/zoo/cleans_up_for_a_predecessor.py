@@ -6,8 +6,8 @@ restart on an API server that was behind; here it is a second process that has n
 what carries the uid of the app that is being deleted.
 """
 
-from attractor.check.world import Create, Delete, Look, World, always
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Create, Delete, World, WorldState, always
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Result, controller
 from tests.quality.zoo.kinds import FINALIZER, A, App, app, child_key, configmap, set_finalizers, tell
 
@@ -50,7 +50,7 @@ async def fixed(ctx: Context, key: Key) -> Result | None:
     return None
 
 
-def ready_apps_have_their_child(look: Look) -> bool:
+def ready_apps_have_their_child(look: WorldState) -> bool:
     ready = [one for one in look.list(App) if one.status.value == "ready" and not one.metadata.is_deleting]
     return all(look.find(ConfigMap, child_key(one.key)) is not None for one in ready)
 

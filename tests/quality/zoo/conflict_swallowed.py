@@ -5,7 +5,7 @@ register for ever. Seen in cockroachdb/cockroach-operator#937, whose status stay
 """
 
 from attractor.check.world import World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import Conflict
 from attractor.runtime import Context, Controller, Key, Result, controller
 from tests.quality.zoo.kinds import App, app, configmap

@@ -6,8 +6,8 @@ and the revision that the status has announced is taken back.
 
 from dataclasses import dataclass
 
-from attractor.check.world import Edit, Faults, Look, World, always
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Edit, Faults, World, WorldState, always
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import A, App, app, child_key, child_of, tell
 
@@ -57,7 +57,7 @@ async def fixed(ctx: Context, key: Key) -> None:
         await tell(ctx, app, count=revision)
 
 
-def announced_revisions_stay(look: Look) -> bool:
+def announced_revisions_stay(look: WorldState) -> bool:
     found = look.find(ConfigMap, child_key(A))
     return all(
         found is not None and int(found.data["revision"]) >= one.status.count

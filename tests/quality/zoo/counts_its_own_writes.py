@@ -5,7 +5,7 @@ in many operators as a busy processor (keikoproj/instance-manager#234).
 """
 
 from attractor.check.world import World
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, ensure_child, tell
 

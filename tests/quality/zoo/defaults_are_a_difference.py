@@ -5,7 +5,7 @@ and made anew, and differs again. Compare only what you set.
 """
 
 from attractor.check.world import World
-from attractor.objects.builtin.core_v1 import Secret
+from attractor.k8s.core_v1 import Secret
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Controller, Key, controller
 from attractor.runtime.toolkit.owners import set_controller

@@ -5,8 +5,8 @@ its name by then. A delete that names the uid is refused; a delete by name is no
 table of the second seed misses.
 """
 
-from attractor.check.world import Look, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import World, WorldState, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Watches, controller
 from tests.quality.zoo.kinds import CHILD, A, App, app, child_key, configmap, tell
 
@@ -42,7 +42,7 @@ async def fixed(ctx: Context, key: Key) -> None:
         await give(ctx, app)
 
 
-def what_was_given_is_there(look: Look) -> bool:
+def what_was_given_is_there(look: WorldState) -> bool:
     given = [one for one in look.list(App) if one.status.value == "given"]
     return not given or look.find(ConfigMap, CHILD) is not None
 

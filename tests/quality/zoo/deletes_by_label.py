@@ -4,8 +4,8 @@ Labels are for everybody. A ConfigMap that a user has labelled the same way, to 
 deleted without a word. Ownership is the owner reference.
 """
 
-from attractor.check.world import Look, World, always
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import World, WorldState, always
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from attractor.runtime.toolkit.owners import is_controlled_by
 from tests.quality.zoo.kinds import App, app, child_of, configmap
@@ -44,7 +44,7 @@ async def fixed(ctx: Context, key: Key) -> None:
             await ctx.delete(one)
 
 
-def what_is_not_ours_is_left_alone(look: Look) -> bool:
+def what_is_not_ours_is_left_alone(look: WorldState) -> bool:
     return look.find(ConfigMap, ("default", "theirs")) is not None
 
 

@@ -4,7 +4,7 @@ The ConfigMap that somebody deletes is not made anew until something else happen
 """
 
 from attractor.check.world import Delete, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Owns, controller
 from attractor.runtime.predicates import deleted
 from tests.quality.zoo.kinds import CHILD, App, app, each_app_has_its_value, ensure_child

@@ -5,7 +5,7 @@ its finalizer for ever. Seen as a design question in crossplane/crossplane-runti
 """
 
 from attractor.check.world import Delete, Edit, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Result, controller
 from tests.quality.zoo.kinds import FINALIZER, A, App, app, ensure_child, nothing_is_left, set_finalizers
 

@@ -6,8 +6,8 @@ was left of it stays for ever. A user who does not wait breaks every controller 
 a condition shows the one that breaks its word.
 """
 
-from attractor.check.world import Delete, Edit, Faults, Look, Script, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Delete, Edit, Faults, Script, World, WorldState, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import A, App, app, configmap, tell
 
@@ -37,12 +37,12 @@ async def fixed(ctx: Context, key: Key) -> None:
     await tell(ctx, app, count=app.spec.size)
 
 
-def is_drained(look: Look) -> bool:
+def is_drained(look: WorldState) -> bool:
     """What the user waits for."""
     return any(one.status.count == 0 for one in look.list(App))
 
 
-def nothing_is_left_behind(look: Look) -> bool:
+def nothing_is_left_behind(look: WorldState) -> bool:
     """Where there is no app there is no ConfigMap."""
     return bool(look.list(App) or not look.list(ConfigMap))
 

@@ -5,7 +5,7 @@ value. A controller is level-based: it looks at what is, whatever happened.
 """
 
 from attractor.check.world import Edit, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, For, Key, controller
 from attractor.runtime.predicates import created
 from tests.quality.zoo.kinds import A, App, app, each_app_has_its_value, ensure_child

@@ -5,7 +5,7 @@ nothing comes back to the object: what failed once is missing for ever.
 """
 
 from attractor.check.world import Faults, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import ApiError
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, each_app_has_its_value, ensure_child

@@ -6,7 +6,7 @@ user who renewed in time is expired all the same. The fixed one writes only if t
 
 from datetime import UTC, datetime
 
-from attractor.check.world import Edit, Look, World, always_step
+from attractor.check.world import Edit, World, WorldState, always_step
 from attractor.runtime import Context, Controller, Key, Result, controller
 from tests.quality.zoo.kinds import A, App, app, tell
 
@@ -39,7 +39,7 @@ async def fixed(ctx: Context, key: Key) -> Result | None:
     return None
 
 
-def what_was_renewed_is_not_expired(before: Look, after: Look) -> bool:
+def what_was_renewed_is_not_expired(before: WorldState, after: WorldState) -> bool:
     renewed = [one.key for one in before.list(App) if one.spec.value == EVENING.isoformat() and not one.status.value]
     return not any(after.get(App, key).status.value for key in renewed)
 

@@ -4,8 +4,8 @@ App and ConfigMap are created together; the app is seen first. "Failed" is a sta
 well a moment later. A phase that depends on others must follow them in both directions.
 """
 
-from attractor.check.world import Create, Look, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Create, World, WorldState, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Watches, controller
 from tests.quality.zoo.kinds import A, App, app, configmap, tell
 
@@ -28,7 +28,7 @@ async def fixed(ctx: Context, key: Key) -> None:
     await tell(ctx, app, value="failed" if source is None else "ready")
 
 
-def phase_is_true(look: Look) -> bool:
+def phase_is_true(look: WorldState) -> bool:
     has_source = look.find(ConfigMap, ("default", "source")) is not None
     return all(one.status.value == ("ready" if has_source else "failed") for one in look.list(App))
 

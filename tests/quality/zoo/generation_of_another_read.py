@@ -5,8 +5,8 @@ generation is done, while the ConfigMap still holds the old value. Whoever waits
 controller) goes on too early.
 """
 
-from attractor.check.world import Edit, Look, World, always
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Edit, World, WorldState, always
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import A, App, app, child_key, ensure_child, tell, value_of
 
@@ -30,7 +30,7 @@ async def fixed(ctx: Context, key: Key) -> None:
     await tell(ctx, app, generation=app.metadata.generation)
 
 
-def status_is_not_ahead(look: Look) -> bool:
+def status_is_not_ahead(look: WorldState) -> bool:
     return all(
         value_of(look, child_key(one.key)) == one.spec.value
         for one in look.list(App)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from attractor.check.world import Look
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import WorldState
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta, Resource, Struct
 from attractor.runtime import Context
@@ -100,18 +100,18 @@ async def set_finalizers(ctx: Context, app: App, finalizers: list[str]) -> App:
     return written
 
 
-def value_of(look: Look, key: Key) -> str | None:
+def value_of(look: WorldState, key: Key) -> str | None:
     """What a ConfigMap holds; None where there is none."""
     found = look.find(ConfigMap, key)
     return None if found is None else found.data.get("value")
 
 
-def each_app_has_its_value(look: Look) -> bool:
+def each_app_has_its_value(look: WorldState) -> bool:
     """Every app has its ConfigMap, with what its spec says."""
     return all(value_of(look, child_key(one.key)) == one.spec.value for one in look.list(App))
 
 
-def nothing_is_left(look: Look) -> bool:
+def nothing_is_left(look: WorldState) -> bool:
     """No app is on its way out, and where there is no app there is no ConfigMap."""
     apps = look.list(App)
     return not any(one.metadata.is_deleting for one in apps) and bool(apps or not look.list(ConfigMap))

@@ -4,8 +4,8 @@ Two workers find the same number free. Node ports, addresses and shard numbers a
 the numbers in one object and writes it only if nobody else did since.
 """
 
-from attractor.check.world import Look, World, always, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import World, WorldState, always, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, configmap, tell
 
@@ -39,12 +39,12 @@ async def fixed(ctx: Context, key: Key) -> None:
     await tell(ctx, app, count=int(numbers.data[key.name]))
 
 
-def numbers_differ(look: Look) -> bool:
+def numbers_differ(look: WorldState) -> bool:
     given = [one.status.count for one in look.list(App) if one.status.count]
     return len(given) == len(set(given))
 
 
-def all_have_numbers(look: Look) -> bool:
+def all_have_numbers(look: WorldState) -> bool:
     return all(one.status.count for one in look.list(App))
 
 

@@ -5,8 +5,8 @@ nothing refuses the second. Seen in argoproj/argo-rollouts#243 and scylladb/scyl
 from the owner makes the server the judge.
 """
 
-from attractor.check.world import Faults, Look, World, always
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Faults, World, WorldState, always
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Controller, Key, controller
 from attractor.runtime.toolkit.owners import is_controlled_by, set_controller
@@ -32,7 +32,7 @@ async def fixed(ctx: Context, key: Key) -> None:
         await ensure_child(ctx, app)
 
 
-def there_is_at_most_one(look: Look) -> bool:
+def there_is_at_most_one(look: WorldState) -> bool:
     return len(look.list(ConfigMap)) <= 1
 
 

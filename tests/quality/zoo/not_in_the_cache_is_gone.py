@@ -4,8 +4,8 @@ Each kind has a watch of its own: a ConfigMap may be told before its app. The ja
 are gone, and deletes what a living app was given once and for all. The server knows; ask it before destroying.
 """
 
-from attractor.check.world import Create, Look, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Create, World, WorldState, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Watches, controller
 from tests.quality.zoo.kinds import App, app, child_key, configmap, tell
 
@@ -35,7 +35,7 @@ async def fixed(ctx: Context, key: Key) -> None:
         await ctx.delete(child)
 
 
-def what_was_given_is_there(look: Look) -> bool:
+def what_was_given_is_there(look: WorldState) -> bool:
     given = [one for one in look.list(App) if one.status.value == "given"]
     return all(look.find(ConfigMap, child_key(one.key)) is not None for one in given)
 

@@ -5,7 +5,7 @@ ConfigMap that somebody deleted or changed stays as it is. A popular optimizatio
 """
 
 from attractor.check.world import Delete, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import CHILD, App, app, each_app_has_its_value, ensure_child, tell
 

@@ -7,7 +7,7 @@ crossplane/crossplane-runtime#277. The fixed one asks for a volume by a name of 
 
 from typing import Protocol
 
-from attractor.check.world import Faults, Look, World, always
+from attractor.check.world import Faults, World, WorldState, always
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, tell
 
@@ -52,7 +52,7 @@ class VolumesModel:
         return self.names.index(name) + 1
 
 
-def one_volume_is_enough(look: Look) -> bool:
+def one_volume_is_enough(look: WorldState) -> bool:
     return len(look.external(Volumes).names) <= 1
 
 

@@ -4,8 +4,8 @@ An owner is looked for in the child's own namespace; the garbage collector finds
 and again. Seen in crossplane/crossplane#895. ``set_controller`` refuses it, so this one writes the reference by hand.
 """
 
-from attractor.check.world import Look, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import World, WorldState, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app
@@ -29,7 +29,7 @@ async def fixed(ctx: Context, key: Key) -> None:
         await ctx.create(ConfigMap(metadata=meta))
 
 
-def child_is_there(look: Look) -> bool:
+def child_is_there(look: WorldState) -> bool:
     return look.find(ConfigMap, ELSEWHERE) is not None
 
 

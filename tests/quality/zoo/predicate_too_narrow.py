@@ -4,8 +4,8 @@
 generation, and the ConfigMap keeps the old one.
 """
 
-from attractor.check.world import Edit, Look, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Edit, World, WorldState, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, For, Key, controller
 from attractor.runtime.predicates import generation_changed, labels_changed
 from tests.quality.zoo.kinds import A, App, app, child_key, child_of, set_value, value_of
@@ -35,7 +35,7 @@ async def fixed(ctx: Context, key: Key) -> None:
         await copy_label(ctx, app)
 
 
-def tier_is_copied(look: Look) -> bool:
+def tier_is_copied(look: WorldState) -> bool:
     return all(value_of(look, child_key(one.key)) == one.metadata.labels.get("tier") for one in look.list(App))
 
 

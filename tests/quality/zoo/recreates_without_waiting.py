@@ -5,7 +5,7 @@ says done, and when the old one is gone at last there is none. The fixed one wai
 """
 
 from attractor.check.world import Edit, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import A, App, app, child_key, child_of, each_app_has_its_value, tell

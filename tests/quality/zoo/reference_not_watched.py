@@ -4,8 +4,8 @@ The app copies a ConfigMap that its spec names. When that one changes, nothing m
 stays old. Whatever a reconcile reads has to be able to wake it.
 """
 
-from attractor.check.world import Edit, Look, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Edit, World, WorldState, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Index, Key, Watches, controller
 from tests.quality.zoo.kinds import App, app, configmap, tell, value_of
 
@@ -36,7 +36,7 @@ async def fixed(ctx: Context, key: Key) -> None:
 SOURCE = Key("default", "source")
 
 
-def status_follows_the_source(look: Look) -> bool:
+def status_follows_the_source(look: WorldState) -> bool:
     return all(one.status.value == value_of(look, SOURCE) for one in look.list(App))
 
 

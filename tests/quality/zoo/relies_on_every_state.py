@@ -5,8 +5,8 @@ that follow do not care. An app that is turned off and on again at once is never
 its former life. Sieve calls it an observability gap (instaclustr/cassandra-operator#398).
 """
 
-from attractor.check.world import Edit, Look, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Edit, World, WorldState, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import A, App, app, child_key, child_of, value_of
 
@@ -36,7 +36,7 @@ async def fixed(ctx: Context, key: Key) -> None:
         await ctx.create(child_of(app))
 
 
-def is_as_wanted(look: Look) -> bool:
+def is_as_wanted(look: WorldState) -> bool:
     return all(
         value_of(look, child_key(one.key)) == (None if one.spec.value == "off" else one.spec.value)
         for one in look.list(App)

@@ -3,8 +3,8 @@
 Each edit adds one more. They have an owner, so they go when the app goes; until then they pile up.
 """
 
-from attractor.check.world import Edit, Look, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Edit, World, WorldState, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from attractor.runtime.toolkit.owners import is_controlled_by
 from tests.quality.zoo.kinds import A, App, app, child_key, child_of
@@ -30,7 +30,7 @@ async def fixed(ctx: Context, key: Key) -> None:
             await ctx.delete(one)
 
 
-def has_one_child(look: Look) -> bool:
+def has_one_child(look: WorldState) -> bool:
     wanted = {child_key(one.key, one.spec.value) for one in look.list(App)}
     return {one.key for one in look.list(ConfigMap)} == wanted
 

@@ -4,8 +4,8 @@ Everything ends well, and "eventually stable" holds; but whoever reads the Confi
 promise says that an app that was ready once always has a ConfigMap, and this one breaks it.
 """
 
-from attractor.check.world import Edit, Look, World, always, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Edit, World, WorldState, always, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import A, App, app, child_key, child_of, each_app_has_its_value, ensure_child, tell
 
@@ -33,7 +33,7 @@ async def fixed(ctx: Context, key: Key) -> None:
     await tell(ctx, app, value="ready")
 
 
-def ready_apps_have_a_child(look: Look) -> bool:
+def ready_apps_have_a_child(look: WorldState) -> bool:
     ready = [one for one in look.list(App) if one.status.value == "ready"]
     return all(look.find(ConfigMap, child_key(one.key)) is not None for one in ready)
 

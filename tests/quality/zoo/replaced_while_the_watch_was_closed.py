@@ -4,8 +4,8 @@ The list after a closed watch shows another object of the same name, so nobody i
 of a change. Changes are filtered out, because such ConfigMaps are immutable. The app stays bound to one that is gone.
 """
 
-from attractor.check.world import Create, Delete, Faults, Look, Script, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Create, Delete, Faults, Script, World, WorldState, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Watches, controller
 from attractor.runtime.predicates import changed, created, deleted
 from tests.quality.zoo.kinds import A, App, app, configmap, tell
@@ -36,7 +36,7 @@ async def fixed(ctx: Context, key: Key) -> None:
     await _bind(ctx, key)
 
 
-def each_app_is_bound_to_what_is_there(look: Look) -> bool:
+def each_app_is_bound_to_what_is_there(look: WorldState) -> bool:
     source = look.find(ConfigMap, SOURCE)
     return all(one.status.value == (source.metadata.uid if source is not None else "") for one in look.list(App))
 

@@ -4,8 +4,8 @@ The app waits for a ConfigMap that it does not watch. While it waits it reports 
 report is the one without a requeue. Its own status write would wake it, but only changes of the spec are let through.
 """
 
-from attractor.check.world import Create, Look, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Create, World, WorldState, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, For, Key, Result, controller
 from attractor.runtime.predicates import generation_changed
 from tests.quality.zoo.kinds import App, app, configmap, tell
@@ -39,7 +39,7 @@ async def fixed(ctx: Context, key: Key) -> Result | None:
     return None
 
 
-def is_ready_with_its_source(look: Look) -> bool:
+def is_ready_with_its_source(look: WorldState) -> bool:
     has_source = look.find(ConfigMap, ("default", "source")) is not None
     return all(one.status.value == ("ready" if has_source else "waiting") for one in look.list(App))
 

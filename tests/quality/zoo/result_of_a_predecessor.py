@@ -6,7 +6,7 @@ is for the identity that the work was begun for, and for no other.
 
 from dataclasses import dataclass, replace
 
-from attractor.check.world import Create, Delete, Look, World, always
+from attractor.check.world import Create, Delete, World, WorldState, always
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import A, App, app, tell
 
@@ -57,7 +57,7 @@ async def fixed(ctx: Context, key: Key) -> None:
         await tell(ctx, app, value=build.made)
 
 
-def results_are_of_the_app(look: Look) -> bool:
+def results_are_of_the_app(look: WorldState) -> bool:
     return all(one.status.value in {"", one.spec.value} for one in look.list(App))
 
 

@@ -6,8 +6,8 @@ that was behind, and what it deleted were volumes with data; here it is a second
 fixed one asks the server for the spec before it destroys anything.
 """
 
-from attractor.check.world import Edit, Look, World, always
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Edit, World, WorldState, always
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import A, App, app, child_key, ensure_child, tell
 
@@ -40,7 +40,7 @@ async def fixed(ctx: Context, key: Key) -> None:
     await tell(ctx, app, generation=app.metadata.generation)
 
 
-def what_is_reported_is_there(look: Look) -> bool:
+def what_is_reported_is_there(look: WorldState) -> bool:
     reported = [one for one in look.list(App) if one.status.generation == one.metadata.generation]
     return all(look.find(ConfigMap, child_key(one.key, "2")) is not None for one in reported if one.spec.size > 1)
 

@@ -4,7 +4,7 @@ Two controllers share the status, one field each. The first patches both fields,
 the second has reported meanwhile is undone; it hears changes of the spec only. Write only what is yours.
 """
 
-from attractor.check.world import Look, World, eventually_stable
+from attractor.check.world import World, WorldState, eventually_stable
 from attractor.runtime import Context, Controller, For, Key, controller
 from attractor.runtime.predicates import generation_changed
 from tests.quality.zoo.kinds import App, app
@@ -32,7 +32,7 @@ async def fixed(ctx: Context, key: Key) -> None:
         await ctx.patch(App, key, {"status": {"value": app.spec.value}}, subresource="status")
 
 
-def both_have_reported(look: Look) -> bool:
+def both_have_reported(look: WorldState) -> bool:
     return all((one.status.value, one.status.count) == (one.spec.value, 1) for one in look.list(App))
 
 

@@ -4,8 +4,8 @@ It creates two, and looks for the first only. A crash between the two writes lea
 deletes the second. This is the controller of the design's first seed, and of many a first operator.
 """
 
-from attractor.check.world import Faults, Look, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Faults, World, WorldState, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, child_key, child_of, ensure_child, value_of
 
@@ -28,7 +28,7 @@ async def fixed(ctx: Context, key: Key) -> None:
     await ensure_child(ctx, app, "2")
 
 
-def both_are_there(look: Look) -> bool:
+def both_are_there(look: WorldState) -> bool:
     return all(value_of(look, child_key(one.key, each)) == one.spec.value for one in look.list(App) for each in "12")
 
 

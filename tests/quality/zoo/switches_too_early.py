@@ -4,8 +4,8 @@ The app's status names the ConfigMap that is in use. The name is written first, 
 name in between, or after a crash, finds nothing.
 """
 
-from attractor.check.world import Look, World, always
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import World, WorldState, always
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, child_of, tell
 
@@ -32,7 +32,7 @@ async def fixed(ctx: Context, key: Key) -> None:
     await tell(ctx, app, value=wanted.metadata.name)
 
 
-def what_is_in_use_is_there(look: Look) -> bool:
+def what_is_in_use_is_there(look: WorldState) -> bool:
     return all(
         look.find(ConfigMap, (one.metadata.namespace, one.status.value)) is not None
         for one in look.list(App)

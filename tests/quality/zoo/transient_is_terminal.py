@@ -5,7 +5,7 @@ opposite: it will. The app whose request met one stays as it was.
 """
 
 from attractor.check.world import Faults, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import Timeout
 from attractor.runtime import Context, Controller, Key, TerminalError, controller
 from tests.quality.zoo.kinds import App, app, each_app_has_its_value, ensure_child

@@ -5,7 +5,7 @@ writes to a field of its own.
 """
 
 from attractor.check.world import World
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, child_key, child_of, set_value
 

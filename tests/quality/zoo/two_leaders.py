@@ -5,8 +5,8 @@ new spec and reported it. A resourceVersion does not help: the old process has s
 newest app. The fixed one keeps the generation beside the value, and never goes back.
 """
 
-from attractor.check.world import Edit, Look, World, always, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Edit, World, WorldState, always, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import CHILD, A, App, app, child_key, configmap, each_app_has_its_value, tell, value_of
 
@@ -40,7 +40,7 @@ async def fixed(ctx: Context, key: Key) -> None:
     await tell(ctx, app, generation=app.metadata.generation)
 
 
-def what_is_reported_is_so(look: Look) -> bool:
+def what_is_reported_is_so(look: WorldState) -> bool:
     reported = [one for one in look.list(App) if one.status.generation == one.metadata.generation]
     return all(value_of(look, CHILD) == one.spec.value for one in reported)
 

@@ -5,7 +5,7 @@ the one wakes the other, for ever. The fixed one touches only what it controls.
 """
 
 from attractor.check.world import World
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, Result, Watches, controller
 from attractor.runtime.toolkit.owners import is_controlled_by, set_controller
 from tests.quality.zoo.kinds import App, app, configmap, set_value

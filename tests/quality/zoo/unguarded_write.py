@@ -4,8 +4,8 @@ The patch has no resourceVersion, so the second writer puts back the list withou
 and nothing looks at the register again. Any guarded write (``merge``, ``update``) would have been refused.
 """
 
-from attractor.check.world import Look, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import World, WorldState, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, configmap
 
@@ -40,7 +40,7 @@ async def fixed(ctx: Context, key: Key) -> None:
         await ctx.merge(register, changed)
 
 
-def all_are_members(look: Look) -> bool:
+def all_are_members(look: WorldState) -> bool:
     return look.get(ConfigMap, REGISTER).data.get("members") == "a,b"
 
 

@@ -4,8 +4,8 @@ The uid was taken from the app's source ConfigMap, one line too low. To the garb
 it deletes the ConfigMap, the controller creates it again, and so on for ever.
 """
 
-from attractor.check.world import Look, World, eventually_stable
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import World, WorldState, eventually_stable
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import OwnerReference
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, child_key, configmap, value_of
@@ -38,7 +38,7 @@ async def fixed(ctx: Context, key: Key) -> None:
     await ctx.create(made)
 
 
-def copy_is_there(look: Look) -> bool:
+def copy_is_there(look: WorldState) -> bool:
     return all(value_of(look, child_key(one.key)) == "red" for one in look.list(App))
 
 

@@ -4,12 +4,12 @@ import pytest
 
 from attractor import Context, Key, ObjectMeta, Result, controller
 from attractor.client import AnswerLost
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
 from attractor.objects.resource.metadata import OwnerReference
 from attractor.runtime.effects import Create, Get
 from attractor.testing.directed import Departed, DirectedRuntime
-from attractor.testing.virtualtime import VirtualTime
+from attractor.testing.virtual_time import VirtualTime
 
 A = Key("default", "a")
 

@@ -14,11 +14,11 @@ import pytest
 from attractor import Context, Key, ObjectMeta, controller
 from attractor.check import SpecError
 from attractor.check.world import Delete, Edit, Faults, World
-from attractor.objects.builtin.core_v1 import ConfigMap, Secret
+from attractor.k8s.core_v1 import ConfigMap, Secret
 from attractor.runtime import Controller, Election, Manager
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
 from attractor.testing.recording import BadRecording, Recorder, Recording
-from attractor.testing.recording.following import follow
+from attractor.testing.recording.admission import follow
 from attractor.testing.recording.recorder import LIMIT_BYTES
 from attractor.testing.recording.redaction import redacted
 from tests.check.world.pairs import KEY, Pair, naive, pair, pairs
@@ -186,8 +186,8 @@ async def test_a_recording_ends_at_its_limit_and_the_run_goes_on(
         (b"{}\n", "this is no recording"),
         (b"no\n", "line 1 is not JSON"),
         (b"[]\n", "line 1 is no JSON object"),
-        (b'{"format":"attractor/recording","version":9}\n', "version 9, and only version 1"),
-        (b'{"format":"attractor/recording","version":1}\n{"what":"answer","question":1}\n', "damaged"),
+        (b'{"format":"attractor/recording","version":9}\n', "version 9, and only version 2"),
+        (b'{"format":"attractor/recording","version":2}\n{"what":"answer","question":1}\n', "damaged"),
     ],
 )
 def test_a_file_that_is_no_recording_says_why(data: bytes, problem: str) -> None:
@@ -283,14 +283,14 @@ async def test_two_processes_that_change_the_lead_are_followed_together(
 
 
 def test_recordings_without_times_cannot_be_put_together() -> None:
-    old = b'{"format":"attractor/recording","version":1}\n{"what":"begin","controller":"x","key":"a"}\n'
+    old = b'{"format":"attractor/recording","version":2}\n{"what":"begin","controller":"x","key":"a"}\n'
     with pytest.raises(BadRecording, match="has no times"):
         Recording.read(old.splitlines(keepends=True), old.splitlines(keepends=True))
 
 
 def test_what_happens_after_one_of_several_recordings_was_cut_is_left_out() -> None:
     def file(*entries: dict[str, Any]) -> list[bytes]:
-        start = {"format": "attractor/recording", "version": 1}
+        start = {"format": "attractor/recording", "version": 2}
         return [orjson.dumps(each) + b"\n" for each in (start, *entries)]
 
     def begin(at: int) -> dict[str, Any]:

@@ -11,10 +11,11 @@ import pytest
 
 from attractor import Context, Key, controller
 from attractor.check.world import Create, Delete, Edit, Faults, World
-from attractor.check.world.users import User
-from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.testing.replaying.differential import agree, random_run
+from attractor.check.world.api.users import User
+from attractor.k8s.core_v1 import ConfigMap
+from attractor.testing.replay.differential import agree, random_run
 from tests.check.world.asking import Line, LineModel, answerer, asker, speaker
+from tests.check.world.everything import everything
 from tests.check.world.pairs import KEY, Pair, child, naive, pair, pairs
 from tests.testing.replaying.test_replay import Bank, Vault, lender, together, uncached
 
@@ -85,6 +86,7 @@ WORLDS = {
     "leaders": World(
         [pairs], [pair()], USERS, Faults(leader_change=3, crash=1), hosts=("h1", "h2"), election=True, resync=True
     ),
+    **everything(),
 }
 
 

@@ -9,14 +9,14 @@ import pytest
 
 from attractor import Context, Key, Result, controller
 from attractor.check import SpecError, check
+from attractor.check.report.replay import accounts
 from attractor.check.trace import Trace
 from attractor.check.world import Create, Delete, Edit, Faults, World, always, always_step, eventually_stable
-from attractor.check.world.account import accounts
-from attractor.check.world.looking import Look
-from attractor.objects.builtin.core_v1 import ConfigMap
-from attractor.testing.replaying import Broken, CannotReplay, Turn, replay, turn_of
-from attractor.testing.replaying.matching import difference
-from attractor.testing.replaying.regression import withstand_async
+from attractor.check.world.api.state import WorldState
+from attractor.k8s.core_v1 import ConfigMap
+from attractor.testing.replay import Broken, CannotReplay, Turn, replay, turn_of
+from attractor.testing.replay.match import difference
+from attractor.testing.replay.regression import withstand_async
 from tests.check.world.pairs import KEY, Pair, both_are_right, child, naive, pair, pairs
 
 EDIT = Edit(Pair, KEY, spec=[{"text": "x"}, {"text": "y"}])
@@ -82,7 +82,7 @@ async def patient(ctx: Context, key: Key) -> None:
         await ctx.create(child(owner, 1))
 
 
-def nothing_after_the_end(look: Look) -> bool:
+def nothing_after_the_end(look: WorldState) -> bool:
     """A child is only there while its pair is."""
     return not look.list(ConfigMap) or bool(look.list(Pair))
 
@@ -113,18 +113,18 @@ async def lender(ctx: Context, key: Key) -> None:
         await ctx.create(child(owner, 1))
 
 
-def nothing_lent_twice(look: Look) -> bool:
+def nothing_lent_twice(look: WorldState) -> bool:
     """Nobody gets a loan twice."""
     return len(look.external(Bank).lent) < 2
 
 
-def text_stays(before: Look, after: Look) -> bool:
+def text_stays(before: WorldState, after: WorldState) -> bool:
     """The text of a ConfigMap never changes."""
     texts = {found.key: found.data for found in before.list(ConfigMap)}
     return all(texts.get(found.key, found.data) == found.data for found in after.list(ConfigMap))
 
 
-def no_child_without_a_pair(look: Look) -> bool:
+def no_child_without_a_pair(look: WorldState) -> bool:
     """Children have their pair."""
     return not look.list(ConfigMap) or bool(look.list(Pair))
 

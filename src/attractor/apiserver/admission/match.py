@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import orjson
 
-from attractor.apiserver.custom import registry as custom_registry
-from attractor.apiserver.registry import served_builtin
+from attractor.apiserver.kinds.custom import registry as custom_registry
+from attractor.apiserver.kinds.registry import served_builtin
 from attractor.objects.errors import NotFound
 from attractor.objects.gvk import GroupResource
 from attractor.objects.labels import LabelSelector
@@ -23,9 +23,9 @@ from attractor.objects.labels import LabelSelector
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from attractor.apiserver.admission import Attributes
+    from attractor.apiserver.admission.plugin import Attributes
     from attractor.apiserver.transaction import Transaction
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _NAMESPACES = GroupResource("", "namespaces")
 _SAME = {("", "events"): ("events.k8s.io", "events"), ("events.k8s.io", "events"): ("", "events")}

@@ -9,22 +9,22 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attractor.apiserver.admissionrequest import request_of
-from attractor.apiserver.asking import asking
+from attractor.apiserver.admission.request import request_of
+from attractor.apiserver.auth.cel_authorizer import asking
+from attractor.cel import CelCheckError, CelError, CelProgram
+from attractor.cel.authorizer import VARIABLES
+from attractor.cel.types import DYN
 from attractor.objects.errors import Forbidden
-from attractor.objects.schema.cel import CelCheckError, CelError, CelProgram
-from attractor.objects.schema.cel.authorizer import VARIABLES
-from attractor.objects.schema.cel.types import DYN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from attractor.apiserver.admission import Attributes
-    from attractor.apiserver.admissionrequest import Versioned
-    from attractor.apiserver.authorization import Authorizer
-    from attractor.objects.jsontypes import JsonObject
-    from attractor.objects.schema.cel.declaration import Declaration
-    from attractor.objects.schema.cel.types import Type
+    from attractor.apiserver.admission.plugin import Attributes
+    from attractor.apiserver.admission.request import Versioned
+    from attractor.apiserver.auth.authorizer import Authorizer
+    from attractor.cel.declaration import Declaration
+    from attractor.cel.types import Type
+    from attractor.objects.json_types import JsonObject
 
 REQUEST_VARIABLES = ("object", "oldObject", "request")
 """What CEL knows of a request, everywhere."""
@@ -36,9 +36,11 @@ def typed(variables: Iterable[str]) -> dict[str, Type | Declaration]:
 
 
 @lru_cache(maxsize=4096)
-def compiled(text: str, variables: tuple[str, ...] = REQUEST_VARIABLES) -> CelProgram:
+def compiled(
+    text: str, variables: tuple[str, ...] = REQUEST_VARIABLES, messages: frozenset[str] = frozenset()
+) -> CelProgram:
     """An expression over untyped variables; raises ``CelCheckError``."""
-    return CelProgram.compile(text, typed(variables))
+    return CelProgram.compile(text, typed(variables), messages)
 
 
 def bindings_of(attributes: Attributes, seen: Versioned, deciding: Authorizer) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from attractor.objects.gvk import GroupResource, GroupVersionKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from attractor.apiserver.kinds import Kind
-    from attractor.apiserver.operation import Operation
+    from attractor.apiserver.kinds.served_kind import Kind
+    from attractor.apiserver.request.operation import Operation
     from attractor.apiserver.transaction import Transaction
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 NAMESPACES: Final = GroupResource("", "namespaces")
 LOCAL_ACCESS_REVIEWS: Final = GroupResource("authorization.k8s.io", "localsubjectaccessreviews")
@@ -32,7 +32,7 @@ MAX_PLANS = 1024
 class Attributes:
     """What a plug-in is asked about; ``obj`` is None on delete, ``old`` is None on create."""
 
-    __slots__ = ("kind", "obj", "old", "op", "txn", "version")
+    __slots__ = ("is_connecting", "kind", "obj", "old", "op", "txn", "version")
 
     def __init__(
         self,
@@ -42,6 +42,8 @@ class Attributes:
         old: JsonObject | None,
         txn: Transaction,
         version: str = "",
+        *,
+        is_connecting: bool = False,
     ) -> None:
         self.op = op
         self.kind = kind
@@ -50,10 +52,14 @@ class Attributes:
         self.txn = txn
         self.version = version
         """The resourceVersion of what is stored, empty when nothing is; the objects themselves do not say it."""
+        self.is_connecting = is_connecting
+        """Whether nothing is written: ``obj`` is then what a connection is asked for with."""
 
     @property
     def operation(self) -> str:
-        """``CREATE``, ``UPDATE`` or ``DELETE``, by what happens: an apply of something new is a create."""
+        """``CREATE``, ``UPDATE``, ``DELETE`` or ``CONNECT``, by what happens: an apply of something new is a create."""
+        if self.is_connecting:
+            return "CONNECT"
         if self.obj is None:
             return "DELETE"
         return "CREATE" if self.old is None else "UPDATE"

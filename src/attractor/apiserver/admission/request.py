@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attractor.apiserver.registry import find_kind
+from attractor.apiserver.kinds.registry import find_kind
 from attractor.objects.gvk import GroupVersionKind
 
 if TYPE_CHECKING:
-    from attractor.apiserver.admission import Attributes
-    from attractor.apiserver.asked import User
-    from attractor.apiserver.kinds import Kind
-    from attractor.apiserver.matching import Target
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.admission.match import Target
+    from attractor.apiserver.admission.plugin import Attributes
+    from attractor.apiserver.kinds.served_kind import Kind
+    from attractor.apiserver.request.caller import User
+    from attractor.objects.json_types import JsonObject
 
 _OPTIONS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 
@@ -96,8 +96,10 @@ def user_info(user: User) -> JsonObject:
     return info
 
 
-def _options(attributes: Attributes) -> JsonObject:
+def _options(attributes: Attributes) -> JsonObject | None:
     op = attributes.op
+    if attributes.is_connecting:
+        return None
     if attributes.operation == "DELETE":
         said = op.delete
         options: dict[str, Any] = {

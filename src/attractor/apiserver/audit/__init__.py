@@ -5,5 +5,5 @@ uid, resourceVersion) is in an event, and never a credential, whatever was sent 
 one line of JSON. Pure: no clock, no file.
 
 Read ``policy`` first (which requests, how much of them), then ``event`` (what a line says). Who drives them is
-``attractor.httpd.audit`` (one request's life), and ``attractor.httpd.auditfile`` (where the lines go).
+``attractor.httpd.audit.trail`` (one request's life), and ``attractor.httpd.audit.file`` (where the lines go).
 """

@@ -14,10 +14,10 @@ import orjson
 from attractor.apiserver.audit.policy import API_VERSION, LEVEL_NAMES, Level
 
 if TYPE_CHECKING:
-    from attractor.apiserver.asked import User
     from attractor.apiserver.audit.policy import Stage, Verdict
-    from attractor.apiserver.authorization import Attributes, Decision
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.auth.authorizer import Attributes, Decision
+    from attractor.apiserver.request.caller import User
+    from attractor.objects.json_types import JsonObject
 
 RESULT = "attractor.dev/resource-version"
 """The annotation that says which resourceVersion a write has led to."""

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from attractor.objects.yamljson import YamlError, parse_yaml
+from attractor.objects.yaml_json import YamlError, parse_yaml
 
 if TYPE_CHECKING:
-    from attractor.apiserver.asked import User
-    from attractor.apiserver.authorization import Attributes
+    from attractor.apiserver.auth.authorizer import Attributes
+    from attractor.apiserver.request.caller import User
 
 API_VERSION = "audit.k8s.io/v1"
 

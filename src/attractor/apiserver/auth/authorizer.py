@@ -5,17 +5,21 @@ Pure: an ``Authorizer`` decides from the user, the attributes of the request and
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+from urllib.parse import unquote
 
-from attractor.apiserver import routing
-from attractor.objects.errors import ApiError, Forbidden
+from attractor.apiserver.request import routing
+from attractor.objects import names
+from attractor.objects.errors import Forbidden
 from attractor.objects.fields import FieldSelector, FieldSelectorError
 from attractor.objects.gvk import GroupResource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from attractor.apiserver.asked import User
+    from attractor.apiserver.request.caller import User
     from attractor.store.contract import Snapshot
 
 MASTERS = "system:masters"
@@ -54,6 +58,22 @@ class Authorizer(Protocol):
         ...
 
 
+class AlwaysAllow:
+    """Lets everybody do everything."""
+
+    def decide(self, user: User, attributes: Attributes, snapshot: Snapshot) -> Decision:
+        """Yes."""
+        return Decision(allowed=True)
+
+
+class AlwaysDeny:
+    """Lets nobody do anything, but for those whom no authorizer is asked about."""
+
+    def decide(self, user: User, attributes: Attributes, snapshot: Snapshot) -> Decision:
+        """No."""
+        return Decision(allowed=False, reason="Everything is forbidden.")
+
+
 class AnonymousRead:
     """Lets everybody read, credentials or not; all else is for the next authorizer to decide."""
 
@@ -67,35 +87,68 @@ class AnonymousRead:
         return self._then.decide(user, attributes, snapshot)
 
 
+class _Place(NamedTuple):
+    """What a path says by itself."""
+
+    group: str
+    version: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
+    verb: str
+    """The verb that old paths begin with, else empty."""
+
+
 def attributes_of(method: str, path: str, query: Mapping[str, Sequence[str]]) -> Attributes:
-    """What an HTTP request asks for, told from method, path and query alone."""
-    try:
-        target = routing.parse_path(path)
-    except ApiError:
-        target = None
-    if target is None:
+    """What an HTTP request asks for, told from method, path and query alone, as Kubernetes' RequestInfo tells it."""
+    place = _remembered(path) if len(path) <= routing.REMEMBERED_CHARACTERS else _place(path)
+    if place is None:
         return Attributes(method.lower(), path=path)
-    verb = _VERBS.get(method, "")
-    name = target.name
-    if not name:
-        if verb == "get":
-            verb = "watch" if query.get("watch", ("0",))[0] not in {"0", "false"} else "list"
-        elif verb == "delete":
-            verb = "deletecollection"
-        name = _selected_name(verb, query)
-    namespace = target.name if target.resource == "namespaces" and not target.group else target.namespace
-    return Attributes(verb, target.group, target.version, target.resource, target.subresource, namespace, name, path)
+    group, version, resource, subresource, namespace, name, verb = place
+    verb = verb or _VERBS.get(method, "")
+    if not name and verb == "get":
+        verb = "watch" if routing.asks_watch(query) else "list"
+        name = _selected_name(query) if "fieldSelector" in query else ""
+    elif not name and verb == "delete":
+        verb = "deletecollection"
+    return Attributes(verb, group, version, resource, subresource, namespace, name, path)
 
 
-def _selected_name(verb: str, query: Mapping[str, Sequence[str]]) -> str:
-    """A collection request that selects one name is about that name."""
-    selector = query.get("fieldSelector")
-    if verb not in {"list", "watch", "deletecollection"} or not selector:
-        return ""
+def _place(path: str) -> _Place | None:
+    """What a path names; None when that is no resource. Nothing here asks whether there is such a thing."""
+    parts = (unquote(path) if "%" in path else path).strip("/").split("/")
+    group, verb = "", ""
+    if parts[0] == "apis" and len(parts) > len(("apis", "group", "version")):
+        group, parts = parts[1], parts[1:]
+    elif parts[0] != "api" or len(parts) <= len(("api", "version")):
+        return None
+    _, version, *parts = parts
+    if parts[0] in routing.OLD_VERBS:
+        verb, *parts = parts
+    if not parts or "" in parts:
+        return None
+    namespace = parts[1] if parts[0] == "namespaces" and len(parts) > 1 else ""
+    if namespace and len(parts) > len(("namespaces", "name")) and parts[2] not in routing.NAMESPACE_SUBRESOURCES:
+        parts = parts[2:]
+    resource, name, subresource = (*parts[:3], "", "")[:3]
+    return _Place(group, version, resource, "" if verb == "proxy" else subresource, namespace, name, verb)
+
+
+_remembered = lru_cache(maxsize=4096)(_place)
+
+
+def _selected_name(query: Mapping[str, Sequence[str]]) -> str:
+    """A list or watch that selects one name is about that name; one that cannot be understood is about all."""
+    numbers = [query[name][0] for name in ("limit", "timeoutSeconds") if query.get(name)]
     try:
-        return FieldSelector.parse(selector[0]).exact_value("metadata.name") or ""
+        name = FieldSelector.parse(query["fieldSelector"][0]).exact_value("metadata.name") or ""
     except FieldSelectorError:
         return ""
+    return "" if names.path_segment(name) or any(not _NUMBER.fullmatch(number) for number in numbers) else name
+
+
+_NUMBER = re.compile("[+-]?[0-9]+|")
 
 
 def forbidden(user: User, attributes: Attributes, reason: str = "") -> Forbidden:

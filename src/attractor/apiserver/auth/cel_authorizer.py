@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.asked import User
-from attractor.apiserver.authorization import Attributes as Asked
-from attractor.objects.schema.cel.authorizer import AUTHORIZER, REQUEST_RESOURCE, Authorizer, Question, ResourceCheck
+from attractor.apiserver.auth.authorizer import Attributes as Asked
+from attractor.apiserver.request.caller import User
+from attractor.cel.authorizer import AUTHORIZER, REQUEST_RESOURCE, Authorizer, Question, ResourceCheck
 
 if TYPE_CHECKING:
-    from attractor.apiserver.admission import Attributes
-    from attractor.apiserver.authorization import Authorizer as Deciding
-    from attractor.objects.schema.cel.authorizer import ServiceAccount
+    from attractor.apiserver.admission.plugin import Attributes
+    from attractor.apiserver.auth.authorizer import Authorizer as Deciding
+    from attractor.cel.authorizer import ServiceAccount
 
 
 def asking(attributes: Attributes, deciding: Deciding) -> dict[str, Any]:

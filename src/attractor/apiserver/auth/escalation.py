@@ -7,31 +7,34 @@ ClusterRole can come to hold anything, so it takes everything to write one. ``sy
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-import orjson
 
-from attractor.apiserver.admission import Plugin
-from attractor.apiserver.asked import User
-from attractor.apiserver.authorization import MASTERS
-from attractor.apiserver.authorization import Attributes as Asked
-from attractor.apiserver.rbac import GROUP, Rule, roles_of
+from attractor.apiserver.admission.plugin import Plugin
+from attractor.apiserver.auth.authorizer import MASTERS
+from attractor.apiserver.auth.authorizer import Attributes as Asked
+from attractor.apiserver.auth.rbac import GROUP, Rule, effective_rules, roles_of
+from attractor.apiserver.request.caller import User
+from attractor.objects.budget import Budget, OverBudget
 from attractor.objects.errors import Forbidden, NotFound
 from attractor.objects.gvk import GroupResource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from attractor.apiserver.admission import Attributes
-    from attractor.apiserver.authorization import Authorizer
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.admission.plugin import Attributes
+    from attractor.apiserver.auth.authorizer import Authorizer
+    from attractor.objects.json_types import JsonObject
 
 _ROLES = frozenset({"roles", "clusterroles"})
 _BINDINGS = frozenset({"rolebindings", "clusterrolebindings"})
 _GARBAGE_FIELDS = ("ownerReferences", "finalizers")
 _NOBODY = User()
 """Who asks when the server itself does."""
+FREE_COMPARISONS = 50_000
+"""How many permissions may be compared with rules for one write, however short it is: some hundredths of a second."""
 _EVERYTHING = (
     Rule(verbs=("*",), api_groups=("*",), resources=("*",)),
     Rule(verbs=("*",), non_resource_urls=("*",)),
@@ -86,11 +89,10 @@ class EscalationCheck(Plugin):
         resource = "clusterroles" if ref["kind"] == "ClusterRole" else "roles"
         if self._may(attributes, "bind", resource, ref["name"]):
             return
-        place = "" if resource == "clusterroles" else f"{attributes.op.namespace}/"
-        entry = attributes.txn.snapshot.get(f"{GROUP}/{resource}/{place}{ref['name']}")
-        if entry is None:
+        rules = effective_rules(resource, attributes.op.namespace, ref["name"], attributes.txn.snapshot)
+        if rules is None:
             raise NotFound.of(GroupResource(GROUP, attributes.op.resource), ref["name"])
-        _refuse_missing(attributes, _rules(orjson.loads(entry.value)))
+        _refuse_missing(attributes, rules)
 
 
 def _only_garbage_fields_differ(obj: JsonObject, old: JsonObject) -> bool:
@@ -111,7 +113,14 @@ def _rules(role: JsonObject) -> tuple[Rule, ...]:
 def _refuse_missing(attributes: Attributes, wanted: Iterable[Rule], why: str = "") -> None:
     user = attributes.op.user
     held = [rule for role in roles_of(user, attributes.op.namespace, attributes.txn.snapshot) for rule in role.rules]
-    missing = [one for rule in wanted for one in _permissions(rule) if not any(_covers(rule, one) for rule in held)]
+    try:
+        missing = list(_missing(wanted, held))
+    except OverBudget:
+        text = (
+            "its rules grant more permissions than can be compared with those of "
+            f'user "{user.name}"; split the rules, or have somebody write it who may escalate'
+        )
+        raise Forbidden.of(attributes.kind.group_resource, attributes.name, text) from None
     if not missing:
         return
     groups = " ".join(f'"{group}"' for group in user.groups)
@@ -122,27 +131,46 @@ def _refuse_missing(attributes: Attributes, wanted: Iterable[Rule], why: str = "
     raise Forbidden.of(attributes.kind.group_resource, attributes.name, f"{why}: {text}" if why else text)
 
 
-def _permissions(rule: Rule) -> Iterator[Permission]:
-    """A rule, taken apart."""
-    for verb in rule.verbs:
-        for url in rule.non_resource_urls:
-            yield Permission(url=url, verb=verb)
-        for group in rule.api_groups:
-            for resource in rule.resources:
+def _missing(wanted: Iterable[Rule], held: Sequence[Rule]) -> Iterator[Permission]:
+    """The permissions of rules that no rule held gives; raises ``OverBudget``, for a few names can mean millions."""
+    rules = list(wanted)
+    size = sum(sum(map(len, part)) + len(part) for rule in rules for part in msgspec.structs.astuple(rule))
+    budget = Budget(FREE_COMPARISONS + 2 * size)
+    names = {id(rule): frozenset(rule.resource_names) for rule in held}
+    for rule in rules:
+        budget.charge(len(held))
+        if any(_covers_whole(one, rule) for one in held):
+            continue
+        for verb in rule.verbs:
+            budget.charge(len(held))
+            able = [one for one in held if "*" in one.verbs or verb in one.verbs]
+            for url in rule.non_resource_urls:
+                budget.charge(1 + len(able))
+                if not any(_url_covers(pattern, url) for one in able for pattern in one.non_resource_urls):
+                    yield Permission(url=url, verb=verb)
+            for group, resource in product(rule.api_groups, rule.resources):
+                budget.charge(1 + len(able))
+                fitting = [one for one in able if _covers_thing(one, group, resource)]
                 for name in rule.resource_names or ("",):
-                    yield Permission(group, resource, name, verb=verb)
+                    budget.charge(1 + len(fitting))
+                    if not any(not names[id(one)] or (name and name in names[id(one)]) for one in fitting):
+                        yield Permission(group, resource, name, verb=verb)
 
 
-def _covers(rule: Rule, wanted: Permission) -> bool:
-    """Whether a rule that is held includes a permission."""
-    if "*" not in rule.verbs and wanted.verb not in rule.verbs:
+def _covers_thing(rule: Rule, group: str, resource: str) -> bool:
+    return ("*" in rule.api_groups or group in rule.api_groups) and _resource_covers(rule.resources, resource)
+
+
+def _covers_whole(rule: Rule, wanted: Rule) -> bool:
+    """Whether one rule that is held includes all of another; that it does not says nothing."""
+    if "*" not in rule.verbs and not set(wanted.verbs) <= set(rule.verbs):
         return False
-    if wanted.url:
-        return any(_url_covers(pattern, wanted.url) for pattern in rule.non_resource_urls)
+    if "*" not in rule.non_resource_urls and not set(wanted.non_resource_urls) <= set(rule.non_resource_urls):
+        return False
     return (
-        ("*" in rule.api_groups or wanted.group in rule.api_groups)
-        and _resource_covers(rule.resources, wanted.resource)
-        and (not rule.resource_names or (bool(wanted.name) and wanted.name in rule.resource_names))
+        ("*" in rule.api_groups or set(wanted.api_groups) <= set(rule.api_groups))
+        and ("*" in rule.resources or set(wanted.resources) <= set(rule.resources))
+        and not rule.resource_names
     )
 
 

@@ -2,7 +2,8 @@
 
 Permissions only ever add up: a request is allowed when some binding names the user, one of the user's groups or the
 service account, and some rule of the bound role covers it. ``system:masters`` needs no rule. An aggregated ClusterRole
-has the rules of every ClusterRole that its selectors match, worked out when it is asked for.
+has the rules of every ClusterRole that its selectors match, and of those that theirs match, worked out when it is asked
+for: whether a controller has written them into it already makes no difference to anybody.
 
 Pure: the answer depends on the user, the attributes and the snapshot. Stored objects are decoded once and remembered
 by their bytes.
@@ -15,13 +16,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from attractor.apiserver.authorization import MASTERS, Attributes, Decision
+from attractor.apiserver.auth.authorizer import MASTERS, Attributes, Decision
 from attractor.objects.labels import LabelSelector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.apiserver.asked import User
+    from attractor.apiserver.request.caller import User
     from attractor.store.contract import Snapshot
 
 GROUP = "rbac.authorization.k8s.io"
@@ -189,6 +190,16 @@ _Rules = tuple[tuple[Rule, ...], str]
 """The rules of a role, or no rules and why."""
 
 
+def effective_rules(resource: str, namespace: str, name: str, snapshot: Snapshot) -> tuple[Rule, ...] | None:
+    """What a role gives to those who are bound to it, now; None when there is no such role.
+
+    The one answer for whoever decides about a request and for whoever decides what may be granted: stored rules alone
+    would say that an aggregated ClusterRole gives nothing until a controller has filled it.
+    """
+    found, missing = _cluster_role(name, snapshot) if resource == "clusterroles" else _role(namespace, name, snapshot)
+    return None if missing else found
+
+
 def _role(namespace: str, name: str, snapshot: Snapshot) -> _Rules:
     entry = snapshot.get(f"{_PREFIX}roles/{namespace}/{name}")
     if entry is None:
@@ -203,17 +214,30 @@ def _cluster_role(name: str, snapshot: Snapshot) -> _Rules:
     role = _decode_role(entry.value)
     if role.aggregation_rule is None:
         return role.rules or (), ""
-    return (*(role.rules or ()), *_aggregated(role.aggregation_rule, name, snapshot)), ""
+    return tuple(_aggregated(entry.value, snapshot)), ""
 
 
-def _aggregated(aggregation: _Aggregation, own: str, snapshot: Snapshot) -> Iterator[Rule]:
-    """The rules of the ClusterRoles that the selectors match, theirs only: aggregation does not go further."""
-    selectors = [
-        selector
-        for given in aggregation.cluster_role_selectors
-        if (selector := LabelSelector.of_object(given)) is not None
-    ]
-    for entry in snapshot.range(f"{_PREFIX}clusterroles/"):
-        role = _decode_role(entry.value)
-        if role.metadata.name != own and any(selector.matches(role.metadata.labels) for selector in selectors):
-            yield from role.rules or ()
+def _aggregated(value: bytes, snapshot: Snapshot) -> Iterator[Rule]:
+    """The rules of a ClusterRole and of all that its selectors match, and theirs match: what controllers end with."""
+    left = {entry.value: _decode_role(entry.value) for entry in snapshot.range(f"{_PREFIX}clusterroles/")}
+    pending = [(value, left.pop(value))]
+    while pending:
+        value, role = pending.pop()
+        yield from role.rules or ()
+        if role.aggregation_rule is not None:
+            selectors = _selectors_of(value)
+            matched = [
+                (other, one)
+                for other, one in left.items()
+                if any(selector.matches(one.metadata.labels) for selector in selectors)
+            ]
+            for other, _ in matched:
+                del left[other]
+            pending += reversed(matched)
+
+
+@lru_cache(maxsize=1024)
+def _selectors_of(value: bytes) -> tuple[LabelSelector, ...]:
+    aggregation = _decode_role(value).aggregation_rule
+    given = aggregation.cluster_role_selectors if aggregation is not None else []
+    return tuple(selector for one in given if (selector := LabelSelector.of_object(one)) is not None)

@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attractor.apiserver.asked import User
-from attractor.apiserver.authorization import Attributes
-from attractor.apiserver.decoding import decode_object
-from attractor.apiserver.kinds import in_order
-from attractor.apiserver.metadata import check_place, set_managed_fields
+from attractor.apiserver.auth.authorizer import Attributes
+from attractor.apiserver.kinds.metadata import check_place, set_managed_fields
+from attractor.apiserver.kinds.served_kind import in_order
+from attractor.apiserver.request.caller import User
+from attractor.apiserver.request.objects import decode_object
 from attractor.apiserver.response import JsonBody, Response
 from attractor.objects import names
 from attractor.objects.errors import BadRequest, Invalid
@@ -28,11 +28,11 @@ from attractor.objects.labels import LabelSelector, SelectorError, validate_oper
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from attractor.apiserver.authorization import Authorizer
-    from attractor.apiserver.kinds import Kind
-    from attractor.apiserver.rbac import Rule
+    from attractor.apiserver.auth.authorizer import Authorizer
+    from attractor.apiserver.auth.rbac import Rule
+    from attractor.apiserver.kinds.served_kind import Kind
     from attractor.apiserver.verbs.call import Call
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.store.contract import Snapshot
 
 AUTHENTICATION, AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"

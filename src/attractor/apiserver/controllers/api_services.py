@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from attractor.apiserver.asked import DeleteOptions, Preconditions
-from attractor.apiserver.custom.registry import PREFIX as DEFINITIONS
-from attractor.apiserver.operation import NO_DELETE_OPTIONS, Operation, WriteOptions
+from attractor.apiserver.kinds.custom.registry import PREFIX as DEFINITIONS
+from attractor.apiserver.request.caller import DeleteOptions, Preconditions
+from attractor.apiserver.request.operation import NO_DELETE_OPTIONS, Operation, WriteOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.apiserver.operation import Verb
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.request.operation import Verb
+    from attractor.objects.json_types import JsonObject
     from attractor.store.contract import Snapshot
 
 GROUP = "apiregistration.k8s.io"

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from attractor.apiserver.operation import status_update
+from attractor.apiserver.request.operation import status_update
 from attractor.objects.gvk import GroupVersionResource
-from attractor.objects.intorstring import scaled_value
+from attractor.objects.int_or_string import scaled_value
 from attractor.objects.labels import LabelSelector
 from attractor.objects.timestamps import parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.apiserver.operation import Operation
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.request.operation import Operation
+    from attractor.objects.json_types import JsonObject
     from attractor.store.contract import Snapshot
 
 BUDGETS = "policy/poddisruptionbudgets/"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from attractor.apiserver.asked import DeleteOptions, Preconditions
-from attractor.apiserver.operation import Operation
+from attractor.apiserver.request.caller import DeleteOptions, Preconditions
+from attractor.apiserver.request.operation import Operation
 from attractor.objects.timestamps import TimestampError, parse_micro_time, parse_time
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """FlowSchemas as a planner: each says in its status whether the priority level that it names exists.
 
-Requests are not queued by priority here; the condition is kept because people and tools read it.
+Whose requests wait for whose is decided in ``fairness``; the condition is for people and tools.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from attractor.apiserver.operation import APPLY_PATCH, Operation, WriteOptions
+from attractor.apiserver.fairness.configuration import GROUP, LEVELS, SCHEMAS
+from attractor.apiserver.request.operation import APPLY_PATCH, Operation, WriteOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.store.contract import Snapshot
 
-GROUP = "flowcontrol.apiserver.k8s.io"
-SCHEMAS, LEVELS = f"{GROUP}/flowschemas/", f"{GROUP}/prioritylevelconfigurations/"
 MANAGER = "api-priority-and-fairness-config-consumer-v1"
 _DANGLING = "Dangling"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from attractor.apiserver.operation import Operation, WriteOptions
+from attractor.apiserver.request.operation import Operation, WriteOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

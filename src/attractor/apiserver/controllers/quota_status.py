@@ -6,14 +6,15 @@ what was charged for objects that were not made after all.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import orjson
 
-from attractor.apiserver.admissionplugins.quota import MANAGER as CHARGER
-from attractor.apiserver.admissionplugins.quota import QUOTAS, RESOURCE, quotas
-from attractor.apiserver.operation import status_update
-from attractor.apiserver.quotausage import CLAIMS, PODS, SERVICES, counts, is_in_scope, usage_of
+from attractor.apiserver.admission.plugins.quota import MANAGER as CHARGER
+from attractor.apiserver.admission.plugins.quota import QUOTAS, RESOURCE, quotas
+from attractor.apiserver.controllers.quota_usage import CLAIMS, PODS, SERVICES, counts, is_in_scope, usage_of
+from attractor.apiserver.request.operation import status_update
 from attractor.objects.gvk import GroupResource
 from attractor.objects.quantity import Quantity
 from attractor.objects.timestamps import parse_time
@@ -21,13 +22,15 @@ from attractor.objects.timestamps import parse_time
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.apiserver.operation import Operation
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.request.operation import Operation
+    from attractor.objects.json_types import JsonObject
     from attractor.store.contract import Event, Snapshot
 
 MANAGER = "kube-controller-manager"
 SETTLING_S = 2
 """For so long after a charge the object that it is for may not be there yet."""
+_DEADLINE = re.compile(rb'"activeDeadlineSeconds"')
+_CLASS = re.compile(rb'"(?:currentV|targetV|v)olumeAttributesClassName":"[^"]*"')
 _ENDED = (b'"phase":"Succeeded"', b'"phase":"Failed"')
 
 
@@ -38,7 +41,16 @@ def gives_back(event: Event) -> bool:
     if event.key.startswith(QUOTAS):
         quota: JsonObject = orjson.loads(event.value)
         return bool(quota["spec"].get("hard") != (quota.get("status") or {}).get("hard"))
-    return event.key.startswith("core/pods/") and any(mark in event.value for mark in _ENDED)
+    if event.key.startswith("core/pods/"):
+        return any(mark in event.value for mark in _ENDED) or _is_changed(event, _DEADLINE)
+    return event.key.startswith("core/persistentvolumeclaims/") and _is_changed(event, _CLASS)
+
+
+def _is_changed(event: Event, what: re.Pattern[bytes]) -> bool:
+    """Whether an update changes what tells the scope of an object, so that it may have left that of a quota."""
+    if event.previous is None or event.value is None:
+        return False
+    return what.findall(event.value) != what.findall(event.previous.value)
 
 
 def plan_quotas(snapshot: Snapshot, now: str) -> Iterator[Operation]:

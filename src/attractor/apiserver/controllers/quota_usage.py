@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from attractor.apiserver.admissionplugins.podresources import amounts_of, pod_amounts
-from attractor.apiserver.builtin.preparation import qos_class
+from attractor.apiserver.admission.plugins.pod_resources import amounts_of, pod_amounts
+from attractor.apiserver.kinds.builtin.preparation import qos_class
 from attractor.objects.gvk import GroupResource
 from attractor.objects.quantity import Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 Usage: TypeAlias = "dict[str, Quantity]"
 
@@ -115,8 +115,8 @@ _SPECIAL: Mapping[GroupResource, Callable[[JsonObject], Usage]] = {
     SERVICES: _service_usage,
     CLAIMS: _claim_usage,
 }
-CHARGED_ON_UPDATE = frozenset((SERVICES, CLAIMS))
-"""Resources of which a change may take more than was taken."""
+CHARGED_ON_UPDATE = frozenset((PODS, SERVICES, CLAIMS))
+"""Resources of which a change may take more than was taken, or bring an object into a quota's scope."""
 
 
 def limited_by(resource: GroupResource, hard: Iterable[str]) -> list[str]:
@@ -144,7 +144,15 @@ def _is_extended(name: str) -> bool:
 
 def is_in_scope(quota: JsonObject, resource: GroupResource, obj: JsonObject) -> bool:
     """Whether an object is among those that a quota is for."""
-    return all(resource == PODS and _matches(selector, obj) for selector in _scopes(quota))
+    return all(_matches(selector, resource, obj) for selector in _scopes(quota))
+
+
+def attributes_classes(obj: JsonObject) -> set[str]:
+    """The VolumeAttributesClasses that a claim or a volume has, wants, or is being changed to."""
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    target = (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName")
+    named = (spec.get("volumeAttributesClassName"), status.get("currentVolumeAttributesClassName"), target)
+    return {name for name in named if name}
 
 
 def _scopes(quota: JsonObject) -> Iterator[JsonObject]:
@@ -154,8 +162,13 @@ def _scopes(quota: JsonObject) -> Iterator[JsonObject]:
     yield from (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
 
 
-def _matches(selector: JsonObject, pod: JsonObject) -> bool:
-    spec = pod["spec"]
+def _matches(selector: JsonObject, resource: GroupResource, obj: JsonObject) -> bool:
+    if resource == CLAIMS and selector.get("scopeName") == "VolumeAttributesClass":
+        return any(_is_selected(selector, name) for name in attributes_classes(obj) or {""})
+    return resource == PODS and _matches_pod(selector, obj["spec"])
+
+
+def _matches_pod(selector: JsonObject, spec: JsonObject) -> bool:
     match selector.get("scopeName"):
         case "Terminating":
             return spec.get("activeDeadlineSeconds") is not None

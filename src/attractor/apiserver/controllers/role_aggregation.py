@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from attractor.apiserver.operation import Operation, WriteOptions
-from attractor.apiserver.rbac import GROUP
+from attractor.apiserver.auth.rbac import GROUP
+from attractor.apiserver.request.operation import Operation, WriteOptions
 from attractor.objects.labels import LabelSelector
 
 if TYPE_CHECKING:

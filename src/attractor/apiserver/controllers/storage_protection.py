@@ -1,7 +1,8 @@
-"""Storage in use stays: when a deleted claim or volume may go, as a planner.
+"""Storage in use stays: when a deleted claim, volume or class of volume attributes may go, as a planner.
 
-The admission plug-in StorageObjectInUseProtection puts a finalizer on every new claim and volume. It is taken away once
-the object is being deleted and nothing uses it: no unfinished pod names the claim, and the volume is bound to nothing.
+The admission plug-in StorageObjectInUseProtection puts a finalizer on every new one of them. It is taken away once the
+object is being deleted and nothing uses it: no unfinished pod names the claim, the volume is bound to nothing, and no
+claim or volume names the class.
 """
 
 from __future__ import annotations
@@ -10,39 +11,75 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from attractor.apiserver.admissionplugins.storage import CLAIM_FINALIZER, VOLUME_FINALIZER
-from attractor.apiserver.operation import MERGE_PATCH, Operation, WriteOptions
+from attractor.apiserver.admission.plugins.storage import CLAIM_FINALIZER, CLASS_FINALIZER, VOLUME_FINALIZER
+from attractor.apiserver.controllers.quota_usage import attributes_classes
+from attractor.apiserver.request.operation import MERGE_PATCH, Operation, WriteOptions
+from attractor.objects.gvk import GroupResource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.store.contract import Snapshot
 
 _DELETED = b'"deletionTimestamp"'
 _FINISHED = frozenset({"Failed", "Succeeded"})
 
 
+CLAIMS, VOLUMES = GroupResource("", "persistentvolumeclaims"), GroupResource("", "persistentvolumes")
+CLASSES = GroupResource("storage.k8s.io", "volumeattributesclasses")
+_FINALIZERS = {CLAIMS: CLAIM_FINALIZER, VOLUMES: VOLUME_FINALIZER, CLASSES: CLASS_FINALIZER}
+
+
+def _prefix(resource: GroupResource) -> str:
+    return f"{resource.group or 'core'}/{resource.resource}/"
+
+
+PROTECTED = tuple(map(_prefix, _FINALIZERS))
+"""Where the objects are that are protected, and those that use them, but for pods."""
+
+
 def plan_storage_protection(snapshot: Snapshot) -> Iterator[Operation]:
     """Let go of what is being deleted and not used."""
-    used: dict[str, set[str]] = {}
-    for resource, finalizer in (("persistentvolumeclaims", CLAIM_FINALIZER), ("persistentvolumes", VOLUME_FINALIZER)):
-        for entry in snapshot.range(f"core/{resource}/"):
+    uses = _Uses(snapshot)
+    for resource, finalizer in _FINALIZERS.items():
+        for entry in snapshot.range(_prefix(resource)):
             if _DELETED not in entry.value or finalizer.encode() not in entry.value:
                 continue
             obj = orjson.loads(entry.value)
             metadata = obj["metadata"]
             if not metadata.get("deletionTimestamp") or finalizer not in (metadata.get("finalizers") or ()):
                 continue
-            if resource == "persistentvolumes":
-                is_used = (obj.get("status") or {}).get("phase") == "Bound"
-            else:
-                namespace = metadata["namespace"]
-                if namespace not in used:
-                    used[namespace] = _claims_in_use(snapshot, namespace)
-                is_used = metadata["name"] in used[namespace]
-            if not is_used:
+            if not uses.has(resource, obj):
                 yield _without(resource, metadata, finalizer, entry.revision)
+
+
+class _Uses:
+    """What is used in a snapshot, found out when it is asked for."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._claims: dict[str, set[str]] = {}
+        self._classes: set[str] | None = None
+
+    def has(self, resource: GroupResource, obj: JsonObject) -> bool:
+        """Whether something uses the object."""
+        metadata = obj["metadata"]
+        if resource == VOLUMES:
+            return bool((obj.get("status") or {}).get("phase") == "Bound")
+        if resource == CLASSES:
+            if self._classes is None:
+                self._classes = _classes_in_use(self._snapshot)
+            return metadata["name"] in self._classes
+        namespace = metadata["namespace"]
+        if namespace not in self._claims:
+            self._claims[namespace] = _claims_in_use(self._snapshot, namespace)
+        return metadata["name"] in self._claims[namespace]
+
+
+def _classes_in_use(snapshot: Snapshot) -> set[str]:
+    entries = (*snapshot.range(_prefix(CLAIMS)), *snapshot.range(_prefix(VOLUMES)))
+    return {name for entry in entries for name in attributes_classes(orjson.loads(entry.value))}
 
 
 def _claims_in_use(snapshot: Snapshot, namespace: str) -> set[str]:
@@ -62,13 +99,13 @@ def _claims_of(pod: JsonObject) -> Iterator[str]:
             yield f"{pod['metadata']['name']}-{volume['name']}"
 
 
-def _without(resource: str, metadata: JsonObject, finalizer: str, revision: int) -> Operation:
+def _without(resource: GroupResource, metadata: JsonObject, finalizer: str, revision: int) -> Operation:
     kept = [one for one in metadata["finalizers"] if one != finalizer]
     return Operation(
         verb="patch",
-        group="",
+        group=resource.group,
         version="v1",
-        resource=resource,
+        resource=resource.resource,
         namespace=metadata.get("namespace") or "",
         name=metadata["name"],
         patch_type=MERGE_PATCH,

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from attractor.apiserver.asked import DeleteOptions, Preconditions
-from attractor.apiserver.custom import registry as custom_registry
-from attractor.apiserver.custom.definition import CLEANUP_FINALIZER
-from attractor.apiserver.operation import MERGE_PATCH, Operation, WriteOptions
+from attractor.apiserver.kinds.custom import registry as custom_registry
+from attractor.apiserver.kinds.custom.definition import CLEANUP_FINALIZER
+from attractor.apiserver.request.caller import DeleteOptions, Preconditions
+from attractor.apiserver.request.operation import MERGE_PATCH, Operation, WriteOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.kinds.served_kind import Kind
     from attractor.store.contract import Entry, Snapshot
 
 NAMESPACE_CONTROLLER = "namespace-controller"

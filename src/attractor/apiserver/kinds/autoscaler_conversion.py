@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attractor.apiserver.builtin.decode import decoder
+from attractor.apiserver.kinds.builtin.decode import decoder
 from attractor.objects.quantity import Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
 METRICS, CURRENT_METRICS = f"{_PREFIX}metrics", f"{_PREFIX}current-metrics"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from attractor.apiserver.admission import Plugin
+from attractor.apiserver.admission.plugin import Plugin
 from attractor.objects.gvk import GroupResource
 
 if TYPE_CHECKING:
-    from attractor.apiserver.admission import Attributes
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.admission.plugin import Attributes
+    from attractor.objects.json_types import JsonObject
 
 _FROM_THE_USER = ("username", "uid", "groups", "extra")
 

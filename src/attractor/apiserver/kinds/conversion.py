@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.apiserver import autoscalers
+from attractor.apiserver.kinds import autoscaler_conversion
 from attractor.objects.gvk import GroupVersionKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 
 class Conversion(NamedTuple):
@@ -57,6 +57,8 @@ CONVERSIONS: dict[tuple[str, str, str], Conversion] = {
         lambda obj: _without_empty(_SERVED_EVENT(obj), "reportingController", "reportingInstance"),
     ),
     ("autoscaling", "v1", "HorizontalPodAutoscaler"): Conversion(
-        GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"), autoscalers.to_hub, autoscalers.from_hub
+        GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"),
+        autoscaler_conversion.to_hub,
+        autoscaler_conversion.from_hub,
     ),
 }

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor.apiserver.metadatapasses import passes_of
+from attractor.apiserver.kinds.metadata_passes import passes_of
 from attractor.objects import names
 from attractor.objects.errors import ApiError, BadRequest, Conflict
 from attractor.objects.field import FieldError, InOrder
+from attractor.objects.numbers import saturated
 
 if TYPE_CHECKING:
-    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.kinds.served_kind import Kind
     from attractor.apiserver.transaction import Transaction
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 MAX_GENERATED_BASE = 63 - 5
 _SET_BY_SERVER: Final[tuple[str, ...]] = (
@@ -57,7 +58,7 @@ def wipe_system_fields(metadata: JsonObject) -> None:
 
 def stamp_new(metadata: JsonObject, txn: Transaction) -> None:
     """Give a new object its name if it asks for one, its uid and its times."""
-    if metadata.get("resourceVersion"):
+    if _says_a_version(metadata.get("resourceVersion")):
         raise ApiError("resourceVersion should not be set on objects to be created")
     metadata.pop("resourceVersion", None)
     wipe_system_fields(metadata)
@@ -65,6 +66,13 @@ def stamp_new(metadata: JsonObject, txn: Transaction) -> None:
         metadata["name"] = metadata["generateName"][:MAX_GENERATED_BASE] + txn.source.suffix()
     metadata["creationTimestamp"] = txn.now
     metadata["uid"] = txn.source.uid()
+
+
+def _says_a_version(said: Any) -> bool:
+    """Whether an object that is to be created says that it was stored before; what is no version says nothing."""
+    if not isinstance(said, str) or not (said.isascii() and said.isdigit()):
+        return False
+    return 0 < saturated(said) < 2**64
 
 
 def carry_over(metadata: JsonObject, old: JsonObject) -> None:
@@ -96,9 +104,9 @@ def check_version(kind: Kind, metadata: JsonObject, name: str, current: int) -> 
     """Optimistic concurrency: the caller must have seen the current version, if it says which one it saw."""
     version = metadata.pop("resourceVersion", None) or ""
     if version and version != str(current):
-        if not version.isdigit():
+        if not (version.isascii() and version.isdigit()):
             raise ApiError(f'strconv.ParseUint: parsing "{version}": invalid syntax')
-        if int(version) == 0:
+        if saturated(version) == 0:
             return
         raise Conflict.of(kind.group_resource, name)
 
@@ -256,21 +264,22 @@ def deduplicate_owners(metadata: JsonObject, when: str = "") -> list[str]:
     owners = metadata.get("ownerReferences")
     if not owners or len(owners) == 1 or len({owner.get("uid") for owner in owners}) == len(owners):
         return []
-    unique: list[Any] = []
-    repeated: list[str] = []
-    for owner in owners:
-        if owner in unique:
-            repeated.append(owner.get("uid", ""))
-        else:
-            unique.append(owner)
+    unique: dict[str, Any] = {}
+    first = [unique.setdefault(_sameness(owner), owner) for owner in owners]
+    repeated = [owner.get("uid", "") for owner, kept in zip(owners, first, strict=True) if kept is not owner]
     if not repeated:
         return []
-    metadata["ownerReferences"] = unique
+    metadata["ownerReferences"] = list(unique.values())
     uids = ", ".join(dict.fromkeys(repeated))
     return [
         f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, "
         f"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
     ]
+
+
+def _sameness(owner: Any) -> str:
+    """What two owner references have in common when they are equal."""
+    return str(sorted(owner.items())) if isinstance(owner, dict) else str(owner)
 
 
 def set_managed_fields(metadata: JsonObject, entries: list[JsonObject]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.kinds.served_kind import Kind
 
 
 class Passes(NamedTuple):

@@ -5,19 +5,19 @@ from __future__ import annotations
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.allocation import allocate_service
-from attractor.apiserver.builtin import strategy_for
-from attractor.apiserver.conversion import CONVERSIONS
-from attractor.apiserver.custom.definition import DefinitionStrategy
-from attractor.apiserver.custom.registry import find_custom
-from attractor.apiserver.kinds import Kind, ScalePaths
-from attractor.objects import builtin
+from attractor.apiserver.kinds.builtin import strategy_for
+from attractor.apiserver.kinds.conversion import CONVERSIONS
+from attractor.apiserver.kinds.custom.definition import DefinitionStrategy
+from attractor.apiserver.kinds.custom.registry import find_custom
+from attractor.apiserver.kinds.served_kind import Kind, ScalePaths
+from attractor.apiserver.kinds.service_allocation import allocate_service
+from attractor.k8s import catalog
 
 if TYPE_CHECKING:
     from attractor.apiserver.transaction import Transaction
-    from attractor.objects.builtin import ResourceInfo
-    from attractor.objects.jsontypes import JsonObject
-    from attractor.objects.schema import Schema
+    from attractor.k8s.catalog import ResourceInfo
+    from attractor.objects.json_types import JsonObject
+    from attractor.schema import Schema
 
 _REPLICAS = ScalePaths(("spec", "replicas"), ("status", "replicas"), ("spec", "selector"), selector_is_text=False)
 
@@ -55,7 +55,7 @@ def find_kind(txn: Transaction, group: str, version: str, resource: str) -> Kind
 @lru_cache(maxsize=512)
 def builtin_kind(group: str, version: str, resource: str) -> Kind | None:
     """The built-in kind of that name, if this server serves its version."""
-    info = builtin.find(group, version, resource)
+    info = catalog.find(group, version, resource)
     if info is None or not info.is_enabled_by_default:
         return None
     strategy = strategy_for(info)
@@ -71,7 +71,7 @@ def builtin_kind(group: str, version: str, resource: str) -> Kind | None:
         list_kind=info.list_kind,
         singular=info.singular,
         conversion=conversion,
-        empty=builtin.zero_object(info.definition),
+        empty=catalog.zero_object(info.definition),
         subresources=frozenset(info.subresources),
         verbs=frozenset(info.verbs),
         allocate=allocate_service if (group, resource) == ("", "services") else None,
@@ -104,4 +104,4 @@ def builtin_groups() -> frozenset[str]:
 
 def served_builtin() -> list[ResourceInfo]:
     """Every built-in resource that this server serves."""
-    return [info for info in builtin.resources() if info.is_enabled_by_default]
+    return [info for info in catalog.resources() if info.is_enabled_by_default]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import orjson
 
-from attractor.objects.apply import FieldManager
+from attractor.apply import FieldManager
 from attractor.objects.errors import ApiError
 from attractor.objects.fields import METADATA_ONLY, SelectableFields
 from attractor.objects.gvk import GroupKind, GroupResource, GroupVersionKind
@@ -14,13 +14,13 @@ from attractor.objects.gvk import GroupKind, GroupResource, GroupVersionKind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.apiserver.conversion import Conversion
-    from attractor.apiserver.custom.remote import RemoteConversion
-    from attractor.apiserver.strategy import Strategy
+    from attractor.apiserver.kinds.conversion import Conversion
+    from attractor.apiserver.kinds.custom.webhook_conversion import RemoteConversion
+    from attractor.apiserver.kinds.strategy import Strategy
     from attractor.apiserver.transaction import Transaction
-    from attractor.objects.apply.manager import Convert
-    from attractor.objects.jsontypes import JsonObject
-    from attractor.objects.schema import Schema
+    from attractor.apply.manager import Convert
+    from attractor.objects.json_types import JsonObject
+    from attractor.schema import Schema
 
 ALL_VERBS = frozenset({"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"})
 
@@ -231,7 +231,7 @@ class Kind:
             metadata = metadata.copy()
             del metadata["resourceVersion"]
         stored["metadata"] = in_order(metadata)
-        return orjson.dumps(stored)
+        return b"".join((orjson.dumps(stored), b""))  # a copy of the right size: what is dumped keeps its whole buffer
 
     def decode(self, value: bytes) -> JsonObject:
         """A stored object, in this version; the caller's own."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from attractor.apiserver.builtin.servicenetwork import HEADLESS, service_needs
-from attractor.apiserver.builtin.validation.serviceaddresses import validate_addresses
+from attractor.apiserver.kinds.builtin.service_network import HEADLESS, service_needs
+from attractor.apiserver.kinds.builtin.validation.serviceaddresses import validate_addresses
 from attractor.objects.errors import InternalError, Invalid
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from attractor.apiserver.transaction import Transaction
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 ADDRESSES = IPv4Network("10.0.0.0/16")
 PORTS = range(30000, 32768)

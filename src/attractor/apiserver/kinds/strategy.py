@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.objects.apply.manager import RESET_SPEC, RESET_STATUS
+from attractor.apply.manager import RESET_SPEC, RESET_STATUS
 from attractor.objects.fields import METADATA_ONLY, SelectableFields
 
 if TYPE_CHECKING:
-    from attractor.objects.apply.fieldset import FieldSet
+    from attractor.apply.fieldset import FieldSet
     from attractor.objects.field import FieldError
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 
 class Decoded:

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from attractor.apiserver.repeated import Pairs, RepeatedFields, RepeatedLine
+from attractor.apiserver.request.duplicate_fields import Pairs, RepeatedFields, RepeatedLine
+from attractor.objects.budget import Budget, OverBudget
 from attractor.objects.errors import BadRequest, UnsupportedMediaType
-from attractor.objects.gojson import syntax_error
-from attractor.objects.yamljson import YamlError, parse_yaml, repeated_keys
+from attractor.objects.go_json_errors import syntax_error
+from attractor.objects.yaml_json import YamlError, parse_yaml_strictly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.objects.jsontypes import Json, JsonObject
+    from attractor.objects.json_types import Json, JsonObject
 
 MAX_DEPTH: Final = 100
 """How deep a body may nest: far more than any kind does, and far less than what a recursive reader can stand."""
+MAX_PATH: Final = 4096
+"""How long the names on the way to a map or a list may be together: whoever tells a field by its path writes them."""
+MAX_COMPLAINTS: Final = 100
+"""How many repeated and unknown fields are told, as many as kube-apiserver tells."""
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 
@@ -74,8 +80,9 @@ def _parsed(data: bytes, content_type: str, kind: str) -> Parsed:
         case "application/json":
             return _parsed_json(data, kind)
         case "application/yaml":
-            value = _object(_yaml_object(data, kind), data, kind)
-            return Parsed(value, tuple(map(RepeatedLine, repeated_keys(data))))
+            found, repeated = _yaml_object(data, kind)
+            check_shape(found)
+            return Parsed(_object(found, data, kind), tuple(map(RepeatedLine, repeated)))
         case _:
             raise unsupported((JSON, YAML, PROTOBUF))
 
@@ -123,20 +130,22 @@ def parse_apply(data: bytes) -> Parsed:
         else:
             if not duplicate_fields(data, value):
                 return Parsed(value, ())
-    return Parsed(_yaml(data), tuple(repeated_keys(data)))
+    value, repeated = _yaml(data)
+    check_shape(value)
+    return Parsed(value, repeated)
 
 
-def _yaml_object(data: bytes, kind: str) -> Json:
+def _yaml_object(data: bytes, kind: str) -> tuple[Json, tuple[str, ...]]:
     try:
-        return parse_yaml(data)
+        return parse_yaml_strictly(data)
     except YamlError as error:
         said = str(error) if str(error).startswith("yaml: ") else f"yaml: {error}"
         raise BadRequest(f"{_not_of_type(kind)}: {said} ({_excerpt(data)})") from None
 
 
-def _yaml(data: bytes) -> Json:
+def _yaml(data: bytes) -> tuple[Json, tuple[str, ...]]:
     try:
-        return parse_yaml(data)
+        return parse_yaml_strictly(data)
     except YamlError as error:
         raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {error}") from None
 
@@ -181,6 +190,8 @@ def go_kind(value: Any) -> str:
 
 
 _EXCERPT_BYTES = 30
+_TEXT_PER_STEP: Final = 16
+"""So many characters of a path are written in one step."""
 
 
 def _excerpt(data: bytes) -> str:
@@ -199,44 +210,76 @@ def duplicate_fields(data: bytes, value: Json) -> tuple[str, ...]:
     colons, too: every key leaves a ``":``, and there is no space before the colon. Only a text that fails both cheap
     tests is read again, with care.
     """
-    keys = _count_keys(value, 0)
+    keys = _count_keys(value, 0, MAX_PATH)
     if data.count(b":") == keys or (data.count(b'":') == keys and b'" :' not in data):
         return ()
-    found: list[str] = []
+    pairs = json.loads(data, object_pairs_hook=Pairs, parse_int=_no_number, parse_float=_no_number)
+    if not _has_duplicates(pairs):
+        return ()
+    found: dict[str, None] = {}
     places: dict[str, int] = {}
-    _find_duplicates(json.loads(data, object_pairs_hook=Pairs), "", found, places)
+    with suppress(OverBudget):  # those found until then are enough to be told
+        _find_duplicates(pairs, "", found, places, Budget.for_bytes(len(data)))
     repeated = RepeatedFields(found)
     repeated.places = places
     return repeated
 
 
-def _count_keys(value: Any, depth: int) -> int:
+def _no_number(_text: str) -> int:
+    """A number that nobody is going to look at, however many digits it has."""
+    return 0
+
+
+def check_shape(value: Json) -> None:
+    """Raise ``BadRequest`` for a value that nests too deeply, or whose fields have too long names together."""
+    _count_keys(value, 0, MAX_PATH)
+
+
+def _count_keys(value: Any, depth: int, room: int) -> int:
     if depth > MAX_DEPTH:
         raise BadRequest(f"the body is nested more than {MAX_DEPTH} levels deep")
+    if room < 0:
+        raise BadRequest(f"the body has a field whose path is longer than {MAX_PATH} characters")
     total = 0
     if isinstance(value, dict):
         total = len(value)
-        for item in value.values():
+        for name, item in value.items():
             if isinstance(item, (dict, list)):
-                total += _count_keys(item, depth + 1)
+                total += _count_keys(item, depth + 1, room - len(name))
     elif isinstance(value, list):
         for item in value:
             if isinstance(item, (dict, list)):
-                total += _count_keys(item, depth + 1)
+                total += _count_keys(item, depth + 1, room)
     return total
 
 
-def _find_duplicates(value: Any, path: str, found: list[str], places: dict[str, int]) -> None:
+def _has_duplicates(value: Any) -> bool:
+    if isinstance(value, Pairs):
+        if len(value) > 1 and len({name for name, _ in value}) < len(value):
+            return True
+        for _, item in value:
+            if isinstance(item, list) and _has_duplicates(item):
+                return True
+    elif isinstance(value, list):
+        for item in value:
+            if isinstance(item, list) and _has_duplicates(item):
+                return True
+    return False
+
+
+def _find_duplicates(value: Any, path: str, found: dict[str, None], places: dict[str, int], budget: Budget) -> None:
     if isinstance(value, Pairs):
         seen: set[str] = set()
         for name, item in value:
+            budget.charge(1 + (len(path) + len(name)) // _TEXT_PER_STEP)
             at = f"{path}.{name}" if path else name
             if name in seen and at not in found:
-                found.append(at)
+                found[at] = None
                 places[at] = len(places)
             places.setdefault(at, len(places))
             seen.add(name)
-            _find_duplicates(item, at, found, places)
+            _find_duplicates(item, at, found, places, budget)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            _find_duplicates(item, f"{path}[{index}]", found, places)
+            budget.charge(1 + len(path) // _TEXT_PER_STEP)
+            _find_duplicates(item, f"{path}[{index}]", found, places, budget)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import base64
 import posixpath
+import re
 import string
 from typing import Any, NamedTuple
 
 import orjson
 
 from attractor.objects.errors import BadRequest
-from attractor.objects.gojson import syntax_error
+from attractor.objects.go_json_errors import syntax_error
 
 _VERSION = "meta.k8s.io/v1"
 _ALPHABET = frozenset(string.ascii_letters + string.digits + "-_")
+_INT64 = range(-(2**63), 2**63)
 _NEXT = "\0"
 """What follows a key to make the smallest key that is greater."""
 
@@ -51,6 +53,12 @@ class Continue(NamedTuple):
         return cls(revision, prefix + key[1:].removesuffix(_NEXT))
 
 
+def _number_of(raw: bytes) -> str:
+    """The version as the token has it, as far as it is worth showing."""
+    found = re.search(rb'"rv"\s*:\s*([-+0-9.eE]{1,40})', raw)
+    return found.group(1).decode() if found else "too large"
+
+
 def _invalid(why: str) -> BadRequest:
     return BadRequest(f"invalid continue token: continue key is not valid: {why}")
 
@@ -66,6 +74,13 @@ def _json(token: str) -> dict[str, Any]:
         said = orjson.loads(raw)
     except orjson.JSONDecodeError:
         raise _invalid(syntax_error(raw) or "invalid UTF-8 in string") from None
+    if (
+        isinstance(said, dict)
+        and type(rv := said.get("rv")) in {int, float}
+        and (type(rv) is float or rv not in _INT64)  # a float is looked for in a range one number after the other
+    ):
+        number = _number_of(raw)
+        raise _invalid(f"json: cannot unmarshal number {number} into Go struct field continueToken.rv of type int64")
     types = {"v": str, "rv": int, "start": str}
     if not isinstance(said, dict) or not all(isinstance(said.get(name), kind | None) for name, kind in types.items()):
         raise _invalid("json: cannot unmarshal a value into Go value of type storage.continueToken")

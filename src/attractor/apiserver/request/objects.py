@@ -5,19 +5,20 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.repeated import RepeatedLine
-from attractor.apiserver.retired import is_retired
-from attractor.apiserver.undecodable import DecodeError, Undecodable
-from attractor.objects import builtin
+from attractor.apiserver.kinds.retired_versions import is_retired
+from attractor.apiserver.request.bodies import MAX_COMPLAINTS
+from attractor.apiserver.request.decode_errors import DecodeError, Undecodable
+from attractor.apiserver.request.duplicate_fields import RepeatedLine
+from attractor.k8s import catalog
 from attractor.objects.errors import BadRequest
 from attractor.objects.gvk import GroupVersion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.apiserver.kinds import Kind
-    from attractor.apiserver.operation import FieldValidation
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.served_kind import Kind
+    from attractor.apiserver.request.operation import FieldValidation
+    from attractor.objects.json_types import JsonObject
 
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 _OWN_SCHEMES = {
@@ -65,15 +66,23 @@ def _name_in_place(kind: Kind, obj: JsonObject) -> None:
 
 
 def strict_errors(duplicates: Sequence[str], unknown: Sequence[str], places: dict[str, int] | None = None) -> list[str]:
-    """What a strict reader objects to, in the order of the text if it is known where fields stand."""
+    """What a strict reader objects to, in the order of the text if it is known where fields stand.
+
+    As many as kube-apiserver tells: the first hundred.
+    """
     if places:
-        within = tuple(f"{path}." for path in unknown)  # what is unknown is not looked into
-        said = [path for path in duplicates if path not in unknown and not path.startswith(within)]
+        first = sorted(unknown, key=lambda path: places.get(path, -1))[:MAX_COMPLAINTS]
+        within = tuple(f"{path}." for path in first)  # what is unknown is not looked into
+        known = set(unknown)
+        said = [path for path in duplicates if path not in known and not path.startswith(within)]
         listed = [(places.get(path, -1), f'duplicate field "{path}"') for path in said]
-        listed += [(places.get(path, -1), f'unknown field "{path}"') for path in unknown]
-        return [text for _, text in sorted(listed)]
-    repeated = [path if isinstance(path, RepeatedLine) else f'duplicate field "{path}"' for path in duplicates]
-    return [*repeated, *(f'unknown field "{path}"' for path in unknown)]
+        listed += [(places.get(path, -1), f'unknown field "{path}"') for path in first]
+        return [text for _, text in sorted(listed)[:MAX_COMPLAINTS]]
+    repeated = [
+        path if isinstance(path, RepeatedLine) else f'duplicate field "{path}"' for path in duplicates[:MAX_COMPLAINTS]
+    ]
+    rest = unknown[: MAX_COMPLAINTS - len(repeated)]
+    return [*repeated, *(f'unknown field "{path}"' for path in rest)]
 
 
 def strict_error(complaints: Sequence[str]) -> str:
@@ -128,8 +137,8 @@ def refuse_other_kind(kind: Kind, obj: JsonObject) -> None:
 
 @cache
 def _known_kinds() -> frozenset[tuple[str, str, str]]:
-    found = {(info.group, info.version, info.kind) for info in builtin.resources()}
-    found |= {(info.group, info.version, info.list_kind) for info in builtin.resources()}
+    found = {(info.group, info.version, info.kind) for info in catalog.resources()}
+    found |= {(info.group, info.version, info.list_kind) for info in catalog.resources()}
     return frozenset(found)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
-from attractor.apiserver.asked import DeleteOptions, ListOptions, User
+from attractor.apiserver.request.caller import DeleteOptions, ListOptions, User
 
 if TYPE_CHECKING:
     from attractor.objects.gvk import GroupVersionResource
-    from attractor.objects.jsontypes import Json, JsonObject
+    from attractor.objects.json_types import Json, JsonObject
 
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 

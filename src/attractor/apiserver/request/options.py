@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, get_args
 
-from attractor.apiserver.asked import DeleteOptions, ListOptions, Preconditions
-from attractor.apiserver.bodies import go_kind
-from attractor.apiserver.operation import FieldValidation, WriteOptions
+from attractor.apiserver.request.bodies import go_kind
+from attractor.apiserver.request.caller import DeleteOptions, ListOptions, Preconditions
+from attractor.apiserver.request.operation import FieldValidation, WriteOptions
 from attractor.objects.errors import ApiError, BadRequest, Invalid
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind
+from attractor.objects.numbers import saturated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from attractor.objects.jsontypes import Json
+    from attractor.objects.json_types import Json
 
     Query = Mapping[str, Sequence[str]]
 
@@ -45,7 +46,7 @@ def _number(query: Query, name: str) -> int | None:
         return None
     if not _NUMBER.fullmatch(text):
         raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    number = int(text)
+    number = saturated(text)
     if not -(2**63) <= number < 2**63:
         raise BadRequest(f'strconv.ParseInt: parsing "{text}": value out of range')
     return number
@@ -122,7 +123,7 @@ def not_unsigned(text: str) -> str:
     """What Go says of a text that is no number of 64 bits without a sign; empty for one that is."""
     if not (text.isascii() and text.isdigit()):
         return "invalid syntax"
-    return "" if int(text) < 2**64 else "value out of range"
+    return "" if saturated(text) < 2**64 else "value out of range"
 
 
 def _match_errors(query: Query, version: str, match: str, *, is_watch: bool) -> list[FieldError]:

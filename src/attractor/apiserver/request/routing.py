@@ -9,11 +9,15 @@ from urllib.parse import unquote
 from attractor.objects.errors import BadRequest, MethodNotAllowed, NotFound
 
 if TYPE_CHECKING:
-    from attractor.apiserver.operation import Verb
+    from collections.abc import Mapping, Sequence
+
+    from attractor.apiserver.request.operation import Verb
 
 REMEMBERED_CHARACTERS: Final = 200
 """Paths up to this length are parsed once, for clients ask for the same ones again and again."""
-_NAMESPACE_SUBRESOURCES = {"status", "finalize"}
+NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
+OLD_VERBS: Final = frozenset({"proxy", "watch"})
+"""What old paths begin with: no resource is reached by such a name, as in Kubernetes, where it would be mistaken."""
 
 
 class Target:
@@ -88,7 +92,9 @@ _remembered = lru_cache(maxsize=4096)(_parsed)
 
 def _target(group: str, version: str, rest: list[str]) -> Target:
     namespace = ""
-    if rest[0] == "namespaces" and len(rest) > 2 and not (len(rest) == 3 and rest[2] in _NAMESPACE_SUBRESOURCES):
+    if rest[0] in OLD_VERBS:
+        raise no_such_resource()
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in NAMESPACE_SUBRESOURCES:
         namespace, rest = rest[1], rest[2:]
     match rest:
         case [resource]:
@@ -128,6 +134,12 @@ def _is_inside(rest: list[str]) -> bool:
 
 _ITEM_VERBS: dict[str, Verb] = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _COLLECTION_VERBS: dict[str, Verb] = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+
+
+def asks_watch(query: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a query says ``watch``; there is no other meaning of it, for whoever asks and for whoever may."""
+    said = query.get("watch")
+    return said is not None and len(said) > 0 and said[0].lower() not in {"0", "false"}
 
 
 def verb_of(method: str, target: Target, *, is_watch: bool) -> Verb:

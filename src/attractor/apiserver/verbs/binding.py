@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.registry import builtin_kind
+from attractor.apiserver.kinds.registry import builtin_kind
+from attractor.apiserver.request.routing import method_not_allowed
 from attractor.apiserver.response import JsonBody, Response
-from attractor.apiserver.routing import method_not_allowed
-from attractor.apiserver.verbs.subkinds import admit, read_body
+from attractor.apiserver.verbs.subresource_bodies import admit, read_body
 from attractor.objects.errors import ApiError, BadRequest, Conflict, NotFound
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupResource, GroupVersionKind
 
 if TYPE_CHECKING:
     from attractor.apiserver.verbs.call import Call
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 BINDING = GroupVersionKind("", "v1", "Binding")
 _PODS, _PODS_BINDING = GroupResource("", "pods"), GroupResource("", "pods/binding")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.admission import Attributes, Chain
-from attractor.apiserver.kinds import Kind
-from attractor.apiserver.operation import Operation
+from attractor.apiserver.admission.plugin import Attributes, Chain
+from attractor.apiserver.kinds.served_kind import Kind
+from attractor.apiserver.request.operation import Operation
 from attractor.apiserver.transaction import Transaction
 from attractor.objects.errors import NotFound
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.store.contract import Entry
 
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.registry import builtin_kind
+from attractor.apiserver.kinds.registry import builtin_kind
 from attractor.objects.errors import ApiError, BadRequest, NotFound, ServiceUnavailable
+from attractor.objects.numbers import saturated
 
 if TYPE_CHECKING:
-    from attractor.apiserver.kinds import Kind
-    from attractor.apiserver.routing import Target
+    from attractor.apiserver.kinds.served_kind import Kind
+    from attractor.apiserver.request.routing import Target
     from attractor.apiserver.transaction import Transaction
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 REACHING = frozenset({"attach", "exec", "portforward", "proxy"})
 """Subresources that reach into a running container or host."""
@@ -92,14 +93,15 @@ def _why_no_proxy(kind: Kind, target: Target, txn: Transaction) -> ApiError | No
 
 
 def _why_no_service(kind: Kind, target: Target, txn: Transaction, name: str, port: str) -> ApiError | None:
-    if port.isdigit():
+    if port.isascii() and port.isdigit():
+        number = saturated(port)
         service = _get(kind, target.namespace, name, txn)
         if isinstance(service, NotFound):
             return service
         ports = {one["port"]: one.get("name") or "" for one in service["spec"].get("ports") or ()}
-        if int(port) not in ports:
-            return ServiceUnavailable(f'no service port {int(port)} found for service "{name}"')
-        port = ports[int(port)]
+        if number not in ports:
+            return ServiceUnavailable(f'no service port {number} found for service "{name}"')
+        port = ports[number]
     endpoints = _get(_kind("endpoints"), target.namespace, name, txn)
     if isinstance(endpoints, NotFound):
         return NotFound.of(kind.group_resource, name)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver import metadata as rules
-from attractor.apiserver.decoding import decode_object
-from attractor.apiserver.emptiness import as_given
+from attractor.apiserver.kinds import metadata as rules
+from attractor.apiserver.request.error_values import as_given
+from attractor.apiserver.request.objects import decode_object
 from attractor.apiserver.response import UNWRITTEN, ObjectBody, Response
 from attractor.objects.errors import AlreadyExists, Forbidden, Invalid
+from attractor.objects.numbers import saturated
 
 if TYPE_CHECKING:
-    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.kinds.served_kind import Kind
     from attractor.apiserver.verbs.call import Call
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 MAX_NAME_ATTEMPTS = 8
 
@@ -92,7 +93,8 @@ def _already_exists(kind: Kind, metadata: JsonObject, value: bytes) -> AlreadyEx
 def _shown_version(metadata: JsonObject) -> int:
     """The version that the caller of a dry run sent: only storing a new object is refused for it."""
     said = str(metadata.pop("resourceVersion"))
-    return int(said) if said.isascii() and said.isdigit() else UNWRITTEN
+    version = saturated(said) if said.isascii() and said.isdigit() else UNWRITTEN
+    return version if version < 2**64 else UNWRITTEN
 
 
 def _free_key(call: Call, metadata: JsonObject, key: str) -> str:

@@ -13,10 +13,10 @@ from attractor.objects.gvk import GroupKind, GroupResource, GroupVersionKind
 from attractor.objects.timestamps import format_time, parse_time
 
 if TYPE_CHECKING:
-    from attractor.apiserver.asked import DeleteOptions
-    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.kinds.served_kind import Kind
+    from attractor.apiserver.request.caller import DeleteOptions
     from attractor.apiserver.verbs.call import Call
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.store.contract import Entry
 
 _OWN_DELETES = frozenset({GroupKind("", "Namespace"), GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")})

@@ -1,8 +1,8 @@
 """``pods/eviction``: a delete that respects PodDisruptionBudgets.
 
-The budget is what its status says: whoever counts healthy pods (the planner in ``disruption``, or somebody else when
-that controller is off) writes ``disruptionsAllowed``, and an eviction takes one from it in the same transaction that
-deletes the pod.
+The budget is what its status says: whoever counts healthy pods (the planner in ``controllers.disruption_budgets``, or
+somebody else when that controller is off) writes ``disruptionsAllowed``, and an eviction takes one from it in the same
+transaction that deletes the pod.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from attractor.apiserver import metadata as rules
-from attractor.apiserver import options
-from attractor.apiserver.admission import NO_PLUGINS
-from attractor.apiserver.registry import builtin_kind
+from attractor.apiserver.admission.plugin import NO_PLUGINS
+from attractor.apiserver.kinds import metadata as rules
+from attractor.apiserver.kinds.registry import builtin_kind
+from attractor.apiserver.request import options
+from attractor.apiserver.request.routing import method_not_allowed
 from attractor.apiserver.response import JsonBody, Response
-from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.transaction import Piece
 from attractor.apiserver.verbs.binding import CREATED
 from attractor.apiserver.verbs.call import Call
 from attractor.apiserver.verbs.delete import check_preconditions, delete
-from attractor.apiserver.verbs.subkinds import admit, read_body
+from attractor.apiserver.verbs.subresource_bodies import admit, read_body
 from attractor.objects.errors import BadRequest, Forbidden, InternalError, TooManyRequests
 from attractor.objects.gvk import GroupResource, GroupVersionKind
 from attractor.objects.labels import LabelSelector
 
 if TYPE_CHECKING:
-    from attractor.apiserver.asked import DeleteOptions
-    from attractor.apiserver.kinds import Kind
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.served_kind import Kind
+    from attractor.apiserver.request.caller import DeleteOptions
+    from attractor.objects.json_types import JsonObject
     from attractor.store.contract import Entry
 
 EVICTION = GroupVersionKind("policy", "v1", "Eviction")

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import orjson
 
-from attractor.apiserver import metadata as rules
-from attractor.apiserver.bodies import missing_kind
-from attractor.apiserver.builtin import strategy_for
-from attractor.apiserver.decoding import (
+from attractor.apiserver.kinds import metadata as rules
+from attractor.apiserver.kinds.builtin import strategy_for
+from attractor.apiserver.request.bodies import check_shape, missing_kind
+from attractor.apiserver.request.decode_errors import DecodeError, Undecodable
+from attractor.apiserver.request.objects import (
     decode_object,
     keep_reset,
     not_registered,
@@ -18,27 +19,26 @@ from attractor.apiserver.decoding import (
     strict_errors,
     unknown_conversion,
 )
-from attractor.apiserver.operation import APPLY_PATCH, JSON_PATCH, STRATEGIC_PATCH
-from attractor.apiserver.undecodable import DecodeError, Undecodable
+from attractor.apiserver.request.operation import APPLY_PATCH, JSON_PATCH, STRATEGIC_PATCH
 from attractor.apiserver.verbs.create import create_object
-from attractor.apiserver.verbs.patchshown import as_shown
+from attractor.apiserver.verbs.patch_errors import as_shown
 from attractor.apiserver.verbs.update import update_object
-from attractor.objects import builtin
-from attractor.objects.apply.manager import shown_object
+from attractor.apply.manager import shown_object
+from attractor.k8s import catalog
 from attractor.objects.errors import ApiError, BadRequest, Conflict, InternalError, Invalid, NotFound
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind, GroupVersionKind
-from attractor.objects.patch.gotext import go_kind, go_text
-from attractor.objects.patch.json_patch import apply_json_patch
-from attractor.objects.patch.merge_patch import apply_merge_patch, without_nulls_in_lists
-from attractor.objects.patch.strategic import apply_strategic_merge_patch
+from attractor.patch.go_text import go_kind, go_text
+from attractor.patch.json_patch import apply_json_patch
+from attractor.patch.merge_patch import apply_merge_patch, without_nulls_in_lists
+from attractor.patch.strategic import apply_strategic_merge_patch
 
 if TYPE_CHECKING:
-    from attractor.apiserver.kinds import Kind
-    from attractor.apiserver.operation import Operation
+    from attractor.apiserver.kinds.served_kind import Kind
+    from attractor.apiserver.request.operation import Operation
     from attractor.apiserver.response import Response
     from attractor.apiserver.verbs.call import Call
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 
 _OPERATION_FIELDS = {"op", "path", "from", "value"}
@@ -66,7 +66,9 @@ def patch(call: Call) -> Response:
 def patched_document(op: Operation, current: JsonObject, kind: Kind) -> Any:
     """The object after the patch, not yet decoded."""
     if op.patch_type == JSON_PATCH:
-        return apply_json_patch(current, op.body)
+        patched = apply_json_patch(current, op.body)
+        check_shape(patched)  # operations can build what no body could say
+        return patched
     if op.patch_type == STRATEGIC_PATCH:
         return apply_strategic_merge_patch(current, op.body, kind.schema)
     if op.body is None:
@@ -189,7 +191,7 @@ def _refuse_other_kind(kind: Kind, patched: JsonObject) -> NoReturn:
         said = GroupVersionKind.of(str(patched["apiVersion"]), str(patched["kind"]))
     except ValueError as error:
         raise DecodeError(str(error)) from None
-    info = builtin.find_kind(said)
+    info = catalog.find_kind(said)
     if info is None or not share_scheme(kind, said.group):
         raise DecodeError(not_registered(kind, patched))
     strategy_for(info).decode(patched)

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor.objects import builtin
-from attractor.objects.builtin import go_type
+from attractor.k8s import catalog
+from attractor.k8s.catalog import go_type
 
 if TYPE_CHECKING:
-    from attractor.objects.builtin import GoType
+    from attractor.k8s.catalog import GoType
     from attractor.objects.gvk import GroupVersionKind
-    from attractor.objects.jsontypes import Json
+    from attractor.objects.json_types import Json
 
 _AS_SENT: Final = object()
 
 
 def as_shown(gvk: GroupVersionKind, patched: Any, patch: Json) -> Any:
     """The patched object of a built-in kind; ``patch`` is a merge patch, or a JSON patch if it is a list."""
-    definition = builtin.definition_of(gvk)
+    definition = catalog.definition_of(gvk)
     kind = go_type(definition) if definition is not None else None
     return _written(patched, kind, _ways(patch) if isinstance(patch, list) else patch)
 

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.reaching import chosen_container, unreachable_node
+from attractor.apiserver.request.routing import method_not_allowed
 from attractor.apiserver.response import LogBody, LogOptions, Response
-from attractor.apiserver.routing import method_not_allowed
+from attractor.apiserver.verbs.connect import chosen_container, unreachable_node
 from attractor.objects.errors import BadRequest, Invalid
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind
+from attractor.objects.numbers import saturated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from attractor.apiserver.verbs.call import Call
     from attractor.objects.errors import ApiError
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 ANNOTATION = "logs.attractor.dev/"
 
@@ -94,6 +95,9 @@ def _number(asked: Mapping[str, Any], name: str) -> int | None:
     if not text:
         return None
     try:
-        return int(text)
+        number = saturated(text)
     except ValueError:
         raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    if not -(2**63) <= number < 2**63:
+        raise BadRequest(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return number

@@ -6,22 +6,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from attractor.apiserver.continuing import Continue
-from attractor.apiserver.options import not_unsigned
-from attractor.apiserver.response import ListBody, ObjectBody, Response, with_version
+from attractor.apiserver.request.continue_token import Continue
+from attractor.apiserver.request.options import not_unsigned
+from attractor.apiserver.response import ListBody, LongListBody, ObjectBody, Response, run_through, with_version
 from attractor.objects.errors import ApiError, BadRequest, Gone, Timeout
 from attractor.objects.fields import FieldSelector, FieldSelectorError
 from attractor.objects.labels import LabelSelector, SelectorError
-from attractor.store.contract import Compacted
+from attractor.objects.numbers import saturated
+from attractor.store.contract import Compacted, FutureRevision
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
-    from attractor.apiserver.asked import ListOptions
-    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.kinds.served_kind import Kind
+    from attractor.apiserver.request.caller import ListOptions
     from attractor.apiserver.verbs.call import Call
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.store.contract import Entry, Snapshot
+
+
+PIECE = 128
+"""Objects between two pauses of a long list: about half a millisecond's work. Shorter lists are made at once."""
 
 
 class _Metadata(msgspec.Struct):
@@ -50,8 +55,9 @@ def _require_seen(version: str, current: int) -> None:
     if wrong := not_unsigned(version):
         why = f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": {wrong}'
         raise ApiError(why)
-    if int(version) > current:
-        raise too_large(int(version), current)
+    wanted = saturated(version)
+    if wanted > current:
+        raise too_large(wanted, current)
 
 
 def selectors(kind: Kind, options: ListOptions) -> tuple[LabelSelector | None, FieldSelector | None]:
@@ -89,12 +95,24 @@ class Page(NamedTuple):
 
 
 def list_objects(call: Call) -> Response:
-    """The objects of a collection, or of one page of it, all from one snapshot."""
-    return Response(200, list_page(call).body)
+    """The objects of a collection, or of one page of it, all from one snapshot; a long list is made in pieces."""
+    entries, steps = _listed(call)
+    if len(entries) <= PIECE or call.kind.remote:  # whoever is asked outside is asked now
+        return Response(200, run_through(steps).body)
+    return Response(200, LongListBody(_bodies(steps)))
 
 
 def list_page(call: Call) -> Page:
     """The page of a collection that the options ask for."""
+    return run_through(_listed(call)[1])
+
+
+def _bodies(steps: Generator[None, None, Page]) -> Generator[None, None, ListBody]:
+    return (yield from steps).body
+
+
+def _listed(call: Call) -> tuple[Sequence[Entry], Generator[None, None, Page]]:
+    """The entries that a list looks at, and how it comes from them, with a pause every ``PIECE`` of them."""
     op, kind = call.op, call.kind
     options, prefix = op.list, kind.prefix(op.namespace)
     labels, fields = selectors(kind, options)
@@ -110,16 +128,37 @@ def list_page(call: Call) -> Page:
     else:
         entries = snapshot.range(prefix, after=after)
     kind.prepare([entry.value for entry in entries] if kind.remote else ())
+    return entries, _page(kind, entries, labels, fields, limit, snapshot, prefix)
+
+
+def _page(
+    kind: Kind,
+    entries: Sequence[Entry],
+    labels: LabelSelector | None,
+    fields: FieldSelector | None,
+    limit: int,
+    snapshot: Snapshot,
+    prefix: str,
+) -> Generator[None, None, Page]:
     last = entries[-1].key if entries else ""
     if labels is not None or fields is not None:
-        entries = [entry for entry in entries if matching(kind, entry.value, labels, fields)]
+        matched: list[Entry] = []
+        for start in range(0, len(entries), PIECE):
+            piece = entries[start : start + PIECE]
+            matched += [entry for entry in piece if matching(kind, entry.value, labels, fields)]
+            yield
+        entries = matched
     token, remaining = "" if kind.is_custom else None, None
     if limit and len(entries) >= limit and last > entries[limit - 1].key:  # what follows need not match
         entries = entries[:limit]
         token = Continue(snapshot.revision, entries[-1].key).encode(prefix)
         if labels is None and fields is None:
             remaining = snapshot.count(prefix, after=entries[-1].key)
-    items = [with_version(kind.list_item(entry.value), entry.revision) for entry in entries]
+    items: list[bytes] = []
+    for start in range(0, len(entries), PIECE):
+        piece = entries[start : start + PIECE]
+        items += [with_version(kind.list_item(entry.value), entry.revision) for entry in piece]
+        yield
     body = ListBody(kind.list_kind, kind.gvk.api_version, snapshot.revision, items, token, remaining)
     return Page(entries, body)
 
@@ -140,9 +179,11 @@ def _start(call: Call, prefix: str) -> tuple[Snapshot, str]:
             return txn.snapshot, where.after
         try:
             return txn.at(where.revision), where.after
+        except FutureRevision:
+            raise too_large(where.revision, txn.revision, is_worth_waiting=False) from None
         except Compacted:
             raise _expired_token(Continue(-1, where.after).encode(prefix)) from None
-    wanted = int(options.resource_version or 0)
+    wanted = saturated(options.resource_version or "0")
     match = options.resource_version_match
     is_exact = match == "Exact" or bool(wanted and options.limit and not match)
     if wanted > txn.revision:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.admission import NO_PLUGINS
-from attractor.apiserver.decoding import decode_object
-from attractor.apiserver.metadata import check_place, check_uid, check_version, require_name, set_managed_fields
-from attractor.apiserver.operation import APPLY_PATCH
+from attractor.apiserver.admission.plugin import NO_PLUGINS
+from attractor.apiserver.kinds.metadata import check_place, check_uid, check_version, require_name, set_managed_fields
+from attractor.apiserver.request.objects import decode_object
+from attractor.apiserver.request.operation import APPLY_PATCH
+from attractor.apiserver.request.routing import method_not_allowed
 from attractor.apiserver.response import JsonBody, Response
-from attractor.apiserver.routing import method_not_allowed
 from attractor.apiserver.verbs.call import Call
 from attractor.apiserver.verbs.patch import check_name, decode_patched, patched_document
-from attractor.apiserver.verbs.scaleowners import SCALE_V1, owners_of_object, owners_of_scale
-from attractor.apiserver.verbs.subkinds import kind_named
+from attractor.apiserver.verbs.scale_owners import SCALE_V1, owners_of_object, owners_of_scale
+from attractor.apiserver.verbs.subresource_bodies import kind_named
 from attractor.apiserver.verbs.update import update_object
-from attractor.objects.apply.manager import shown_object
+from attractor.apply.manager import shown_object
 from attractor.objects.errors import ApiError, BadRequest, InternalError, Invalid
 from attractor.objects.field import FieldError
 from attractor.objects.labels import LabelSelector
 
 if TYPE_CHECKING:
-    from attractor.apiserver.kinds import Kind, ScalePaths
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.served_kind import Kind, ScalePaths
+    from attractor.objects.json_types import JsonObject
 
 SCALE = SCALE_V1.group_kind
 _INT32 = 2**31 - 1

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.objects.apply.entries import UPDATE, Managed, Owned, read, updater, written
-from attractor.objects.apply.fieldset import LEAF, difference
+from attractor.apply.entries import UPDATE, Managed, Owned, read, updater, written
+from attractor.apply.fieldset import LEAF, difference
 from attractor.objects.gvk import GroupVersionKind
 
 if TYPE_CHECKING:
-    from attractor.apiserver.kinds import Kind
-    from attractor.objects.apply.fieldset import FieldSet
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.served_kind import Kind
+    from attractor.apply.fieldset import FieldSet
+    from attractor.objects.json_types import JsonObject
 
 SCALE_V1 = GroupVersionKind("autoscaling", "v1", "Scale")
 _IN_SCALE = ("spec", "replicas")

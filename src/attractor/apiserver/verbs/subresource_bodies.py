@@ -5,17 +5,17 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from attractor.apiserver import metadata as rules
-from attractor.apiserver.builtin.decode import decoder
-from attractor.apiserver.decoding import decode_object
-from attractor.apiserver.kinds import Kind
-from attractor.apiserver.strategy import Decoded, Strategy
-from attractor.objects import builtin
+from attractor.apiserver.kinds import metadata as rules
+from attractor.apiserver.kinds.builtin.decode import decoder
+from attractor.apiserver.kinds.served_kind import Kind
+from attractor.apiserver.kinds.strategy import Decoded, Strategy
+from attractor.apiserver.request.objects import decode_object
+from attractor.k8s import catalog
 
 if TYPE_CHECKING:
     from attractor.apiserver.verbs.call import Call
     from attractor.objects.gvk import GroupVersionKind
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 
 class _Shape(Strategy):
@@ -33,9 +33,9 @@ class _Shape(Strategy):
 @cache
 def kind_named(gvk: GroupVersionKind) -> Kind:
     """A published kind that nothing stores."""
-    definition = builtin.definition_of(gvk)
+    definition = catalog.definition_of(gvk)
     assert definition is not None, f"{gvk} is no built-in kind"
-    return Kind(gvk, "", True, _Shape(definition), builtin.definition(definition), f"{gvk.kind}List")
+    return Kind(gvk, "", True, _Shape(definition), catalog.definition(definition), f"{gvk.kind}List")
 
 
 def read_body(call: Call, gvk: GroupVersionKind) -> tuple[JsonObject, list[str]]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from operator import ne
 from typing import TYPE_CHECKING, Any, Final
 
-from attractor.apiserver import metadata as rules
-from attractor.apiserver.decoding import decode_object
-from attractor.apiserver.emptiness import as_given
+from attractor.apiserver.kinds import metadata as rules
+from attractor.apiserver.request.error_values import as_given
+from attractor.apiserver.request.objects import decode_object
 from attractor.apiserver.response import ObjectBody, Response
 from attractor.apiserver.verbs.create import create_object
-from attractor.objects.apply.entries import same_but_for_times
+from attractor.apply.entries import same_but_for_times
 from attractor.objects.errors import Invalid, NotFound
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind
@@ -18,9 +18,9 @@ from attractor.objects.gvk import GroupKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.kinds.served_kind import Kind
     from attractor.apiserver.verbs.call import Call
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.store.contract import Entry
 
 _COUNTED = {GroupKind("apps", "Deployment"): "annotations", GroupKind("discovery.k8s.io", "EndpointSlice"): "labels"}

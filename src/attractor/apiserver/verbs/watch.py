@@ -12,15 +12,16 @@ import orjson
 
 from attractor.apiserver.response import with_version
 from attractor.apiserver.verbs.read import matching, selectors, too_large
+from attractor.objects.numbers import saturated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from attractor.apiserver.kinds import Kind
-    from attractor.apiserver.operation import Operation
+    from attractor.apiserver.kinds.served_kind import Kind
+    from attractor.apiserver.request.operation import Operation
     from attractor.objects.errors import ApiError
     from attractor.objects.fields import FieldSelector
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.labels import LabelSelector
     from attractor.store.contract import Event, Snapshot
 
@@ -80,7 +81,7 @@ class Watch:
         """Understand a watch request; raises ``ApiError``."""
         options = op.list
         labels, fields = selectors(kind, options)
-        version = int(options.resource_version or 0)
+        version = saturated(options.resource_version or "0")
         if version > snapshot.revision:
             raise too_large(version, snapshot.revision)
         is_told = options.send_initial_events or (version == 0 and not options.resource_version_match)

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
-from attractor.check import endless
-from attractor.check.endless import Endless, Stuck, with_watch
+from attractor.check.engine.model import AFTER, CHOICE, COPY, DERIVED, UPDATE, Instance, Model, Slot, State
 from attractor.check.errors import Disabled, SharingLost, SpecError, author_line, raising_line
-from attractor.check.model import AFTER, CHOICE, COPY, DERIVED, UPDATE, Instance, Model, Slot, State
+from attractor.check.sandbox import watchdog
+from attractor.check.sandbox.watchdog import Endless, Stuck, with_watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -288,7 +288,7 @@ def _does_not_end(instance: Instance, stopped: BaseException) -> SpecError:
     if isinstance(stopped, Stuck):
         return SpecError(f"{line}: {instance.label} waits here for another thread, and under check there is none")
     return SpecError(
-        f"{line}: {instance.label} computes for ever here, or at least for {endless.LIMIT_S:g} s of processor time; "
+        f"{line}: {instance.label} computes for ever here, or at least for {watchdog.LIMIT_S:g} s of processor time; "
         "make the loop end (a step is one thing that happens, not all that will)"
     )
 
@@ -322,7 +322,12 @@ def steps(model: Model, action: Instance, state: State) -> list[Outcome]:
 
 def evaluations(model: Model, predicate: Instance, state: State, after: State | None = None) -> list[Outcome]:
     """The value of ``predicate`` in ``state`` (with a choice: one for each pick); a leaf is 0, 1, or None for 0."""
-    return execute(model, predicate, state, _truth, after)
+    found = execute(model, predicate, state, _truth, after)
+    is_constraint = predicate.index in model.constraints and not model.is_composed  # a world names its own bounds
+    if is_constraint and not any(outcome.leaf for outcome in found):
+        hint = f"states where {predicate.name} is false are left out; widen it, or leave it out"
+        model.bind(predicate.name, f"the constraint {predicate.name}", hint)
+    return found
 
 
 def truth(model: Model, predicate: Instance, state: State) -> bool:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from array import array
     from collections.abc import Callable
 
-    from attractor.check.memory import Tally
-    from attractor.check.model import Model, State
+    from attractor.check.engine.model import Model, State
+    from attractor.check.engine.trie import Tally
 
 DEADLOCK = -1
 
@@ -40,12 +40,13 @@ class Settings:
     max_seconds: float | None = None
     memory_bytes: int | None = None
     symmetry: bool = False
-    reduction: bool = False
     deadlock: bool = True
     stop_at_first: bool = False
     edges: bool = False
     """Whether the graph will be asked for: it is then noted on the way, where that costs less."""
     properties: frozenset[int] | None = None
+    logs: bool = False
+    """Whether every execution of a routine is kept, for a certificate."""
     on_progress: Callable[[Progress], None] | None = None
 
     def limit_reached(self, distinct: int, seconds: float, used_bytes: int, *, violated: bool) -> str | None:

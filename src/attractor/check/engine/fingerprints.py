@@ -16,32 +16,39 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import attractor
+from attractor.check.spec.spec import Composition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _LIBRARIES = tuple(
     Path(folder)
     for name, folder in sysconfig.get_paths().items()
     if name in {"stdlib", "platstdlib", "purelib", "platlib"}
 )
-_SHIPPED = "attractor.check.specs"
+_SHIPPED = ("attractor.check.specs", "attractor.operators")
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def fingerprint(spec: Any) -> str:
     """A digest that changes with the constants, with the source, and with the version of attractor."""
     digest = hashlib.sha256(f"{attractor.__version__}\n{_ADDRESS.sub('', repr(spec))}\n".encode())
-    for name, path in sorted(_sources(spec).items()):
+    for name, path in sorted(own_files(modules_of(spec)).items()):
         digest.update(f"{name}\n".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-def _sources(spec: Any) -> dict[str, Path]:
-    """The files of the modules that a specification is written in, by name."""
+def modules_of(spec: Any) -> set[str]:
+    """The modules of a specification's class and of its bases, or of those of its parts."""
+    parts = spec.parts if isinstance(spec, Composition) else (spec,)
+    return {kind.__module__ for one in parts for kind in type(one).__mro__}
+
+
+def own_files(modules: Iterable[str]) -> dict[str, Path]:
+    """The files of these modules and of those that they mention, by name; libraries and this package are left out."""
     found: dict[str, Path] = {}
-    waiting = [part.__module__ for one in getattr(spec, "parts", (spec,)) for part in type(one).__mro__]
+    waiting = list(modules)
     while waiting:
         name = waiting.pop()
         path = _own_file(name)

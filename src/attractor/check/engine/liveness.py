@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.check.exploration import OUTSIDE, Graph
+from attractor.check.engine.exploration import OUTSIDE, Graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from attractor.check.model import Fairness
+    from attractor.check.engine.model import Fairness
 
 
 JUDGED_IN_THE_CORE = frozenset({"eventually_always", "settles"})

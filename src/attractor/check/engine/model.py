@@ -18,18 +18,19 @@ while the model is being explored: states found earlier hold the new slot's defa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import copy
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attractor.check.errors import SpecError, ValueNotHashable, author_line
-from attractor.check.values import alike, is_itself
+from attractor.check.errors import Disabled, SpecError, ValueNotHashable, author_line
+from attractor.check.spec.values import alike, is_itself
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-    from attractor.check.footprints import Footprint
-    from attractor.check.properties import Property
+    from attractor.check.engine.record import Record
+    from attractor.check.spec.properties import Property
 
 AFTER = 1 << 24
 DERIVED = 1 << 25
@@ -164,12 +165,6 @@ class Instance:
     routine: Routine
     binding: tuple[int, ...] = ()
     index: int = -1
-    locate: Callable[[], Footprint | None] | None = None
-
-    @cached_property
-    def footprint(self) -> Footprint | None:
-        """The slots that it can ever touch; None if that is not known."""
-        return self.locate() if self.locate else None
 
     @cached_property
     def values(self) -> tuple[Any, ...]:
@@ -195,6 +190,18 @@ class Symmetry(NamedTuple):
 
     name: str
     columns: tuple[tuple[int, ...], ...]
+
+
+class Bound(NamedTuple):
+    """A bound that cut off a step or a distinction while the model was explored: without it there is more to see.
+
+    ``name`` is what whoever builds the model calls it (for a world, its parameter); ``text`` follows *holds within*;
+    ``raise_hint`` says how to raise it.
+    """
+
+    name: str
+    text: str
+    raise_hint: str
 
 
 @dataclass(eq=False)
@@ -228,12 +235,20 @@ class Model:
         """Whether a program put it together: it may come to rest anywhere, and steps never taken are no slip."""
         self.expected: list[Expected] = []
         """What whoever composed it expects to happen at least once."""
+        self.budgets: dict[int, list[int]] = {}
+        """For each slot that holds how often a fault may still strike, the actions by which it does."""
         self.copying: set[str] = set()
         """Actions whose code makes changed copies of values; one that then writes nothing has lost them."""
         self.remarks: dict[str, None] = {}
         """What the author should know, whatever the verdict, in words."""
+        self.afterwards: list[Callable[[], Iterable[str]]] = []
+        """What whoever composed it warns of when all was explored."""
         self.within: dict[str, None] = {}
-        """Within what bounds a verdict is complete, in words; bounds may show themselves while exploring."""
+        """What else a verdict is relative to, in words, whether or not it mattered."""
+        self.binding: dict[str, Bound] = {}
+        """The bounds that were binding so far, by name."""
+        self.record: Record | None = None
+        """Where everything that is executed is noted, if somebody wants to compare it."""
         self.before_audit: list[Callable[[], None]] = []
         """Called before the audit runs steps again, by which steps forget what they know from earlier runs."""
 
@@ -258,6 +273,38 @@ class Model:
         self.slots.append(slot)
         self.initial = [(*state, slot.default) for state in self.initial]
         return slot.index
+
+    def bind(self, name: str, text: str, raise_hint: str) -> None:
+        """Say, from inside a step, that a bound cuts something off there.
+
+        Called when the step is executed, which is once for each combination of values that it reads: the verdict then
+        says *holds within* ``text``. A step must not call it for a state that it would refuse for another reason.
+        """
+        self.binding.setdefault(name, Bound(name, text, raise_hint))
+
+    def with_faults(self, most: int) -> Model:
+        """The same model where at most so many faults strike; every other step is as it is here."""
+        budgets, made = list(self.budgets), copy.copy(self)
+
+        def limited(function: Callable[..., Any]) -> Callable[..., Any]:
+            def step(view: Any, *arguments: Any) -> Any:
+                struck = 0 if most == 0 else sum(self.value_at_first(ref) - view.read(ref) for ref in budgets)
+                if struck >= most:
+                    raise Disabled
+                return function(view, *arguments)
+
+            return step
+
+        made.actions = list(self.actions)
+        for index in {each for instances in self.budgets.values() for each in instances}:
+            known = self.actions[index]
+            made.actions[index] = replace(known, routine=Routine(known.name, limited(known.routine.function)))
+        return made
+
+    def value_at_first(self, ref: int) -> Any:
+        """The value that a slot begins with, unless an initial state says otherwise."""
+        slot = self.slots[ref]
+        return slot.domain.values[slot.default]
 
     def add_family(self, name: str, refs: Mapping[Any, int]) -> int:
         """Declare that ``refs`` are the slots of one map, so that instances can share by key; return its number."""

@@ -15,26 +15,31 @@ from itertools import chain
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from attractor.check._kernel import Kernel
+from attractor.check.engine._kernel import Kernel
+from attractor.check.engine.execution import Outcome, outcomes_of, padded, truth
+from attractor.check.engine.exploration import DEADLOCK, Counts, Finding, Graph, Progress, Settings
+from attractor.check.engine.liveness import Lasso, Query
+from attractor.check.engine.packing import with_room
+from attractor.check.engine.symmetry import canonical_form
+from attractor.check.engine.trie import Sample, Tally, impure
 from attractor.check.errors import SpecError
-from attractor.check.execution import Outcome, outcomes_of, padded, truth
-from attractor.check.exploration import DEADLOCK, Counts, Finding, Graph, Progress, Settings
-from attractor.check.liveness import Lasso, Query
-from attractor.check.memory import Sample, Tally, impure
-from attractor.check.packing import with_room
-from attractor.check.symmetry import canonical_form
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor.check.model import Instance, Model, Routine, State
+    from attractor.check.engine.model import Instance, Model, Routine, State
 
 MISSES, TIME, LEVEL, DONE = range(4)
 SLICE_SECONDS = 0.2
-SAVE_FORMAT = 3
+SAVE_FORMAT = 4
 SAVE_MARK = b"attractor search\n"
 """How a file with a saved search begins, so that no other file is taken for one."""
 FORGET_AFTER = 200_000
+
+
+Logged = tuple[tuple[int, ...], list[Outcome]] | tuple[int, int, int]
+"""One execution: the instances (actions, then predicates) that it speaks for and how it went; or the number of an
+update, and what it makes of which value."""
 
 
 class NativeSearch:
@@ -48,6 +53,8 @@ class NativeSearch:
         self.findings: dict[tuple[int, int], Finding] = {}
         self.reduced = self.settings.symmetry
         self.tallies: dict[str, Tally] = {}
+        self.log: list[Logged] = []
+        """What was executed, in that order, if the settings ask for it."""
         self._canonical = canonical_form(model) if self.settings.symmetry else None
         self._kernel = Kernel(threads=self.settings.threads)
         self._instances: list[Instance] = [*model.actions, *model.predicates]
@@ -76,8 +83,12 @@ class NativeSearch:
 
     def initial(self) -> list[int]:
         """The indices of the initial states."""
-        found = (self._kernel.find(padded(self.model, state)) for state in self.model.initial)
+        found = map(self.find, self.model.initial)
         return sorted({index for index in found if index is not None})
+
+    def find(self, state: State) -> int | None:
+        """The index of a state; None if it was not explored."""
+        return self._kernel.find(padded(self.model, state))
 
     def successors(self, index: int) -> list[tuple[int, State]]:
         """The remembered steps out of a state: (action instance, state)."""
@@ -105,6 +116,10 @@ class NativeSearch:
         """The memory that states, predecessors and their index take."""
         return self._kernel.counts()["table_bytes"]
 
+    def packed(self) -> tuple[list[int], bytes]:
+        """The bits of each slot, and all states as they are packed with these, in the order of their numbers."""
+        return list(self._bits), b"".join(states for states, *_ in self._kernel.dump()["shards"])
+
     def save(self, path: Path, origin: str = "") -> None:
         """Write what was found so far to a file from which ``resume`` goes on, if it is given the same ``origin``."""
         import pickle  # few searches are saved
@@ -118,6 +133,7 @@ class NativeSearch:
                     "bits": self._bits,
                     "domains": [slot.domain.values for slot in self.model.slots],
                     "levels": self.counts.levels,
+                    "binding": self.model.binding,
                     "kernel": self._kernel.dump(),
                 }
             )
@@ -157,6 +173,7 @@ class NativeSearch:
         self._kernel.fit(bytes(self._bits), [slot.default for slot in self.model.slots])
         self._kernel.restore(**saved["kernel"])
         self.counts.levels = saved["levels"]
+        self.model.binding |= saved["binding"]
         self._resumed = True
 
     def _identity(self, origin: str) -> tuple[Any, ...]:
@@ -296,7 +313,10 @@ class NativeSearch:
         while (miss := self._kernel.next_miss()) is not None:
             if len(miss) == 2:
                 update, value = miss
-                self._kernel.learn_update(update, value, self.model.updates[update].of(value))
+                changed = self.model.updates[update].of(value)
+                self._kernel.learn_update(update, value, changed)
+                if self.settings.logs:
+                    self.log.append((update, value, changed))
                 continue
             number, before, after = miss
             instance = self._instances[number]
@@ -307,6 +327,9 @@ class NativeSearch:
                     self._kernel.separate(each)
             self._tally(instance.name).note(self.model, Sample(instance, before, after, outcomes))
             self._executed_lately[instance.routine] += len(outcomes)
+            if self.settings.logs:
+                sharers = tuple(self._sharers[instance.routine]) if instance.routine.shared else (number,)
+                self.log.append((sharers, outcomes))
             self._teach(number, instance, outcomes)
             if len(self.model.slots) != len(self._bits):
                 break  # the kernel's records are of states without the new slots; it will ask again

@@ -11,17 +11,15 @@ import time
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.execution import apply, padded
-from attractor.check.exploration import DEADLOCK, OUTSIDE, Counts, Finding, Graph, Progress, Settings
-from attractor.check.memory import Memory
-from attractor.check.reduction import Reduction
-from attractor.check.symmetry import canonical_form
+from attractor.check.engine.execution import apply, padded
+from attractor.check.engine.exploration import DEADLOCK, OUTSIDE, Counts, Finding, Graph, Progress, Settings
+from attractor.check.engine.symmetry import canonical_form
+from attractor.check.engine.trie import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor.check.model import Instance, Model, State
-    from attractor.check.properties import Property
+    from attractor.check.engine.model import Instance, Model, State
 
 
 LIMIT_CHECK_EVERY = 2048
@@ -38,7 +36,7 @@ class Search:
         self.counts = Counts(taken=[0] * len(model.actions))
         self.bound: str | None = None
         self.findings: dict[tuple[int, int], Finding] = {}
-        self.reduced = self.settings.symmetry or self.settings.reduction
+        self.reduced = self.settings.symmetry
         self._index: dict[State, int] = {}
         self._states: list[State] = []
         self._parents = array("q")
@@ -56,7 +54,6 @@ class Search:
             if p.kind in {"always", "sometimes"}
             for c, case in enumerate(p.cases)
         ]
-        self._reduction = self._reduce(chosen) if self.settings.reduction else None
         self._judges = [(n, case.steps) for n, p in chosen if p.kind in {"always_step", "refines"} for case in p.cases]
 
     # What the contract promises
@@ -159,8 +156,6 @@ class Search:
         if not expand:
             return []
         successors = self._successors(state)
-        if self._reduction is not None:
-            successors = self._reduced_steps(self._reduction, successors, index)
         for action, after in successors:
             self.counts.generated += count
             self.counts.taken[action.index] += count
@@ -222,31 +217,6 @@ class Search:
             return self._successors(padded(self.model, state))
         found.sort(key=lambda pair: pair[0].index)
         return [(instance, apply(self.model, writes, instance.binding, state)) for instance, writes in found]
-
-    def _reduce(self, chosen: list[tuple[int, Property]]) -> Reduction:
-        """The reduction that keeps every chosen property of states; properties of steps see everything."""
-        self.memory.holds_to_footprints = True
-        looking = [operand for _, claim in chosen for case in claim.cases for operand in case.operands]
-        seen: set[int | None] = {None} if any(case.steps for _, claim in chosen for case in claim.cases) else set()
-        for number in (*looking, *self.model.constraints):
-            traced = self.model.predicates[number].footprint
-            seen.update(traced.reads if traced else {None})
-        return Reduction(self.model, seen)
-
-    def _reduced_steps(
-        self, reduction: Reduction, successors: list[tuple[Instance, State]], index: int
-    ) -> list[tuple[Instance, State]]:
-        enabled = 0
-        for action, _ in successors:
-            enabled |= 1 << action.index
-        state = self.state(index)
-        for chosen in reduction.stubborn(
-            enabled, lambda number: self.memory.looked_at(self.model.actions[number], state)
-        ):
-            taken = [(action, after) for action, after in successors if chosen >> action.index & 1]
-            if any(self._index.get(self.key(after), index + 1) > index for _, after in taken):
-                return taken
-        return successors
 
     def _relevant(self, state: State) -> list[Instance]:
         """The instances that the first-read slots do not rule out in ``state``."""

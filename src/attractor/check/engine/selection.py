@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from attractor.check.engine.liveness import FairGraph, Lasso, Query
+from attractor.check.engine.search import Search
+from attractor.check.engine.walks import DepthFirst
 from attractor.check.errors import SpecError
-from attractor.check.liveness import FairGraph, Lasso, Query
-from attractor.check.search import Search
-from attractor.check.walks import DepthFirst
 
 try:
-    from attractor.check.native import NativeFairGraph, NativeSearch
+    from attractor.check.engine.native import NativeFairGraph, NativeSearch
 
     HAS_KERNEL = True
 except ImportError:
@@ -20,8 +20,8 @@ except ImportError:
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor.check.exploration import Exploration, Settings
-    from attractor.check.model import Model
+    from attractor.check.engine.exploration import Exploration, Settings
+    from attractor.check.engine.model import Model
 
 EngineName = Literal["auto", "native", "python"]
 Order = Literal["breadth", "depth"]
@@ -80,10 +80,6 @@ def explore(
         raise SpecError(f"there is no engine {engine!r}; choose auto, native or python")
     if engine == "native" and not HAS_KERNEL:
         raise SpecError(_NOT_BUILT)
-    if settings.reduction:
-        if engine == "native" or order == "depth" or is_saved or resume or settings.symmetry:
-            raise SpecError("partial-order reduction is done by the python engine, breadth-first, without symmetry")
-        return Search(model, settings).run(), "python"
     if (is_saved or resume) and (engine == "python" or order == "depth" or not HAS_KERNEL):
         raise SpecError("only the native engine's breadth-first search can be saved and resumed")
     if (is_saved or resume) and model.is_composed:

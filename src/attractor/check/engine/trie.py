@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from attractor.check.errors import ImpureStep, SpecError, line_of
-from attractor.check.execution import Outcome, judges_steps, outcomes_of, padded
-from attractor.check.model import AFTER, CHOICE, DERIVED, Instance, Model, State
+from attractor.check.engine.execution import Outcome, judges_steps, outcomes_of, padded
+from attractor.check.engine.model import AFTER, CHOICE, DERIVED, Instance, Model, State
+from attractor.check.errors import ImpureStep, line_of
 
 Place = tuple[State, State | None]
 
@@ -75,6 +75,8 @@ class Tally:
     def note(self, model: Model, sample: Sample) -> None:
         """Count these executions, and keep a few to be run again by the audit, rather those that do something."""
         instance, outcomes = sample.instance, sample.outcomes
+        if model.record is not None and not model.is_composed:
+            model.record.note_execution(model, sample)
         self.executed += len(outcomes)
         self.has_effect = self.has_effect or any(outcome.leaf for outcome in outcomes)
         if len(self.samples) < SAMPLES_PER_ROUTINE:
@@ -96,7 +98,6 @@ class Memory:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.tallies: dict[str, Tally] = {}
-        self.holds_to_footprints = False
         self._tries: dict[Any, Any] = {}
 
     def leaves(self, instance: Instance, state: State, after: State | None = None) -> list[Any]:
@@ -133,26 +134,6 @@ class Memory:
         child = root.children.get(value) if isinstance(root, Read) else None
         return isinstance(child, Leaf) and child.value is None
 
-    def looked_at(self, instance: Instance, state: State) -> list[int]:
-        """The slots on which it depends that ``instance`` does what it does in ``state``; it must be known there."""
-        self.leaves(instance, state)
-        slots: list[int] = []
-        routine = instance.routine
-        todo = [(self._tries[routine if routine.shared else instance], instance)]
-        while todo:
-            node, owner = todo.pop()
-            if type(node) is Fork:
-                todo += [(child, owner) for child in node.children.values()]
-            elif type(node) is Read:
-                ref = owner.binding[-1 - node.ref] if node.ref < 0 else node.ref
-                if ref & DERIVED:
-                    asked = self.model.predicates[ref ^ DERIVED]
-                    todo.append((self._tries[asked.routine if asked.routine.shared else asked], asked))
-                else:
-                    slots.append(ref)
-                todo.append((node.children[self._number(node.ref, owner, (state, None))], owner))
-        return slots
-
     def _walk(self, node: Any, instance: Instance, at: Place, found: list[Any]) -> bool:
         while True:
             if type(node) is Read:
@@ -187,8 +168,6 @@ class Memory:
             self._tries.pop(routine, None)
         key = routine if routine.shared else instance
         self.tallies.setdefault(instance.name, Tally()).note(self.model, Sample(instance, state, after, outcomes))
-        if self.holds_to_footprints:
-            _hold_to_footprint(instance, outcomes)
         for outcome in outcomes:
             self._tries[key] = insert(self._tries.get(key), outcome, instance)
 
@@ -210,23 +189,6 @@ def insert(root: Any, outcome: Outcome, instance: Instance) -> Any:
     elif type(present) is not Leaf or present.value != outcome.leaf:
         raise impure(instance)
     return top[0]
-
-
-def _hold_to_footprint(instance: Instance, outcomes: list[Outcome]) -> None:
-    """Make sure that what an action touched is within what its source says it can touch."""
-    known = instance.footprint
-    if known is None:
-        return
-    for outcome in outcomes:
-        real = [(instance.binding[-1 - ref] if ref < 0 else ref) for ref, _ in outcome.path]
-        read = {ref for ref in real if ref < AFTER}
-        writes = outcome.leaf if isinstance(outcome.leaf, tuple) else ()
-        written = {instance.binding[-1 - ref] if ref < 0 else ref for ref, _ in writes}
-        if not read <= known.reads | known.writes or not written <= known.writes:
-            raise SpecError(
-                f"{instance.label} touched slots that its source does not show, so steps cannot be reduced by order; "
-                f"check without `reduction`, and report this with the specification"
-            )
 
 
 def impure(instance: Instance) -> ImpureStep:

@@ -11,11 +11,11 @@ import random
 import time
 from typing import TYPE_CHECKING
 
-from attractor.check.search import Search
+from attractor.check.engine.search import Search
 
 if TYPE_CHECKING:
-    from attractor.check.exploration import Settings
-    from attractor.check.model import Model
+    from attractor.check.engine.exploration import Settings
+    from attractor.check.engine.model import Model
 
 
 class DepthFirst(Search):

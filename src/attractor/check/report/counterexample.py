@@ -6,22 +6,23 @@ The file is the JSON of a trace (so that everything that reads traces reads it) 
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import SpecError
-from attractor.check.story.diagram import page
-from attractor.check.story.story import BadStory, Story
+from attractor.check.report.diagram import page
+from attractor.check.report.story import BadStory, Story
+from attractor.check.report.trace_files import file_names
 from attractor.check.trace import Trace
-from attractor.check.tracefiles import file_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from attractor.check.verdict import Verdict
-    from attractor.check.world.world import World
+    from attractor.check.world.api.world import World
 
 FORMAT = "attractor/counterexample"
 VERSION = 1
@@ -76,11 +77,26 @@ class Written:
     html: Path
 
 
+def _own(folder: Path, stem: str, target: str) -> str:
+    """A file's name that is not that of another world's counterexample, where two worlds have one name."""
+    names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
+    return next(name for name in names if _target_of(folder / f"{name}.json") in {None, target})
+
+
+def _target_of(path: Path) -> str | None:
+    """Whose counterexample a file is; None if there is none."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return str(found.get("target")) if is_counterexample(found) else None
+
+
 def save(
     verdict: Verdict, world: World, folder: Path, *, target: str, constants: Sequence[str] = ()
 ) -> dict[str, Written]:
     """Write the counterexample of each violated property, and its diagram; answers the files by property."""
-    from attractor.check.story.telling import story_of  # it needs the world's parts, which take long to load
+    from attractor.check.report.story_builder import story_of  # it needs the world's parts, which take long to load
 
     written = {}
     stems = file_names(verdict)
@@ -90,7 +106,7 @@ def save(
         folder.mkdir(parents=True, exist_ok=True)
         story = story_of(world, each.trace, name=target)
         made = Counterexample(target, tuple(constants), each.trace, story)
-        stem = stems[each.name]
+        stem = _own(folder, stems[each.name], target)
         files = Written(made, folder / f"{stem}.json", folder / f"{stem}.html")
         files.json.write_text(json.dumps(made.to_json(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         files.html.write_text(page(story), encoding="utf-8")

@@ -12,13 +12,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.engines import explore
-from attractor.check.exploration import OUTSIDE, Settings
+from attractor.check.engine.exploration import OUTSIDE, Settings
+from attractor.check.engine.selection import explore
 from attractor.check.trace import plain, short
 
 if TYPE_CHECKING:
-    from attractor.check.checking import Checkable
-    from attractor.check.exploration import Exploration
+    from attractor.check.api import Checkable
+    from attractor.check.engine.exploration import Exploration
 
 FORMATS = ("svg", "dot", "html")
 LIMIT = {"svg": 300, "html": 300, "dot": 5000}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from attractor.check.world.notes import (
+from attractor.check.world.simulation.events import (
     Called,
     Closed,
     Delivered,
@@ -23,16 +24,19 @@ from attractor.check.world.notes import (
 from attractor.objects.errors import ApiError
 from attractor.objects.resource import Resource
 from attractor.runtime import effects
+from attractor.runtime.effects import described
 from attractor.runtime.outcome import is_panic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from attractor.client.transport import ClientRequest, ClientResponse
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.runtime.effects import Effect
 
 SERVER = "apiserver"
+MOST_SHOWN = 60
+"""How many letters of a value are told."""
 _OWN_MEMORY = (effects.Recall, effects.Remember, effects.Forget)
 
 
@@ -65,8 +69,10 @@ class Lanes:
         """The lane that a step belongs to."""
         if "controller" in arguments:
             name = f"{arguments['host']}/{arguments['controller']}"
-            if action in {"timer", "background", "resync"}:
+            if action in {"timer", "resync"}:
                 return f"{action} {arguments['host']}"
+            if "place" in arguments:
+                return f"background {arguments['host']}"
             return self.worker(name, arguments["key"])
         if action == "outside":
             return f"external {arguments['external']}"
@@ -86,7 +92,7 @@ class Lanes:
         for note in notes:
             if isinstance(note, Ended):
                 self._busy.get(note.worker.split("/")[0], {}).pop(f"{note.worker} {note.key}", None)
-        if action.startswith("crash") or action == "leadership lost":
+        if action.startswith("crash") or action in {"leadership lost", "stopped"}:
             self._busy.pop(arguments["host"], None)
 
     def messages(self, actor: str, notes: Sequence[Note]) -> Iterator[Message]:
@@ -196,39 +202,6 @@ def as_json(value: Any) -> Any:
     return repr(value)
 
 
-def described(effect: Effect[Any]) -> str:
-    """An effect in few words: ``create configmap default/a-1``."""
-    match effect:
-        case effects.Get(kind, key, is_cached):
-            return f"{'get' if is_cached else 'get from server'} {_kind(kind)} {key}"
-        case effects.List(kind):
-            chosen = " ".join(each for each in (effect.namespace, effect.labels, *(effect.index or ())) if each)
-            return f"list {_kind(kind)} {chosen}".rstrip()
-        case effects.Create(obj) | effects.Update(obj):
-            verb = "create" if isinstance(effect, effects.Create) else "update"
-            part = f" {effect.subresource}" if isinstance(effect, effects.Update) and effect.subresource else ""
-            return f"{verb} {_object(obj)}{part}"
-        case effects.Patch(kind, key):
-            return f"{'apply' if effect.type == 'apply' else 'patch'} {_kind(kind)} {key} {effect.subresource}".rstrip()
-        case effects.Delete(kind, key):
-            return f"delete {_kind(kind)} {key}"
-        case effects.Call(protocol, method, args):
-            return f"{protocol.__name__}.{method}({', '.join(map(repr, args))})"
-    return type(effect).__name__.lower()
-
-
-def _kind(kind: Any) -> str:
-    gvk = getattr(kind, "gvk", kind)
-    return str(gvk.kind).lower()
-
-
-def _object(obj: Any) -> str:
-    if isinstance(obj, Resource):
-        return f"{_kind(type(obj))} {obj.key}"
-    metadata = obj.get("metadata") or {}
-    return f"{str(obj.get('kind', 'object')).lower()} {metadata.get('namespace', '')}/{metadata.get('name', '')}"
-
-
 def summary(action: str, arguments: dict[str, Any], notes: Sequence[Note]) -> str:
     """A step in one line."""
     parts = [text for note in notes if (text := _said(note))]
@@ -288,4 +261,31 @@ def _answered(effect: Effect[Any], value: Any, error: BaseException | None) -> s
         return "nothing" if isinstance(effect, effects.Get) else "ok"
     if isinstance(value, list):
         return f"{len(value)} found"
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(effect, effects.Get) and isinstance(value, Resource):
+        return content(value.to_dict()) or "ok"
+    if isinstance(effect, effects.Call):
+        return shortened(repr(value))
     return "ok"
+
+
+def content(shown: JsonObject) -> str:
+    """What an object says beside its name, in few words: ``spec.text=x``."""
+    parts = [f"{path}={value}" for path, value in _leaves({**shown, "metadata": {}}, "") if value not in (None, "")]
+    if (shown.get("metadata") or {}).get("deletionTimestamp"):
+        parts.insert(0, "deleting")
+    return shortened(", ".join(each for each in parts if not each.startswith(("kind=", "apiVersion="))))
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _leaves(each, f"{path}.{name}" if path else name)
+    else:
+        yield path, value
+
+
+def shortened(text: str) -> str:
+    """A text that fits into a line with others."""
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"

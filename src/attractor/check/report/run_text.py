@@ -9,9 +9,8 @@ from attractor.check.trace import difference, loop_text, short
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.check import Trace
-    from attractor.check.trace import Plain
-    from attractor.cli.terminal import Paint
+    from attractor.check.report.table import Paint
+    from attractor.check.trace import Plain, Trace
 
 
 def lines(trace: Trace, paint: Paint, *, full: bool = False, only: int | None = None) -> Iterator[str]:

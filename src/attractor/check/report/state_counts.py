@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.checking import recompiled
-from attractor.check.engines import explore
+from attractor.check.api import recompiled
+from attractor.check.engine.exploration import Settings
+from attractor.check.engine.selection import explore
 from attractor.check.errors import Grown
-from attractor.check.exploration import Settings
-from attractor.check.world.users import Script
+from attractor.check.world.api.users import Script
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.check.exploration import Exploration
-    from attractor.check.world.faults import Faults
-    from attractor.check.world.world import World
+    from attractor.check.engine.exploration import Exploration
+    from attractor.check.world.api.faults import Faults
+    from attractor.check.world.api.world import World
 
 TOP = 12
 
@@ -117,7 +117,7 @@ def variations(world: World) -> Iterator[tuple[str, World]]:
             yield f"the last step of {user.label}", world.but(users=(*before, user.shorter, *after))
     if world.lag > 1:
         yield f"lag {world.lag - 1} instead of {world.lag}", world.but(lag=world.lag - 1)
-    if world.workers > 1:
+    if world.workers > 1 and not all(one.workers for one in world.controllers):
         yield f"1 worker instead of {world.workers}", world.but(workers=1)
     if len(world.hosts) > 1 and world.placement is None:
         yield f"host {world.hosts[-1]}", world.but(hosts=world.hosts[:-1])

@@ -94,6 +94,8 @@ class Story:
     initial: dict[str, Json]
     steps: tuple[Step, ...]
     loop: int | None = None
+    because: tuple[str, ...] = ()
+    """Why the claim is false at the end: the part of it that is, with its values."""
 
     def __len__(self) -> int:
         """The number of steps."""
@@ -144,6 +146,7 @@ class Story:
                 initial=dict(data["initial"]),
                 steps=tuple(map(_step, data["steps"])),
                 loop=data["loop"],
+                because=tuple(data.get("because", ())),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             raise BadStory(f"this story is damaged: {problem!r}; check again to have a whole one") from None

@@ -6,28 +6,28 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.story.story import Change, Lane, Message, Step, Story
-from attractor.check.world.account import accounts
-from attractor.check.world.notes import Ended
-from attractor.check.world.properties import StepClaim
+from attractor.check.report.replay import retold
+from attractor.check.report.story import Change, Lane, Message, Step, Story
+from attractor.check.world.api.properties import StepClaim
+from attractor.check.world.simulation.events import Ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from attractor.check.story.story import LaneKind, MessageKind, Phase
+    from attractor.check.report.replay import Account
+    from attractor.check.report.replay import Message as Told
+    from attractor.check.report.story import LaneKind, MessageKind, Phase
     from attractor.check.trace import Trace
-    from attractor.check.world.account import Account
-    from attractor.check.world.account import Message as Told
-    from attractor.check.world.properties import Claim
-    from attractor.check.world.world import World
+    from attractor.check.world.api.properties import Claim
+    from attractor.check.world.api.world import World
 
 SERVER = "apiserver"
-OWN = ("list", "deliver", "start", "go on", "timer", "background", "resync", "leadership lost")
+OWN = ("list", "deliver", "start", "go on", "timer", "background", "resync", "leadership lost", "stopped")
 """Steps of a host."""
-OTHERS = ("create", "edit", "delete", "collect garbage", "outside", "tick", "heal")
+OTHERS = ("create", "edit", "delete", "collect garbage", "end namespace", "outside", "tick", "heal")
 ORDINARY = frozenset((*OWN, *OTHERS))
 """Steps that are no faults."""
-CRASHES = ("crash", "crash while sending", "leadership lost")
+CRASHES = ("crash", "crash while sending", "leadership lost", "stopped")
 """Steps after which a host begins anew."""
 _SLOT = re.compile(r"(?P<variable>[^\[]+)\['(?P<key>.*)'\]")
 _WATCH = re.compile(r"watch\['(?P<watch>.*)'\]")
@@ -42,7 +42,8 @@ _SAYS = {
 
 def story_of(world: World, trace: Trace, *, name: str = "") -> Story:
     """The story of a trace; raises ``SpecError`` when the trace is not one of this world."""
-    told = accounts(world, trace)
+    again = retold(world, trace)
+    told = again.accounts
     lanes = _lanes(told)
     known = {lane.id for lane in lanes}
     sending = _Sending()
@@ -50,7 +51,7 @@ def story_of(world: World, trace: Trace, *, name: str = "") -> Story:
     initial = {slot_title(slot, value): value for slot, value in trace.initial.items()}
     claim = next((each for each in world.claims if each.name == trace.claim), None)
     says = "" if claim is None else _says(claim)
-    return Story(name or repr(world), trace.claim, says, lanes, initial, steps, trace.loop)
+    return Story(name or repr(world), trace.claim, says, lanes, initial, steps, trace.loop, again.because)
 
 
 def _says(claim: Claim | StepClaim) -> str:
@@ -65,7 +66,7 @@ def _says(claim: Claim | StepClaim) -> str:
 
 
 def _lanes(told: Iterable[Account]) -> tuple[Lane, ...]:
-    """Everybody who acts or is spoken to, users first, then the server, then host by host, then what is outside."""
+    """Everybody who acts or is spoken to: users, the server, caches and workers, what is outside, then machinery."""
     seen = {SERVER: None}
     for account in told:
         seen[_folded(account.actor)] = None
@@ -77,7 +78,7 @@ def _lanes(told: Iterable[Account]) -> tuple[Lane, ...]:
     return tuple(sorted((_lane(name) for name in seen), key=lambda lane: (_ORDER[lane.kind], lane.host, lane.id)))
 
 
-_ORDER: dict[str, int] = {"user": 0, "server": 1, "system": 2, "cache": 3, "worker": 4, "outside": 5}
+_ORDER: dict[str, int] = {"user": 0, "server": 1, "cache": 2, "worker": 3, "outside": 4, "system": 5}
 
 
 def _folded(actor: str) -> str:
@@ -123,14 +124,15 @@ class _Sending:
         """The step in which what this step delivers was sent: an event, or a request that comes late."""
         late = self._late.get(account.arguments.get("host", ""))
         if account.action == "late request" and late:
-            return late.pop((account.arguments.get("chosen") or [0])[-1])
+            return late.pop((account.arguments.get("chosen") or [0])[0])
         watch = f"{account.arguments.get('host')}/{account.arguments.get('kind')}"
         waiting = self._sent.get(watch)
         return waiting.popleft() if account.action == "deliver" and waiting else None
 
     def note(self, number: int, account: Account) -> None:
         """Keep in mind what this step put on its way, and what will never arrive."""
-        if account.action in {"crash while sending", "repeated later", "delayed"}:
+        is_late = "late" in (account.arguments.get("chosen") or ())  # a request of what was timed out
+        if account.action in {"crash while sending", "repeated later", "delayed"} or is_late:
             self._late.setdefault(account.arguments["host"], []).append(number)
         for change in account.changes:
             found = _WATCH.fullmatch(change.slot)
@@ -165,9 +167,12 @@ def _step(number: int, account: Account, known: set[str], sending: _Sending) -> 
     )
 
 
+_RANK = {"object": 0, "external": 1}
+
+
 def _changes(account: Account) -> Iterator[Change]:
-    """Objects first, then what hosts know of them."""
-    for change in sorted(account.changes, key=lambda change: not change.slot.startswith("object[")):
+    """Objects first, then outside systems, then what hosts know of them."""
+    for change in sorted(account.changes, key=lambda change: _RANK.get(change.slot.partition("[")[0], 2)):
         yield Change(slot_title(change.slot, change.after or change.before), change.before, change.after)
 
 
@@ -191,6 +196,10 @@ def _title(account: Account) -> str:
             return f"{account.arguments['host']} crashes and starts again"
         case "crash while sending":
             return f"{account.arguments['host']} crashes while it sends, and starts again"
+        case "stop":
+            return f"{account.arguments['host']} is told to stop, and begins nothing new"
+        case "stopped":
+            return f"{account.arguments['host']} ends in good order and starts again"
         case "leadership lost":
             return f"{account.arguments['host']} notices that it no longer leads, and stands by"
         case "new leader":

@@ -5,12 +5,12 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from attractor.check.story.differing import difference
+from attractor.check.report.json_difference import difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.check.story.story import Change, Step, Story
+    from attractor.check.report.story import Change, Step, Story
 
 MIN_WIDTH = 40
 MAX_WHO = 24
@@ -91,14 +91,25 @@ class _Layout:
         return self._paint("↻", "yellow") if loop is not None and number > loop else " "
 
     def tail(self) -> Iterator[str]:
+        """How the run goes on, and why the claim is false."""
         if self._story.ending:
             for line in textwrap.wrap(f"↻ {self._story.ending}", self._width, subsequent_indent="  "):
                 yield self._paint(line, "yellow")
+        yield from because(self._story, self._paint, self._width)
+
+
+def because(story: Story, paint: Paint = plain, width: int = 100) -> Iterator[str]:
+    """Why the claim is false, if that is known."""
+    if story.because:
+        where, *why = story.because
+        yield ""
+        yield paint(where, "bold")
+        yield from (_cut(f"  {line}", width) for line in why)
 
 
 def is_object(slot: str) -> bool:
     """Whether a slot holds an object of the API server or of an outside system, rather than a cache or a queue."""
-    return slot.partition(" ")[0] in {"object", "outside"}
+    return slot.partition(" ")[0] in {"object", "external"}
 
 
 def title_of(slot: str) -> str:

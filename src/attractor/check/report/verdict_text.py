@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attractor.check.story.artefact import Written
-from attractor.cli.counterexamples import hints, story_lines
-from attractor.cli.runs import lines as run_lines
-from attractor.cli.runs import steps_of
+from attractor.check.report.counterexample import Written, save
+from attractor.check.report.origin import origin_of
+from attractor.check.report.run_text import lines as run_lines
+from attractor.check.report.run_text import steps_of
+from attractor.check.report.table import because, plain
+from attractor.check.report.table import lines as table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
-    from attractor.check import PropertyVerdict, Verdict
-    from attractor.cli.terminal import Paint
+    from attractor.check.report.counterexample import Counterexample
+    from attractor.check.report.table import Paint
+    from attractor.check.verdict import PropertyVerdict, Verdict
+    from attractor.check.world.api.world import World
 
-COLOURS = {"holds": "green", "violated": "red", "inconclusive": "yellow"}
+COLOURS = {"holds": "green", "holds within": "green", "violated": "red", "inconclusive": "yellow"}
 
 
 def lines(
@@ -34,6 +39,7 @@ def lines(
     )
     for bound in verdict.within:
         yield f"  {paint('within:', 'dim')} {bound}"
+    yield from _binding(verdict, paint)
     if coverage:
         yield ""
         yield from _coverage(verdict)
@@ -44,6 +50,12 @@ def lines(
     if verdict.bound and not verdict.violations():
         yield ""
         yield f"{paint('inconclusive:', 'yellow', 'bold')} {_stopped(verdict.bound)}"
+
+
+def _binding(verdict: Verdict, paint: Paint) -> Iterator[str]:
+    within = paint("within", "yellow", "bold")
+    for each in verdict.binding:
+        yield f"  {within} {each.text}; beyond it there is more: {each.raise_hint}, or --widen"
 
 
 def _stopped(bound: str) -> str:
@@ -88,16 +100,59 @@ def _violation(
     if found.trace is None:
         yield f"{error} property `{found.name}` is violated: no reachable state makes it true"
         return
-    yield f"{error} property `{found.name}` is violated {steps_of(found.trace)}"
+    yield f"{error} property `{found.name}` is violated {steps_of(found.trace)}{_faults(found)}"
     yield ""
     known = shown.setdefault(found.trace.actions, found.name)
     if known == found.name:
         yield from run_lines(found.trace, paint) if not isinstance(path, Written) else story_lines(path.found, paint)
     else:
         yield f"  the same steps as for `{known}`"
+        if isinstance(path, Written):
+            yield from because(path.found.story, paint)
     if isinstance(path, Written):
         yield ""
         yield from hints(path, paint)
     elif path:
         yield ""
         yield f"{paint('hint:', 'bold')} see it again with `attractor replay {path}`"
+
+
+def _faults(found: PropertyVerdict) -> str:
+    """How many faults the run has, and whether it takes so many."""
+    match found.faults:
+        case None:
+            return ""
+        case 0:
+            return ", without any fault"
+        case count:
+            known = "none is known with fewer" if not found.is_fewest else "there is none with fewer"
+            return f", with {count} fault{'' if count == 1 else 's'}; {known}"
+
+
+TRACES = Path("traces")
+"""Where counterexamples go, from the command line and from tests."""
+
+
+def failure(verdict: Verdict, world: World) -> str:
+    """The report of a violated world for a failing test; what was found is saved as the command line saves it."""
+    target = origin_of(world, verdict.origin)
+    try:
+        saved = save(verdict, world, TRACES, target=target)
+    except (OSError, UnicodeEncodeError) as problem:
+        return f"{verdict.word}; the counterexamples cannot be written to {TRACES}: {problem}\n{verdict.text()}"
+    return "\n".join(lines(verdict, plain, saved))
+
+
+def story_lines(found: Counterexample, paint: Paint, *, full: bool = False) -> Iterator[str]:
+    """The story as a table, as wide as the terminal is."""
+    return table(found.story, width=shutil.get_terminal_size((100, 24)).columns, paint=paint, full=full)
+
+
+def hints(files: Written, paint: Paint) -> Iterator[str]:
+    """What can be done with a counterexample."""
+    json: Path = files.json
+    yield f"{paint('hint:', 'bold')} look at it          attractor replay {json} --open"
+    if files.found.target:
+        yield f"      run it for real     attractor replay {json} --runtime"
+        yield f"      keep it as a test   attractor trace-to-test {json}"
+    yield f"      the diagram is in   {files.html}"

@@ -4,8 +4,8 @@
 
 A step is run again and again, in any order, and nothing of it happens: a pause in it only makes the check slow, and a
 request would be sent thousands of times. CPython tells audit hooks before it does such a thing. Whatever asks an event
-loop finds one that refuses (``noloop``). What nobody tells of is a wait for a lock; without another thread it never
-ends, and ``endless`` ends it.
+loop finds one that refuses (``no_event_loop``). What nobody tells of is a wait for a lock; without another thread it
+never ends, and ``watchdog`` ends it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import Blocking, SpecError, authors_frame, is_authors, is_of_package
-from attractor.check.noloop import without_loop
+from attractor.check.sandbox.no_event_loop import without_loop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

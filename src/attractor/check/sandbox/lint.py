@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+REFUSED = "refused"
+"""What a server says that refuses by a fault."""
+
+
 def slip(controller: str, error: Exception) -> str | None:
     """The words for an error that ended a reconcile; None for one that a right program may end with."""
-    if isinstance(error, Invalid | BadRequest):
+    if isinstance(error, Invalid | BadRequest) and error.message != REFUSED:
         return f"controller {controller} asks for what the server refuses, and ends{_at(error)}: {error.message}"
     if is_panic(error):
         return f"controller {controller} fails by a mistake in its program{_at(error)}: {type(error).__name__}: {error}"

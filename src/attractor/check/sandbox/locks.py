@@ -1,38 +1,48 @@
 """Locks of threads that a suspended reconcile holds: the next one to run would wait for them, for ever.
 
-Looked for in each frame along the await chain: what a ``with`` will leave, local variables, what the code names in its
-module, and attributes of either. It is done before the same reconcile is run again, so the check does not hang.
+Looked for where they can outlive a reconcile: attributes of the controller, variables that it closes over, what the
+code along the await chain names in its module, and attributes of that. It is done before the same reconcile is run
+again, so the check does not hang; a lock that is not found here makes it wait, and ``watchdog`` ends that.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.world.frames import stack_of
+from attractor.check.sandbox.purity import outliving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import FrameType
 
 _OF_TASKS = (asyncio.Lock, asyncio.Condition, asyncio.Semaphore)
 _Lock, _RLock = type(threading.Lock()), type(threading.RLock())
 
 
-def held_lock(coroutine: Any, *, tasks: bool = False) -> str | None:
-    """What kind of lock of threads a suspended coroutine holds, if any; with ``tasks`` those of ``asyncio`` count, too.
+def held_lock(coroutine: Any, function: Any, *, tasks: bool = False) -> str | None:
+    """What kind of lock a suspended coroutine of ``function`` holds, if any: of threads, with ``tasks`` of asyncio too.
 
     One that is made afresh by each reconcile is harmless among tasks, and nobody can find it held by another.
     """
-    while (frame := getattr(coroutine, "cr_frame", None)) is not None:
-        for value in _within_reach(coroutine, frame):
-            if (kind := _held(value)) is not None:
-                return kind
-            if tasks and isinstance(value, _OF_TASKS) and value.locked():
-                return f"an `asyncio.{type(value).__name__}`"
-        coroutine = coroutine.cr_await
+    for value in chain(_lasting(function), _chain(coroutine)):
+        if (kind := _held(value)) is not None:
+            return kind
+        if tasks and isinstance(value, _OF_TASKS) and value.locked():
+            return f"an `asyncio.{type(value).__name__}`"
     return None
+
+
+def _lasting(function: Any) -> Iterator[Any]:
+    for value in outliving(function):
+        yield from value.values() if isinstance(value, dict) else (value,)
+
+
+def _chain(coroutine: Any) -> Iterator[Any]:
+    while getattr(coroutine, "cr_frame", None) is not None:
+        yield from _within_reach(coroutine)
+        coroutine = coroutine.cr_await
 
 
 def _held(value: Any) -> str | None:
@@ -45,12 +55,10 @@ def _held(value: Any) -> str | None:
     return None
 
 
-def _within_reach(coroutine: Any, frame: FrameType) -> Iterator[Any]:
-    names = frame.f_code.co_names
-    variables = frame.f_locals
-    for value in stack_of(coroutine, frame, variables):
-        yield getattr(value, "__self__", value)
-    for value in (*variables.values(), *(frame.f_globals[name] for name in names if name in frame.f_globals)):
+def _within_reach(coroutine: Any) -> Iterator[Any]:
+    """What the code names in its module, and what it names of that; ``f_locals`` is left alone."""
+    names, known = coroutine.cr_code.co_names, coroutine.cr_frame.f_globals
+    for value in [known[name] for name in names if name in known]:
         yield value
         held = getattr(value, "__dict__", {})
         yield from (held[name] for name in names if name in held)

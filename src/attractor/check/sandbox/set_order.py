@@ -5,6 +5,7 @@ and in the same order as long as it runs. To see whether a step depends on that,
 from its source, with every place that takes the elements of a set one after the other turned round: loops,
 comprehensions, unpacking, ``list(names)``, ``",".join(names)``, ``names.pop()`` and the like. ``turned_round`` runs a
 block with that code in the author's own functions. All else stays as it is, even sets of numbers: their order is fixed.
+Texts that tell where in memory something is (``<Lamp object at 0x7f...>``) are refused where they are made.
 
 The author's functions are those reached from the step through globals, closures and classes, outside the standard
 library, installed packages and this one. A function whose source is not to be had, or has changed since, is left alone.
@@ -17,6 +18,9 @@ import collections
 import functools
 import itertools
 import linecache
+import math
+import random
+import re
 import sys
 import types
 import warnings
@@ -24,8 +28,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attractor.check.declarations import Declared
-from attractor.check.errors import is_authors
+from attractor.check.errors import Blocking, is_authors
+from attractor.check.spec.declarations import Declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -33,6 +37,23 @@ if TYPE_CHECKING:
 sites: list[str] = []
 """File and line of each place at which a set was turned round, in the order of execution."""
 
+ORDERS = 6
+"""In how many orders sets are taken at the most."""
+_ALL_OF = 4
+"""Sets of up to so many elements are taken in every order where that is wanted."""
+_ADDRESS = re.compile(r"(?<=\bat 0x)[0-9a-f]{6,}")
+
+
+class _Way:
+    """How sets are turned now: round, or so that another element comes first; and the largest that was met."""
+
+    number = sys.maxsize
+    largest = 0
+    is_thorough = False
+    """Whether small sets are taken in every order."""
+
+
+_way = _Way()
 _FIXED = (int, float, complex)
 _TEXTS: tuple[Any, ...] = (str, repr, ascii)
 _TAKERS: tuple[Any, ...] = (
@@ -40,7 +61,9 @@ _TAKERS: tuple[Any, ...] = (
     *(collections.deque, collections.OrderedDict, functools.reduce),
     *(each for each in vars(itertools).values() if isinstance(each, type)),
 )
-_METHODS = frozenset({"join", "extend", "extendleft", "fromkeys", "from_iterable", "insert"})
+_METHODS = frozenset(
+    {"join", "format", "format_map", "sort", "extend", "extendleft", "fromkeys", "from_iterable", "insert"}
+)
 _NAMES = frozenset(each.__name__ for each in (*_TEXTS, *_TAKERS)) | _METHODS
 
 
@@ -49,7 +72,27 @@ def _turned(value: Any, at: types.FrameType) -> Any:
     if not isinstance(value, set | frozenset) or len(value) < 2 or all(isinstance(each, _FIXED) for each in value):
         return value
     sites.append(f"{at.f_code.co_filename}:{at.f_lineno}")
-    return list(value)[::-1]
+    elements = list(value)
+    _way.largest = max(_way.largest, len(elements))
+    if _way.number == sys.maxsize:
+        return elements[::-1]
+    if _way.is_thorough and len(elements) <= _ALL_OF:
+        number = _way.number % math.factorial(len(elements))
+        return next(itertools.islice(itertools.permutations(elements), number, None))
+    if _way.number < len(elements):
+        return elements[_way.number :] + elements[: _way.number]
+    random.Random(_way.number).shuffle(elements)  # noqa: S311 - an order, not a secret
+    return elements
+
+
+def _placeless(text: Any, at: types.FrameType) -> Any:
+    """Refuse a text that tells where in memory something is; anything else as it is."""
+    if isinstance(text, str) and _ADDRESS.search(text):
+        raise Blocking(
+            f"{at.f_code.co_filename}:{at.f_lineno} makes a text with the address of an object, which is another one "
+            "in each run; give its class a `__repr__`, or tell it by its name"
+        )
+    return text
 
 
 class _Text(str):
@@ -66,21 +109,34 @@ def _text(value: Any, at: types.FrameType) -> Any:
     return value if turned is value else _Text("{" + ", ".join(map(repr, turned)) + "}")
 
 
+def _telling(function: Any, at: types.FrameType) -> Any:
+    """``repr`` and the like, as they are handed over, so that they tell no addresses; anything else as it is."""
+    return (lambda value: _placeless(function(value), at)) if any(function is each for each in _TEXTS) else function
+
+
 def _iterated(value: Any) -> Any:
     return _turned(value, sys._getframe(1))  # noqa: SLF001 - there is no other way
 
 
-def _formatted(value: Any) -> Any:
-    return _text(value, sys._getframe(1))  # noqa: SLF001
+def _formatted(value: Any, how: int = -1) -> Any:
+    at = sys._getframe(1)  # noqa: SLF001
+    if not isinstance(value, str | int | float):
+        _placeless(repr(value) if how == ord("r") else format(value), at)
+    return _text(value, at)
+
+
+def _percent(left: Any, right: Any) -> Any:
+    return _placeless(left % right, sys._getframe(1))  # noqa: SLF001
 
 
 def _called(function: Any, *args: Any, **named: Any) -> Any:
     at = sys._getframe(1)  # noqa: SLF001
     if any(function is each for each in _TEXTS):
-        return function(*(_text(each, at) for each in args), **named)
+        return _placeless(function(*(_text(each, at) for each in args), **named), at)
     takes = any(function is each for each in _TAKERS)
     if takes or (isinstance(function, types.BuiltinMethodType) and function.__name__ in _METHODS):
-        return function(*(_turned(each, at) for each in args), **named)
+        named = {name: _telling(each, at) for name, each in named.items()}
+        return _placeless(function(*(_telling(_turned(each, at), at) for each in args), **named), at)
     return function(*args, **named)
 
 
@@ -93,7 +149,7 @@ def _popped(owner: Any) -> Any:
 
 
 _HELPERS: dict[str, Callable[..., Any]] = {
-    f"\0set order: {each.__name__}": each for each in (_iterated, _formatted, _called, _popped)
+    f"\0set order: {each.__name__}": each for each in (_iterated, _formatted, _called, _popped, _percent)
 }
 
 
@@ -130,8 +186,12 @@ class _Turner(ast.NodeTransformer):
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
         self.generic_visit(node)
-        node.value = _helper(_formatted, node.value)
+        node.value = _helper(_formatted, node.value, ast.copy_location(ast.Constant(node.conversion), node.value))
         return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        return _helper(_percent, node.left, node.right) if isinstance(node.op, ast.Mod) else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -139,7 +199,7 @@ class _Turner(ast.NodeTransformer):
         name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
         if isinstance(function, ast.Attribute) and name == "pop" and not node.args and not node.keywords:
             return _helper(_popped, function.value)
-        if name in _NAMES and node.args:
+        if name in _NAMES and (node.args or name in {"sort", "format"}):
             return _helper(_called, function, *node.args, keywords=node.keywords)
         return node
 
@@ -150,6 +210,20 @@ class Turnable(NamedTuple):
     function: types.FunctionType
     code: types.CodeType
     other: types.CodeType
+
+
+def other_orders(*, all_small: bool = False) -> Iterator[int]:
+    """Take sets in one order after the other: turned round, then so that each element comes first once.
+
+    With ``all_small`` sets of up to four elements are taken in every order.
+    """
+    _way.number, _way.largest, _way.is_thorough = sys.maxsize, 0, all_small
+    yield _way.number
+    most = math.factorial(min(_way.largest, _ALL_OF)) if all_small else min(_way.largest, ORDERS)
+    for number in range(1, most):
+        _way.number = number
+        yield number
+    _way.number = sys.maxsize
 
 
 @contextmanager
@@ -190,9 +264,13 @@ def _reached(start: Iterable[Any]) -> Iterator[types.FunctionType]:
                 yield value
                 waiting += value.__globals__.values()
             waiting += [cell.cell_contents for cell in value.__closure__ or () if is_filled(cell)]
-            waiting += [vars(value).get("__wrapped__")]
+            waiting += [
+                vars(value).get("__wrapped__"),
+                *(value.__defaults__ or ()),
+                *(value.__kwdefaults__ or {}).values(),
+            ]
         elif isinstance(value, types.MethodType):
-            waiting += [value.__func__, type(value.__self__)]
+            waiting += [value.__func__, type(value.__self__), getattr(value.__self__, "holds", None)]
         elif isinstance(value, type):
             waiting += [each for base in value.__mro__ if _is_authors_module(base) for each in vars(base).values()]
         elif isinstance(value, types.ModuleType):
@@ -237,7 +315,19 @@ def _compiled(file: str) -> dict[tuple[str, int], tuple[types.CodeType, types.Co
     except (SyntaxError, ValueError):
         return {}
     others = dict(_functions(_filled(other)))
-    return {name: (code, others[name]) for name, code in _functions(plain) if name in others}
+    found = {name: (code, others[name]) for name, code in _functions(plain) if name in others}
+    _PLAIN.update((id(turned), (code, turned)) for code, turned in found.values())
+    return found
+
+
+_PLAIN: dict[int, tuple[types.CodeType, types.CodeType]] = {}
+"""Code by the id of its other form, which is kept so that the id stays its own."""
+
+
+def plain_code(code: types.CodeType) -> types.CodeType:
+    """The code as the author wrote it, of either form."""
+    known = _PLAIN.get(id(code))
+    return code if known is None else known[0]
 
 
 def _functions(code: types.CodeType) -> Iterator[tuple[tuple[str, int], types.CodeType]]:

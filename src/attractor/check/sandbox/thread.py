@@ -4,7 +4,7 @@
     def check(...): ...     in the main thread, and inside such a call: as it is
 
 Nothing can be raised in a thread that waits for a lock, and only the main thread hears the signal that would wake it
-(``endless``). So whoever asks from another thread waits for a thread that does the work, and is told when that is
+(``watchdog``). So whoever asks from another thread waits for a thread that does the work, and is told when that is
 stuck. The one that is stuck stays behind; should its wait ever end, it ends there.
 """
 
@@ -16,8 +16,8 @@ from contextvars import copy_context
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from attractor.check import endless
 from attractor.check.errors import SpecError
+from attractor.check.sandbox import watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ def apart(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        if threading.current_thread() is threading.main_thread() or endless.can_be_given_up():
+        if threading.current_thread() is threading.main_thread() or watchdog.can_be_given_up():
             return function(*args, **kwargs)
         return _beside(lambda: function(*args, **kwargs))
 
@@ -54,7 +54,7 @@ def _beside(work: Callable[[], T]) -> T:
         )
 
     def run() -> None:
-        endless.give_up_with(give_up)
+        watchdog.give_up_with(give_up)
         with suppress(InvalidStateError):  # it was given up
             try:
                 result = context.run(work)

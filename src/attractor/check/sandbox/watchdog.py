@@ -8,7 +8,7 @@ calling thread, so that a busy machine is no reason. It then raises ``Endless`` 
 loops. The thread ends by itself when nothing has run for a while.
 
 Nothing can be raised in a thread that waits for a lock; a signal wakes it, which only the main thread hears
-(``SIGURG``: nobody minds it, and where somebody handles it, it is left to them). Any other is given up (``apart``).
+(``SIGURG``: nobody minds it, and where somebody handles it, it is left to them). Any other is given up (``thread``).
 
 Not stopped: a loop inside one call of compiled code, such as ``sum(itertools.count())``, a wait in the main thread
 where somebody else handles the signal, and code that swallows every ``BaseException``.

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, over
 from attractor.check.errors import Disabled, MutationError, SpecError, author_line, require_plain
 
 if TYPE_CHECKING:
-    from attractor.check.execution import Execution
-    from attractor.check.model import Model
-    from attractor.check.spec import Spec
+    from attractor.check.engine.execution import Execution
+    from attractor.check.engine.model import Model
+    from attractor.check.spec.spec import Spec
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

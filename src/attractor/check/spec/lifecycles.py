@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from attractor.check.declarations import (
+from attractor.check.spec.declarations import (
     Subset,
     action,
     always_step,
@@ -28,10 +28,10 @@ from attractor.check.declarations import (
     var,
     weak,
 )
-from attractor.check.spec import Spec
+from attractor.check.spec.spec import Spec
 
 if TYPE_CHECKING:
-    from attractor.check.spec import Step
+    from attractor.check.spec.spec import Step
     from attractor.lifecycle import Lifecycle
 
 Move = tuple[str, str]

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from attractor.check.model import Arguments
+    from attractor.check.engine.model import Arguments
+    from attractor.check.spec.refinement import FairAbstraction
 
 Kind = Literal[
     "always",
@@ -46,11 +47,17 @@ class Case:
 
 @dataclass(frozen=True)
 class Property:
-    """A named claim."""
+    """A named claim; one that refines a specification with fairness has it in ``abstract``."""
 
     name: str
     kind: Kind
     cases: tuple[Case, ...]
+    abstract: FairAbstraction | None = field(default=None, hash=False)
+
+    @property
+    def needs_runs(self) -> bool:
+        """Whether the graph is looked at for whole runs."""
+        return self.is_liveness or self.abstract is not None
 
     @property
     def is_liveness(self) -> bool:

@@ -25,19 +25,18 @@ from __future__ import annotations
 
 import copy
 import itertools
-from functools import cached_property, partial
+from functools import cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
-from attractor.check import declarations as words
+from attractor.check.engine.execution import Execution, Token, apply, steps
+from attractor.check.engine.model import AFTER, DERIVED, Arguments, Fairness, Instance, Model, Routine, Symmetry
 from attractor.check.errors import Disabled, MutationError, SpecError, author_line
-from attractor.check.execution import Execution, Token, apply, steps
-from attractor.check.footprints import footprint
-from attractor.check.memory import Memory
-from attractor.check.model import AFTER, DERIVED, Arguments, Fairness, Instance, Model, Routine, State, Symmetry
-from attractor.check.properties import Case, Property
-from attractor.check.signatures import require_answer, require_parameters
-from attractor.check.splitting import conjuncts
+from attractor.check.spec import declarations as words
+from attractor.check.spec.conjunctions import conjuncts
+from attractor.check.spec.properties import Case, Property
+from attractor.check.spec.refinement import Abstraction, FairAbstraction
+from attractor.check.spec.signatures import require_answer, require_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -305,12 +304,6 @@ class Compiler:
         sets = [[(name, value) for value in words.elements(source, part)] for name, source in over.items()]
         return list(itertools.product(*sets))
 
-    def _locate(self, part: Spec, instances: list[Instance], function: Callable[..., Any]) -> None:
-        """Let the instances find their footprints in the author's source, if somebody asks."""
-        for each in instances:
-            values = tuple(value for _, value in each.arguments)
-            each.locate = partial(footprint, part, self.model, function, values)
-
     def _initial_states(self) -> None:
         states = [tuple(slot.default for slot in self.model.slots)]
         for part in self.parts:
@@ -343,7 +336,6 @@ class Compiler:
             indices = self.model.add_actions(name, self.bind(part, declared.function), arguments)
             if not COPYING.isdisjoint(declared.function.__code__.co_names):
                 self.model.copying.add(name)
-            self._locate(part, [self.model.actions[index] for index in indices], declared.function)
             part.layout["action", name] = dict(
                 zip([tuple(v for _, v in each) for each in arguments], indices, strict=True)
             )
@@ -364,7 +356,6 @@ class Compiler:
     def _bounds(self, part: Spec) -> None:
         for name, declared in part.of(words.Constraint):
             indices = self.model.add_predicates(name, self.bind(part, declared.function))
-            self._locate(part, [self.model.predicates[index] for index in indices], declared.function)
             self.model.constraints += indices
         for name, declared in part.of(words.Terminal):
             self.model.terminal += self.model.add_predicates(name, self.bind(part, declared.function))
@@ -386,7 +377,6 @@ class Compiler:
         if declared.kind == "always":
             judge = _where_it_applies(judge, self.model.applied, declared.name)
         indices = self.model.add_predicates(declared.name, judge, arguments)
-        self._locate(part, [self.model.predicates[index] for index in indices], declared.function)
         return (Case(each, (index,)) for each, index in zip(arguments, indices, strict=True))
 
     def _judges(self, part: Spec, name: str, declared: words.SafetyProperty[Any]) -> dict[int, int]:
@@ -407,7 +397,12 @@ class Compiler:
             for action in self.model.actions:
                 function = self.bind(part, _judge(part, abstraction.permits, action))
                 (judges[action.index],) = self.model.add_predicates(f"{name} of {action.label}", function)
-            self.model.properties.append(Property(name, "refines", (Case(operands=tuple(starts), steps=judges),)))
+            case = Case(operands=tuple(starts), steps=judges)
+            abstract = None
+            if abstraction.fairness:
+                (shows,) = self.model.add_predicates(f"{name} as seen", self.bind(part, abstraction.show))
+                abstract = FairAbstraction(abstraction, shows)
+            self.model.properties.append(Property(name, "refines", (case,), abstract))
 
     def _liveness(self, part: Spec) -> None:
         for name, declared in part.of(words.LivenessProperty):
@@ -459,45 +454,6 @@ class Compiler:
             self.model.symmetries.append(Symmetry(name, columns))
 
 
-class Abstraction:
-    """A function from concrete states to states of an abstract specification."""
-
-    def __init__(self, abstract: Spec, function: Callable[..., Mapping[str, Any]]) -> None:
-        self._name = abstract.name
-        self._model = abstract.compile()
-        self._memory = Memory(self._model)
-        self._function = function
-
-    def starts(self, concrete: Spec) -> bool:
-        """Whether an initial state maps to an initial state."""
-        return self.of(concrete) in self._model.initial
-
-    def permits(self, before: Spec, step: Step) -> bool:
-        """Whether a concrete step maps to an abstract step or to none."""
-        one, other = self.of(before), self.of(step.after)
-        return one == other or any(
-            apply(self._model, writes, action.binding, one) == other
-            for action in self._model.actions
-            for writes in self._memory.steps(action, one)
-        )
-
-    def of(self, concrete: Spec) -> State:
-        """The abstract state of a concrete one."""
-        values = dict(self._function(concrete))
-        state = []
-        for slot in self._model.slots:
-            if slot.variable not in values:
-                raise SpecError(f"the abstraction to {self._name} gives no value for its variable `{slot.variable}`")
-            value = values[slot.variable]
-            state.append(slot.domain.intern(_part(value, slot.key) if slot.keyed else value))
-        return tuple(state)
-
-
-def _part(whole: Any, key: Any) -> Any:
-    """One key's part of a map's value, or whether a set has it."""
-    return key in whole if isinstance(whole, set | frozenset) else whole[key]
-
-
 def _where_it_applies(function: Callable[..., Any], applied: set[str], name: str) -> Callable[..., bool]:
     """An invariant says nothing where its ``require`` fails; note that it said something where it did not fail."""
 
@@ -509,6 +465,7 @@ def _where_it_applies(function: Callable[..., Any], applied: set[str], name: str
         applied.add(name)
         return answer
 
+    judge.__dict__["__wrapped__"] = function
     return judge
 
 
@@ -530,4 +487,5 @@ def _judge(part: Spec, function: Callable[..., Any], action: Instance) -> Callab
         after.__dict__["view"] = AfterView(before.view)
         return function(before, Step(before, after, action.name, action.arguments))
 
+    judge.__dict__["__wrapped__"] = function
     return judge

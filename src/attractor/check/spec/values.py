@@ -9,10 +9,17 @@ the same by ``==`` and not ``alike`` is refused.
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
+import enum
+import re
+import types
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
 from math import copysign
-from operator import attrgetter, is_
+from operator import is_
 from typing import Any, Generic, NoReturn, Self, TypeVar, dataclass_transform
 
 from attractor.check.errors import MutationError, author_line
@@ -140,7 +147,7 @@ class FrozenMap(Mapping[K, V]):
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two values that are equal are also of the same types, at any depth."""
+    """Whether two values that are equal are also of the same types, at any depth, so that no program can tell."""
     kind = type(one)
     if one is other or kind is not type(other) or kind in _PLAIN:
         return kind is type(other)
@@ -151,24 +158,83 @@ def alike(one: Any, other: Any) -> bool:
 
 
 def _judge_of(kind: type) -> Callable[[Any, Any], bool]:
-    """What says of two equal values of this type whether they are alike; it is kept, for every write asks it."""
-    if issubclass(kind, float):
-        return lambda one, other: copysign(1, one) == copysign(1, other)
+    """What says of two equal values of this type whether they are alike; it is kept, for every write asks it.
+
+    What ``==`` of a class says of its instances is its author's word, so all that they hold is compared. Of an
+    extension type that is not known here nothing can be seen, so only one and the same object is alike.
+    """
+    if kind in _EXACT or issubclass(kind, enum.Enum):
+        return lambda _one, _other: True
+    for known, judge in _BY_CONTENT:
+        if kind is known:
+            return judge
     if issubclass(kind, tuple):
-        return _alike_parts
+        return lambda one, other: _alike_parts(one, other) and _alike_held(one, other)
     if issubclass(kind, frozenset):
-        return _alike_sets
-    if issubclass(kind, FrozenMap | Bag):
+        return lambda one, other: _alike_sets(one, other) and _alike_held(one, other)
+    if kind in (FrozenMap, Bag):
         return lambda one, other: _alike_keys(_keyed(one), _keyed(other))
-    if names := _fields(kind):
-        parts = attrgetter(names[0], *names)  # of one name alone it gives no tuple
-        return lambda one, other: _alike_parts(parts(one), parts(other))
-    return lambda _one, _other: True
+    if all(base is object or base.__flags__ & _IN_PYTHON for base in kind.__mro__):
+        return _alike_held
+    return lambda _one, _other: False
 
 
-_JUDGES: dict[type, Callable[[Any, Any], bool]] = {}
+def _alike_numbers(one: float, other: float) -> bool:
+    return copysign(1, one) == copysign(1, other)
+
+
+def _alike_times(one: dt.datetime | dt.time, other: dt.datetime | dt.time) -> bool:
+    is_same = one.replace(tzinfo=None) == other.replace(tzinfo=None) and one.fold == other.fold
+    return is_same and (one.tzinfo is other.tzinfo or (one.tzinfo == other.tzinfo and alike(one.tzinfo, other.tzinfo)))
+
+
+def _alike_held(one: Any, other: Any) -> bool:
+    """Whether two instances of a class written in Python hold what is equal and alike, under the same names."""
+    mine, theirs = _held(one), _held(other)
+    if mine.keys() != theirs.keys():
+        return False
+    return all(_same(each, theirs[name]) for name, each in mine.items())
+
+
+def _held(value: Any) -> dict[str, Any]:
+    """All that an instance of a class written in Python holds, declared or not."""
+    kind = type(value)
+    slots = _SLOTS.get(kind)
+    if slots is None:
+        slots = _SLOTS[kind] = tuple(_slots_of(kind))
+    found: dict[str, Any] = object.__getattribute__(value, "__dict__") if kind.__dictoffset__ else {}
+    if slots:
+        found = dict(found)
+        for name, slot in slots:
+            with suppress(AttributeError):
+                found[name] = slot.__get__(value)
+    return found
+
+
+def _slots_of(kind: type) -> Iterator[tuple[str, types.MemberDescriptorType]]:
+    for base in kind.__mro__:
+        for name, member in vars(base).items():
+            if isinstance(member, types.MemberDescriptorType):
+                yield f"{base.__name__}.{name}", member
+
+
+_SLOTS: dict[type, tuple[tuple[str, types.MemberDescriptorType], ...]] = {}
+_IN_PYTHON = 1 << 9
+"""The flag of a type that was made by a class statement."""
 _PLAIN = frozenset({str, bytes, int, bool, type(None)})
 """Types whose equal values cannot be told apart."""
+_EXACT = frozenset({dt.date, dt.timedelta, Fraction, re.Pattern, types.FunctionType, types.BuiltinFunctionType, type})
+"""The same of types that are rarer."""
+_BY_CONTENT: tuple[tuple[type, Callable[[Any, Any], bool]], ...] = (
+    (float, _alike_numbers),
+    (complex, lambda one, other: _alike_numbers(one.real, other.real) and _alike_numbers(one.imag, other.imag)),
+    (Decimal, lambda one, other: one.as_tuple() == other.as_tuple()),
+    (range, lambda one, other: (one.start, one.stop, one.step) == (other.start, other.stop, other.step)),
+    (dt.datetime, _alike_times),
+    (dt.time, _alike_times),
+    (dt.timezone, lambda one, other: one.tzname(None) == other.tzname(None)),
+)
+_JUDGES: dict[type, Callable[[Any, Any], bool]] = {}
 
 
 _FIELDS: dict[type, tuple[str, ...]] = {}
@@ -189,7 +255,11 @@ def _keyed(value: FrozenMap[Any, Any] | Bag[Any]) -> dict[Any, Any]:
 
 def _alike_parts(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     """Whether the parts are, one by one; most are the very same."""
-    return all(map(is_, one, other)) or all(map(alike, one, other))
+    return all(map(is_, one, other)) or all(map(_same, one, other))
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and bool(one == other) and alike(one, other))
 
 
 def _alike_sets(one: frozenset[Any], other: frozenset[Any]) -> bool:

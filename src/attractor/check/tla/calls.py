@@ -8,14 +8,14 @@ import types
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.declarations import Action, Predicate, require
+from attractor.check.spec.declarations import Action, Predicate, require
+from attractor.check.spec.values import Record
 from attractor.check.tla.context import camel
 from attractor.check.tla.formula import bulleted, definition
 from attractor.check.tla.quantifiers import Comprehension, Quantifiers
 from attractor.check.tla.shapes import BOOL, INT, Shape, of_parameter
 from attractor.check.tla.source import Source
 from attractor.check.tla.terms import Myself, Scope, Term, joined, known
-from attractor.check.values import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable

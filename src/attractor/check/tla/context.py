@@ -8,7 +8,7 @@ import types
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.declarations import Constant, Declared, MapVariable, SetVariable, Variable, elements
+from attractor.check.spec.declarations import Constant, Declared, MapVariable, SetVariable, Variable, elements
 from attractor.check.tla.shapes import ANY, BOOL, Shape, literal, names_of, of_annotation, of_value
 from attractor.check.tla.source import Constants, NotKnown, OutsideSubset
 from attractor.check.tla.terms import Scope, Term
@@ -16,7 +16,7 @@ from attractor.check.tla.terms import Scope, Term
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from attractor.check.spec import Spec
+    from attractor.check.spec.spec import Spec
 
 _STANDARD = """
     Append Head Tail Len Seq SubSeq SelectSeq Cardinality IsFiniteSet Nat Int Real Print PrintT Assert JavaTime TLCGet

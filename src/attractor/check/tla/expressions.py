@@ -7,7 +7,7 @@ import types
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.declarations import Action, Constant, Predicate
+from attractor.check.spec.declarations import Action, Constant, Predicate
 from attractor.check.tla.calls import Calls
 from attractor.check.tla.context import boolean
 from attractor.check.tla.shapes import ANY, BOOL, INT, Shape, of_value

@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from attractor.check import declarations as words
-from attractor.check.spec import Composition, Spec
+from attractor.check.spec import declarations as words
+from attractor.check.spec.spec import Composition, Spec
 from attractor.check.tla.calls import comment_of
 from attractor.check.tla.context import Context, camel
 from attractor.check.tla.expressions import Expressions

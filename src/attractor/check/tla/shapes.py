@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.declarations import Map, Subset
-from attractor.check.values import FrozenMap, Record
-from attractor.objects.annotations import hints_of
+from attractor.check.spec.declarations import Map, Subset
+from attractor.check.spec.values import FrozenMap, Record
+from attractor.objects.type_hints import hints_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,13 +11,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.declarations import Constant, Declared, Named
 from attractor.check.errors import SpecError
+from attractor.check.spec.declarations import Constant, Declared, Named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor.check.spec import Spec
+    from attractor.check.spec.spec import Spec
 
 Function = ast.FunctionDef | ast.Lambda
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from attractor.check.declarations import Constant, MapVariable, SetVariable, elements
+from attractor.check.spec.declarations import Constant, MapVariable, SetVariable, elements
 from attractor.check.tla.expressions import Expressions
 from attractor.check.tla.formula import If, Let, Node, Some, Text, conjunction
 from attractor.check.tla.source import NotKnown, Source

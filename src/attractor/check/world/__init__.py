@@ -6,16 +6,14 @@
 
 There is no model of the product here: the API server's verbs, the cache, the queue, the client and the reconcile
 function are the production ones, run step by step on slots of the checker's state. Modelled are the network, time,
-failures, users and outside systems. Read ``world``, then ``universe`` (the steps), ``host`` and ``worker``; ``stage``
-and ``storage`` show how production code comes to run on a state vector, ``frames`` how a suspended reconcile becomes a
-value.
+failures, users and outside systems. Read ``api.world``, then in ``simulation`` ``model`` (the steps), ``host``
+and ``worker``; ``slots`` and ``storage`` show how production code comes to run on a state vector, ``suspended`` how a
+suspended reconcile becomes a value.
 """
 
-from attractor.check.world.clock import Swinging
-from attractor.check.world.conformance import conformance
-from attractor.check.world.externals import NoAnswer, happens
-from attractor.check.world.faults import Faults
-from attractor.check.world.library import (
+from attractor.check.world.api.conformance import conformance
+from attractor.check.world.api.faults import Faults
+from attractor.check.world.api.library import (
     at_most_one_worker,
     finalizer_after_clean_up,
     no_duplicates,
@@ -24,8 +22,7 @@ from attractor.check.world.library import (
     status_not_ahead,
     unchanged_by,
 )
-from attractor.check.world.looking import Look
-from attractor.check.world.properties import (
+from attractor.check.world.api.properties import (
     Claim,
     StepClaim,
     always,
@@ -35,8 +32,12 @@ from attractor.check.world.properties import (
     goes_quiet,
     sometimes,
 )
-from attractor.check.world.users import Create, Delete, Edit, Script
-from attractor.check.world.world import World
+from attractor.check.world.api.state import WorldState
+from attractor.check.world.api.users import Create, Delete, Edit, Script
+from attractor.check.world.api.world import World
+from attractor.check.world.simulation.clock import Swinging
+from attractor.check.world.simulation.externals import NoAnswer, happens
+from attractor.check.world.simulation.initial_owners import owned_by
 
 __all__ = [
     "Claim",
@@ -44,12 +45,12 @@ __all__ = [
     "Delete",
     "Edit",
     "Faults",
-    "Look",
     "NoAnswer",
     "Script",
     "StepClaim",
     "Swinging",
     "World",
+    "WorldState",
     "always",
     "always_step",
     "always_step_by",
@@ -62,6 +63,7 @@ __all__ = [
     "no_duplicates",
     "no_orphans",
     "no_write_after_deletion",
+    "owned_by",
     "sometimes",
     "status_not_ahead",
     "unchanged_by",

@@ -53,8 +53,8 @@ def _say(step: str, text: str) -> None:
 
 async def _demo(directory: Path) -> int:
     from attractor.embedded import EmbeddedCluster
-    from attractor.httpd.authentication import ADMIN, Authenticator
-    from attractor.operators.dbcluster.local import LocalNode, Node, controllers
+    from attractor.httpd.auth.authentication import ADMIN, Authenticator
+    from attractor.operators.dbcluster.drivers.local import LocalNode, Node, controllers
     from attractor.runtime import Manager
 
     async with EmbeddedCluster(authenticator=Authenticator({TOKEN: ADMIN})) as cluster, cluster.client() as client:
@@ -79,7 +79,7 @@ async def _kubeconfig(cluster: Any, directory: Path) -> Path:
 @asynccontextmanager
 async def _operator(kubeconfig: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     """The operator, as anybody would run it, in a process of its own."""
-    module = "attractor.operators.dbcluster.controller:clusters"
+    module = "attractor.operators.dbcluster.controllers.controller:clusters"
     words = ("-P", "-m", "attractor", "run", module, "--kubeconfig", str(kubeconfig), "--install-crds")
     process = await asyncio.create_subprocess_exec(
         sys.executable, *words, "--log-level", "error", stdout=asyncio.subprocess.PIPE
@@ -114,7 +114,7 @@ class _Story:
 
     async def tell(self) -> int:
         """All of it; the exit code."""
-        from attractor.operators.dbcluster.writer import RowWriter
+        from attractor.operators.dbcluster.drivers.row_writer import RowWriter
 
         async with _operator(self.kubeconfig) as operator:
             _say("operate", f"the operator is process {operator.pid}")
@@ -161,7 +161,7 @@ class _Story:
     async def show_plan(self) -> None:
         """What the change is going to be, before anybody makes it."""
         from attractor.operators.dbcluster import Cluster
-        from attractor.operators.dbcluster.dryrun import plan_for
+        from attractor.operators.dbcluster.controllers.dry_run import plan_for
         from attractor.plan import report
 
         cluster = await self.client.get(Cluster, self.key)
@@ -179,7 +179,7 @@ class _Story:
 
     async def halt_and_return(self, writer: Any) -> int:
         """Delete the cluster with its policy Halt, and create it again."""
-        from attractor.objects.builtin.core_v1 import Pod
+        from attractor.k8s.core_v1 import Pod
         from attractor.operators.dbcluster import Cluster
 
         await self.client.delete(Cluster, self.key)
@@ -195,7 +195,7 @@ class _Story:
 
     async def so_far(self) -> str:
         """How much of the change was carried out."""
-        from attractor.objects.builtin.apps_v1 import StatefulSet
+        from attractor.k8s.apps_v1 import StatefulSet
         from attractor.objects.gvk import Key
 
         workload = await self.client.get(StatefulSet, Key("default", "shop-cache"))
@@ -203,13 +203,13 @@ class _Story:
         return "the StatefulSet is changed" if is_changed else "the StatefulSet is not changed yet"
 
     async def password(self) -> bytes:
-        from attractor.objects.builtin.core_v1 import Secret
+        from attractor.k8s.core_v1 import Secret
         from attractor.objects.gvk import Key
 
         return (await self.client.get(Secret, Key("default", "shop-credentials"))).data["password"]
 
     async def configs(self) -> set[str]:
-        from attractor.objects.builtin.core_v1 import ConfigMap
+        from attractor.k8s.core_v1 import ConfigMap
 
         listed = await self.client.list(ConfigMap, "default", label_selector="app.kubernetes.io/instance=shop")
         return {one.metadata.name for one in listed}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from attractor.client import Client
-    from attractor.operators.devplane.types import Executable
+    from attractor.operators.devplane.api.executables import Executable
 
 APP = """\
 apiVersion: dev.attractor.dev/v1
@@ -189,7 +189,7 @@ class _Story:
         self._client = client
 
     async def begin(self) -> None:
-        from attractor.operators.devplane.servicetypes import Service
+        from attractor.operators.devplane.api.services import Service
 
         await _until(lambda: self._has_endpoints(2))
         (service,) = await self._client.list(Service)
@@ -210,7 +210,7 @@ class _Story:
 
     async def scale(self) -> None:
         from attractor.objects.gvk import Key
-        from attractor.operators.devplane.types import ExecutableReplicaSet
+        from attractor.operators.devplane.api.executables import ExecutableReplicaSet
 
         await self._client.merge_patch(ExecutableReplicaSet, Key("default", "api"), {"spec": {"replicas": 3}})
         await _until(lambda: self._has_endpoints(3))
@@ -226,17 +226,17 @@ class _Story:
 
     async def _executable(self, name: str) -> Executable:
         from attractor.objects.gvk import Key
-        from attractor.operators.devplane.types import Executable
+        from attractor.operators.devplane.api.executables import Executable
 
         return await self._client.get(Executable, Key("default", name))
 
     async def _servers(self) -> list[Executable]:
-        from attractor.operators.devplane.types import REPLICA_SET, Executable
+        from attractor.operators.devplane.api.executables import REPLICA_SET, Executable
 
         return list(await self._client.list(Executable, "default", label_selector=f"{REPLICA_SET}=api"))
 
     async def _has_endpoints(self, count: int) -> bool:
-        from attractor.operators.devplane.servicetypes import Service
+        from attractor.operators.devplane.api.services import Service
 
         services = await self._client.list(Service)
         healthy = [one for one in await self._servers() if one.status.health == "Healthy"]

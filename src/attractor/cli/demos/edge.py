@@ -77,11 +77,11 @@ class EdgeDemo:
         """The whole demonstration."""
         from attractor.embedded import EmbeddedCluster
         from attractor.embedded.kubeconfig import kubeconfig
-        from attractor.httpd.authentication import ADMIN, Authenticator
+        from attractor.httpd.auth.authentication import ADMIN, Authenticator
         from attractor.operators.edge.admission import PLUGINS
-        from attractor.operators.edge.launching import write_secret
+        from attractor.operators.edge.controllers.declarations import CONTROLLERS
+        from attractor.operators.edge.drivers.process_launcher import write_secret
         from attractor.operators.edge.program import install_kinds
-        from attractor.operators.edge.watching import CONTROLLERS
         from attractor.runtime import Manager
 
         started = time.perf_counter()
@@ -107,11 +107,11 @@ class EdgeDemo:
             self._say("done", f"in {time.perf_counter() - started:.0f} s")
 
     async def _create(self) -> None:
-        from attractor.objects.builtin.core_v1 import Namespace
+        from attractor.k8s.core_v1 import Namespace
         from attractor.objects.resource import ObjectMeta
+        from attractor.operators.edge.api.types import AppInst, AppInstSpec, Cloudlet, ClusterInst
         from attractor.operators.edge.credentials import agent_kubeconfig
-        from attractor.operators.edge.launching import write_secret
-        from attractor.operators.edge.types import AppInst, AppInstSpec, Cloudlet, ClusterInst
+        from attractor.operators.edge.drivers.process_launcher import write_secret
 
         self._say("agents", "one process for each cloudlet, with rights in its namespace only")
         for name in CLOUDLETS:
@@ -129,7 +129,7 @@ class EdgeDemo:
             await self.client.create(AppInst(metadata=ObjectMeta(name="shop", namespace=name), spec=spec))
 
     async def _crash(self) -> None:
-        from attractor.operators.edge.types import AppInst, ClusterInst
+        from attractor.operators.edge.api.types import AppInst, ClusterInst
 
         await self._wait(ClusterInst, KILLED, "one", "Creating")
         process = self._agents.pop(KILLED)
@@ -144,7 +144,7 @@ class EdgeDemo:
     async def _upgrade(self) -> None:
         from attractor.objects.errors import ApiError
         from attractor.objects.gvk import Key
-        from attractor.operators.edge.types import Cloudlet, ClusterInst
+        from attractor.operators.edge.api.types import Cloudlet, ClusterInst
 
         self._say("upgrade", f"{UPGRADED}: agent 1 starts agent 2, which takes over and ends it")
         await self.client.merge_patch(Cloudlet, Key(UPGRADED, UPGRADED), {"spec": {"version": "2"}})
@@ -158,7 +158,7 @@ class EdgeDemo:
 
     async def _take_down(self) -> None:
         from attractor.objects.gvk import Key
-        from attractor.operators.edge.types import ClusterInst
+        from attractor.operators.edge.api.types import ClusterInst
 
         self._say("delete", "the clusters; their apps go first")
         for name in CLOUDLETS:

@@ -11,9 +11,9 @@ from attractor.cli.terminal import ProgressLine, complain
 
 if TYPE_CHECKING:
     from attractor.client import Client
-    from attractor.operators.irsa.aws import AwsIam
-    from attractor.operators.irsa.settings import Settings
-    from attractor.operators.irsa.types import IamRoleServiceAccount
+    from attractor.operators.irsa.api import IamRoleServiceAccount
+    from attractor.operators.irsa.controllers.settings import Settings
+    from attractor.operators.irsa.drivers.aws import AwsIam
 
 COUNT = 10
 CLUSTER = "demo"
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:  # noqa: ARG001
     except ImportError as missing:
         complain(f"the demonstration needs {missing.name}", "install it with: pip install 'attractor[irsa-demo]'")
         return 2
-    from attractor.operators.irsa.simulated import SimulatedAws
+    from attractor.operators.irsa.drivers.simulated import SimulatedAws
 
     with SimulatedAws() as aws:
         print(f"aws       a simulated AWS on {aws.url}", flush=True)
@@ -51,10 +51,10 @@ def run(args: argparse.Namespace) -> int:  # noqa: ARG001
 
 async def _demo(endpoint_url: str) -> None:
     from attractor.embedded import EmbeddedCluster
-    from attractor.operators.irsa.aws import AwsIam
-    from attractor.operators.irsa.controllers import controllers
-    from attractor.operators.irsa.iam import Iam
-    from attractor.operators.irsa.settings import Settings
+    from attractor.operators.irsa.controllers.declarations import controllers
+    from attractor.operators.irsa.controllers.settings import Settings
+    from attractor.operators.irsa.drivers.aws import AwsIam
+    from attractor.operators.irsa.drivers.iam import Iam
     from attractor.runtime import Manager
 
     settings = Settings(CLUSTER, PROVIDER)
@@ -73,9 +73,9 @@ async def _demo(endpoint_url: str) -> None:
 
 
 async def _install(client: Client) -> None:
-    from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
+    from attractor.k8s.apiextensions_v1 import CustomResourceDefinition
     from attractor.objects.errors import ApiError
-    from attractor.operators.irsa.types import IamRoleServiceAccount, Policy, Role
+    from attractor.operators.irsa.api import IamRoleServiceAccount, Policy, Role
 
     for kind in (IamRoleServiceAccount, Policy, Role):
         await client.create(CustomResourceDefinition.from_dict(kind.crd()))
@@ -89,7 +89,7 @@ async def _install(client: Client) -> None:
 
 async def _apply(client: Client) -> None:
     from attractor.objects.resource import ObjectMeta
-    from attractor.operators.irsa.types import IamRoleServiceAccount, IrsaSpec, PolicySpec, Statement
+    from attractor.operators.irsa.api import IamRoleServiceAccount, IrsaSpec, PolicySpec, Statement
 
     for number in range(1, COUNT + 1):
         statement = Statement(resource=f"arn:aws:s3:::bucket-{number}/*", action=["s3:GetObject", "s3:PutObject"])
@@ -102,7 +102,7 @@ async def _apply(client: Client) -> None:
 async def _follow(client: Client) -> None:
     """Show each change of condition, until all are created."""
     from attractor.client import WatchEvent
-    from attractor.operators.irsa.types import IamRoleServiceAccount
+    from attractor.operators.irsa.api import IamRoleServiceAccount
 
     line, conditions = ProgressLine(), dict[str, str]()
     async with client.watch(IamRoleServiceAccount, "default", initial_events=True) as watch:
@@ -127,7 +127,7 @@ def _counted(conditions: dict[str, str]) -> str:
 
 async def _show(client: Client, iam: AwsIam, settings: Settings) -> None:
     """What exists, here and there."""
-    from attractor.operators.irsa.types import IamRoleServiceAccount
+    from attractor.operators.irsa.api import IamRoleServiceAccount
 
     found = await client.list(IamRoleServiceAccount, "default")
     rows: list[tuple[str, ...]] = [("NAME", "CONDITION", "SERVICEACCOUNT", "IAM ROLE", "IAM POLICY", "ATTACHED")]
@@ -140,9 +140,9 @@ async def _show(client: Client, iam: AwsIam, settings: Settings) -> None:
 
 
 async def _row(client: Client, iam: AwsIam, settings: Settings, one: IamRoleServiceAccount) -> tuple[str, ...]:
-    from attractor.objects.builtin.core_v1 import ServiceAccount
-    from attractor.operators.irsa.names import aws_names
-    from attractor.operators.irsa.types import ROLE_ARN_ANNOTATION
+    from attractor.k8s.core_v1 import ServiceAccount
+    from attractor.operators.irsa.api import ROLE_ARN_ANNOTATION
+    from attractor.operators.irsa.controllers.names import aws_names
 
     names = aws_names(settings, one.key)
     account = await client.get(ServiceAccount, one.key)

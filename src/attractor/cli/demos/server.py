@@ -42,7 +42,7 @@ def _say(step: str, text: str = "") -> None:
 async def _demo() -> None:
     from attractor.cli.widget import Widget
     from attractor.embedded import EmbeddedCluster
-    from attractor.httpd.authentication import ADMIN, Authenticator
+    from attractor.httpd.auth.authentication import ADMIN, Authenticator
 
     started = time.perf_counter()
     async with EmbeddedCluster(authenticator=Authenticator({TOKEN: ADMIN})) as cluster:

@@ -11,7 +11,7 @@ from attractor.client.config import ClientConfig, tls_context
 from attractor.client.credentials import Rewritten, StaticCredentials
 from attractor.client.errors import AnswerLost, ConfigError, CredentialsUnavailable, ServerUnreachable
 from attractor.client.http.deadlines import Deadlines
-from attractor.client.http.dialing import Dialer, Endpoint
+from attractor.client.http.dial import Dialer, Endpoint
 from attractor.client.http.pool import Pool
 from attractor.client.http.proxies import Proxy, environment_proxy, is_loopback
 

@@ -15,18 +15,21 @@ import orjson
 
 from attractor.apiserver.audit.event import Asked, Told, event_line
 from attractor.apiserver.audit.policy import Level
-from attractor.apiserver.authorization import attributes_of
-from attractor.httpd.auditids import AuditIds
+from attractor.apiserver.auth.authorizer import attributes_of
+from attractor.apiserver.request.bodies import PROTOBUF
+from attractor.httpd.audit.ids import AuditIds
+from attractor.httpd.formats.protobuf import to_json
 from attractor.httpd.reply import JSON
-from attractor.objects.yamljson import YamlError, parse_yaml
+from attractor.objects.errors import BadRequest
+from attractor.objects.yaml_json import YamlError, parse_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
     from typing import Any
 
-    from attractor.apiserver.asked import User
     from attractor.apiserver.audit.policy import Policy, Stage, Verdict
-    from attractor.apiserver.authorization import Decision
+    from attractor.apiserver.auth.authorizer import Decision
+    from attractor.apiserver.request.caller import User
     from attractor.httpd.connection import Peer
     from attractor.httpd.parser import HttpRequest
     from attractor.httpd.reply import Reply, Stream, StreamWriter
@@ -91,6 +94,18 @@ class Auditor:
         return reply
 
 
+def in_json(reply: Reply) -> bytes:
+    """What an answer says, in JSON; nothing where it is an object neither in JSON nor in protobuf."""
+    if reply.content_type.startswith(JSON):
+        return reply.body
+    if not reply.content_type.startswith(PROTOBUF):
+        return b""
+    try:
+        return to_json(reply.body, "an answer")
+    except BadRequest:  # a list of more values than are read at once
+        return b""
+
+
 class Trail:
     """One request's."""
 
@@ -121,7 +136,7 @@ class Trail:
             self._tell("Panic", self._told(500, message="internal error"))
             raise
         if reply.stream is None:
-            self._complete(self._told(reply.code, reply.body if reply.content_type.startswith(JSON) else b""))
+            self._complete(self._told(reply.code, in_json(reply)))
         else:
             self._tell("ResponseStarted", self._told(reply.code))
             reply.stream = _FollowedStream(reply.stream, lambda: self._complete(self._told(reply.code)))
@@ -130,11 +145,13 @@ class Trail:
     def refused(self, reply: Reply) -> None:
         """It was refused by its head, before anybody began to answer it."""
         self._tell("RequestReceived", NOTHING_YET)
-        self._complete(self._told(reply.code, reply.body))
+        self._complete(self._told(reply.code, in_json(reply)))
 
     def unauthenticated(self, reply: Reply) -> None:
         """Nobody knows who sent it."""
-        self._tell("ResponseStarted", self._told(reply.code, reply.body, "Authentication failed, attempted: bearer"))
+        self._tell(
+            "ResponseStarted", self._told(reply.code, in_json(reply), "Authentication failed, attempted: bearer")
+        )
 
     def _told(self, code: int, answer: bytes = b"", message: str = "") -> Told:
         body = as_json(self._body, self._content_type)

@@ -10,8 +10,8 @@ import csv
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.asked import User
-from attractor.apiserver.authorization import AUTHENTICATED, MASTERS, UNAUTHENTICATED
+from attractor.apiserver.auth.authorizer import AUTHENTICATED, MASTERS, UNAUTHENTICATED
+from attractor.apiserver.request.caller import User
 from attractor.objects.errors import Unauthorized
 
 if TYPE_CHECKING:

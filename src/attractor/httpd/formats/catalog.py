@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from attractor.objects import builtin
-from attractor.objects.builtin import KUBERNETES_VERSION, ResourceInfo, SubresourceInfo
+from attractor.k8s import catalog as builtin
+from attractor.k8s.catalog import KUBERNETES_VERSION, ResourceInfo, SubresourceInfo
 from attractor.objects.gvk import GroupVersion, GroupVersionResource, version_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.store.contract import Snapshot
 
 DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions/"

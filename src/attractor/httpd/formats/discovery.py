@@ -10,10 +10,9 @@ from functools import lru_cache
 from hashlib import sha512
 from typing import TYPE_CHECKING
 
-import orjson
-
+from attractor.apiserver.request.bodies import JSON
 from attractor.httpd.formats.document import Document, page_not_found
-from attractor.httpd.formats.encoding import JSON, encode
+from attractor.httpd.formats.encoding import encode
 from attractor.httpd.formats.negotiate import (
     DISCOVERY_GROUP,
     DISCOVERY_LIST,
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 
     from attractor.httpd.formats.catalog import Catalog
     from attractor.httpd.formats.negotiate import DiscoveryVersion
-    from attractor.objects.builtin import ResourceInfo, SubresourceInfo
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.k8s.catalog import ResourceInfo, SubresourceInfo
+    from attractor.objects.json_types import JsonObject
 
 _VARY = ("Vary", "Accept")
 
@@ -71,12 +70,12 @@ def _plain(value: JsonObject | None, accept: str, *, routed: bool) -> Document:
     """A page as the client wants it; ``routed`` says whether Kubernetes' router looks at the format first."""
     if value is None:
         missing = NotFound("the server could not find the requested resource", details={})
-        return Document(missing.code, JSON, orjson.dumps(missing.status()))
+        return Document(missing.code, JSON, encode(missing.status()))
     try:
         agreed = negotiate(accept)
     except NotAcceptable as refused:
         error = (no_representation(accept) if routed else None) or refused
-        return Document(error.code, JSON, orjson.dumps(error.status()))
+        return Document(error.code, JSON, encode(error.status()))
     return Document(200, agreed.content_type, encode(value, agreed.media_type, pretty=agreed.pretty), (_VARY,))
 
 
@@ -153,7 +152,7 @@ def aggregated(catalog: Catalog, root: str, version: DiscoveryVersion) -> Docume
 def _aggregated(catalog: Catalog, root: str, version: DiscoveryVersion) -> bytes:
     items = [_group(name, versions) for name, versions in catalog.groups.items() if (name == "") == (root == "api")]
     head = {"kind": DISCOVERY_LIST, "apiVersion": f"{DISCOVERY_GROUP}/{version}", "metadata": {}, "items": items}
-    return orjson.dumps(head)
+    return encode(head)
 
 
 def _group(name: str, versions: Mapping[str, Sequence[ResourceInfo]]) -> JsonObject:

@@ -1,4 +1,6 @@
-"""JSON values as bytes: JSON, JSON for people, or YAML as Kubernetes writes it (sorted keys, lists not indented).
+"""JSON values as bytes: JSON, JSON for people, protobuf, or YAML as Kubernetes writes it.
+
+That is with sorted keys, and lists not indented.
 
 >>> encode({"b": ["x", "true"], "a": ""}, "application/yaml").decode()
 'a: ""\\nb:\\n- x\\n- "true"\\n'
@@ -11,26 +13,34 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import yaml
 
+from attractor.apiserver.request.bodies import JSON, PROTOBUF, YAML
+from attractor.httpd.formats import protobuf_answer
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from attractor.objects.jsontypes import Json
+    from attractor.objects.json_types import Json
 
-JSON, YAML = "application/json", "application/yaml"
 _FOR_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 _WIDTH = 80
 """Where lines of YAML are broken, as Go breaks them."""
 
 
 def encode(value: Json, media_type: str = JSON, *, pretty: bool = False) -> bytes:
-    """A JSON value in one of the two text formats."""
+    """A value in one of the formats; as Go's encoder has it, a line of JSON ends, but for indented JSON.
+
+    Raises ``NotAcceptable`` for what has no protobuf form.
+    """
+    if media_type == PROTOBUF:
+        assert isinstance(value, dict), "protobuf carries objects only"
+        return protobuf_answer.encode(value)
     if media_type == YAML:
         return encode_yaml(value)
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2 if pretty else None)
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE)
 
 
 def reencode(data: bytes, media_type: str, *, pretty: bool = False) -> bytes:
-    """JSON bytes in one of the two text formats; untouched when they are already right."""
+    """JSON bytes in one of the formats; untouched when they are already right."""
     if media_type == JSON and not pretty:
         return data
     return encode(orjson.loads(data), media_type, pretty=pretty)

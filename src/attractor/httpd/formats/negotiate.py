@@ -3,11 +3,11 @@
 >>> negotiate("application/json;as=Table;v=v1;g=meta.k8s.io,application/json").transform
 Transform(kind='Table', version='v1')
 >>> negotiate("application/vnd.kubernetes.protobuf,application/json").media_type
-'application/json'
+'application/vnd.kubernetes.protobuf'
 
 Clauses are tried by weight, then in the order of the header; parameters that a server does not know are ignored,
-transformations that it does not know rule a clause out. Answers are JSON or YAML: protobuf is read, not written, so a
-client that prefers protobuf gets the next format that it accepts.
+transformations that it does not know rule a clause out. Custom objects and Tables have no protobuf form: a client that
+prefers protobuf gets them in the next format that it accepts. The metadata of a custom object alone has one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
-from attractor.httpd.formats.encoding import JSON, YAML
+from attractor.apiserver.request.bodies import JSON, PROTOBUF, YAML
 from attractor.objects.errors import NotAcceptable
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 META_GROUP = "meta.k8s.io"
 DISCOVERY_GROUP, DISCOVERY_LIST = "apidiscovery.k8s.io", "APIGroupDiscoveryList"
-PROTOBUF = "application/vnd.kubernetes.protobuf"
-SUPPORTED = (JSON, YAML)
+SUPPORTED = (JSON, YAML, PROTOBUF)
 STREAMS = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 MAX_CLAUSES = 64
 """How much of a header is read; clients send three or four clauses."""
@@ -108,7 +107,7 @@ def _weight(text: str) -> float:
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str, supported: Sequence[str] = SUPPORTED) -> Negotiated:
+def negotiate(accept: str, supported: Sequence[str] = SUPPORTED, *, is_custom: bool = False) -> Negotiated:
     """What to answer a request on a resource with; raises ``NotAcceptable`` with what would be."""
     if not accept:
         return Negotiated(supported[0])
@@ -118,30 +117,38 @@ def negotiate(accept: str, supported: Sequence[str] = SUPPORTED) -> Negotiated:
                 continue
             asked = _asked(clause.params)
             transform = _transform(*asked)
+            if media_type == PROTOBUF and (is_custom if transform is None else transform.kind == "Table"):
+                continue
             if transform is not None or not any(asked):
                 return Negotiated(media_type, transform, clause.params.get("pretty") == "1")
-    raise not_acceptable(accept, supported)
+    raise not_acceptable(supported)
 
 
-def not_acceptable(accept: str, supported: Sequence[str] = SUPPORTED) -> NotAcceptable:
+@lru_cache(maxsize=256)
+def negotiate_untabled(accept: str) -> Negotiated:
+    """``negotiate`` for a resource that has no rows: a Table is none of its formats."""
+    kept = [text for text in accept.split(",") if not _asks_table(text)]
+    if not kept:
+        raise not_acceptable()
+    return negotiate(",".join(kept))
+
+
+def _asks_table(text: str) -> bool:
+    clause = _clause(text)
+    return clause is not None and _asked(clause.params)[2] == "Table"
+
+
+def not_acceptable(supported: Sequence[str] = SUPPORTED) -> NotAcceptable:
     """The refusal of a client that takes nothing that there is."""
-    return NotAcceptable(f"only the following media types are accepted: {', '.join(_offered(accept, supported))}")
+    return NotAcceptable(f"only the following media types are accepted: {', '.join(supported)}")
 
 
 def no_representation(accept: str, supported: Sequence[str] = SUPPORTED, *also: str) -> NotAcceptable | None:
     """The refusal by which Kubernetes' router forestalls its handlers; None when a format as such would be known."""
-    offered = _offered(accept, supported)
-    if not accept or any(clause.covers(media_type) for clause in parse_accept(accept) for media_type in offered):
+    if not accept or any(clause.covers(media_type) for clause in parse_accept(accept) for media_type in supported):
         return None
-    shown = ", ".join((*offered, *also))
+    shown = ", ".join((*supported, *also))
     return NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {shown}", details={})
-
-
-def _offered(accept: str, supported: Sequence[str]) -> Sequence[str]:
-    """What a refusal names: all that Kubernetes has, but never what this client asked for in vain."""
-    if supported != SUPPORTED or any(clause.covers(PROTOBUF) for clause in parse_accept(accept)):
-        return supported
-    return (*supported, PROTOBUF)
 
 
 def _asked(params: dict[str, str]) -> tuple[str, str, str]:

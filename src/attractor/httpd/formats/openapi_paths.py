@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from attractor.apiserver.registry import builtin_kind
-from attractor.objects import builtin
+from attractor.apiserver.kinds.registry import builtin_kind
+from attractor.k8s import catalog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.objects.builtin import ResourceInfo, SubresourceInfo
+    from attractor.k8s.catalog import ResourceInfo, SubresourceInfo
     from attractor.objects.gvk import GroupVersionKind
 
 Method = Literal["get", "post", "put", "patch", "delete"]
@@ -34,37 +34,6 @@ PATCH_TYPES = (
 _UPGRADING = frozenset({"attach", "exec", "portforward", "proxy"})
 
 
-class Parameter(NamedTuple):
-    """A query parameter."""
-
-    type: Literal["string", "boolean", "integer"]
-    description: str
-
-
-PARAMETERS = {
-    "allowWatchBookmarks": Parameter("boolean", "Whether a watch may tell how far it has come when nothing happens."),
-    "container": Parameter("string", "The container whose log to read; the only one when there is just one."),
-    "continue": Parameter("string", "Where an earlier list with a limit broke off, as that list said."),
-    "dryRun": Parameter("string", "When 'All', do everything except persisting the result."),
-    "fieldManager": Parameter("string", "Who makes this change; at most 128 printable characters."),
-    "fieldSelector": Parameter("string", "Only objects with these fields: 'metadata.name=a,spec.nodeName!=b'."),
-    "fieldValidation": Parameter("string", "What to do with unknown or duplicate fields: Ignore, Warn or Strict."),
-    "follow": Parameter("boolean", "Whether to go on as the log grows."),
-    "force": Parameter("boolean", "Whether an apply takes over fields that others own."),
-    "gracePeriodSeconds": Parameter("integer", "How long the object has before it goes; 0 means at once."),
-    "labelSelector": Parameter("string", "Only objects with these labels: 'app=a,tier in (b,c),!old'."),
-    "limit": Parameter("integer", "At most so many objects; the list says where to continue."),
-    "orphanDependents": Parameter("boolean", "Deprecated: use propagationPolicy."),
-    "previous": Parameter("boolean", "Whether to read the log of the terminated container before this one."),
-    "propagationPolicy": Parameter("string", "What becomes of dependents: Orphan, Background or Foreground."),
-    "resourceVersion": Parameter("string", "The version of the collection to read, or after which to watch."),
-    "resourceVersionMatch": Parameter("string", "How resourceVersion is meant: Exact or NotOlderThan."),
-    "sendInitialEvents": Parameter("boolean", "Whether a watch begins with what is there already."),
-    "tailLines": Parameter("integer", "Only so many lines from the end of the log."),
-    "timeoutSeconds": Parameter("integer", "How long to list or to watch at most."),
-    "timestamps": Parameter("boolean", "Whether each line of the log begins with its time."),
-    "watch": Parameter("boolean", "Whether to stream changes instead of listing."),
-}
 _LIST = (
     "allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion",
     "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds", "watch",
@@ -108,7 +77,7 @@ def definition_name(info: ResourceInfo, kind: str = "") -> str:
     """The name of a kind's definition: published for built-in kinds, from the reversed group for custom ones."""
     if not info.definition:
         return f"{reversed_group(info.group)}.{info.version}.{kind or info.kind}"
-    return builtin.definition_of(info.gvk._replace(kind=kind)) or "" if kind else info.definition
+    return catalog.definition_of(info.gvk._replace(kind=kind)) or "" if kind else info.definition
 
 
 def operation_group(group: str, version: str) -> str:
@@ -215,7 +184,7 @@ class _Rows:
 
     def _subresource(self, sub: SubresourceInfo) -> Iterator[Endpoint]:
         path = f"{self.collection}/{{name}}/{sub.name}"
-        of_sub = self.own if sub.kind == self.info.kind else builtin.definition_of(sub.gvk) or self.own
+        of_sub = self.own if sub.kind == self.info.kind else catalog.definition_of(sub.gvk) or self.own
         title, where = sub.name[:1].upper() + sub.name[1:], f"{sub.name} of the specified {self.info.kind}"
         rows = {
             "get": self._row(path, "get", "get", "read", f"read {where}"),

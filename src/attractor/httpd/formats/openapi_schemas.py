@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor.httpd.formats.openapi_paths import META
-from attractor.objects import builtin
+from attractor.k8s import catalog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from attractor.httpd.formats.catalog import CustomVersion
     from attractor.objects.gvk import GroupVersion, GroupVersionKind
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 REF = "#/components/schemas/"
 GVK = "x-kubernetes-group-version-kind"
@@ -55,8 +55,8 @@ def builtin_schemas(names: Iterable[str], served: GroupVersion | None = None) ->
         name = waiting.pop()
         if name in found:
             continue
-        doc = builtin.document(name)
-        _limit(doc, builtin.enums(name))
+        doc = catalog.document(name)
+        _limit(doc, catalog.enums(name))
         if name in _OF_MANY_GROUPS and served is not None:
             own = (("", "v1"), tuple(served))
             doc[GVK] = [mark for mark in doc[GVK] if (mark["group"], mark["version"]) in own]

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from attractor.apiserver.request.bodies import JSON, YAML
 from attractor.httpd.formats.document import Document
-from attractor.httpd.formats.encoding import JSON, YAML
+from attractor.httpd.formats.encoding import encode
 from attractor.httpd.formats.negotiate import negotiate
+from attractor.httpd.formats.openapi_parameters import PARAMETERS, described
 from attractor.httpd.formats.openapi_paths import (
-    PARAMETERS,
     PATCH,
     PATCH_TYPES,
     RESOURCE_LIST,
@@ -38,13 +39,13 @@ from attractor.httpd.formats.openapi_schemas import (
     custom_schema,
     gvk_mark,
 )
-from attractor.objects.builtin import KUBERNETES_VERSION
+from attractor.k8s.catalog import KUBERNETES_VERSION
 from attractor.objects.errors import NotAcceptable
 
 if TYPE_CHECKING:
     from attractor.httpd.formats.catalog import Catalog
-    from attractor.objects.builtin import ResourceInfo
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.k8s.catalog import ResourceInfo
+    from attractor.objects.json_types import JsonObject
 
 _PATH = "/openapi/v2"
 _DEFINITIONS = "#/definitions/"
@@ -58,7 +59,7 @@ def openapi_v2(catalog: Catalog, path: str, accept: str = "", *, if_none_match: 
     try:
         agreed = negotiate(accept, (JSON, PROTOBUF, OLD_PROTOBUF)).media_type
     except NotAcceptable as error:
-        return Document(error.code, JSON, orjson.dumps(error.status()))
+        return Document(error.code, JSON, encode(error.status()))
     body, etag = swagger(catalog) if agreed == JSON else swagger_in_protobuf(catalog)
     return Document(200, JSON if agreed == JSON else PROTOBUF, body, (("ETag", etag), ("Vary", "Accept"))).when_changed(
         if_none_match
@@ -192,7 +193,7 @@ def _forgive_absence(made: JsonObject, doc: JsonObject) -> None:
 def _operation(row: Endpoint, info: ResourceInfo) -> JsonObject:
     parameters: list[JsonObject] = [
         {"name": name, "in": "query", "type": PARAMETERS[name].type, "uniqueItems": True,
-         "description": PARAMETERS[name].description}
+         "description": described(name, row.method)}
         for name in row.parameters
     ]  # fmt: skip
     if row.body:
@@ -237,5 +238,5 @@ def _path_parameters(path: str, info: ResourceInfo) -> list[JsonObject]:
     if "{namespace}" in path:
         about = "object name and auth scope, such as for teams and projects"
         found.append({"name": "namespace", "in": "path", "required": True, "description": about, **text})
-    about = "If 'true', then the output is pretty printed."
+    about = PARAMETERS["pretty"].description
     return [*found, {"name": "pretty", "in": "query", "description": about, **text}]

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from attractor.apiserver.request.bodies import JSON, YAML
 from attractor.httpd.formats.document import Document
-from attractor.httpd.formats.encoding import JSON, YAML
+from attractor.httpd.formats.encoding import encode
 from attractor.httpd.formats.negotiate import negotiate
+from attractor.httpd.formats.openapi_parameters import PARAMETERS, described
 from attractor.httpd.formats.openapi_paths import (
     DELETE_OPTIONS,
-    PARAMETERS,
     PATCH,
     PATCH_TYPES,
     RESOURCE_LIST,
@@ -41,7 +42,7 @@ from attractor.httpd.formats.openapi_schemas import (
     custom_schema,
     gvk_mark,
 )
-from attractor.objects.builtin import KUBERNETES_VERSION
+from attractor.k8s.catalog import KUBERNETES_VERSION
 from attractor.objects.errors import NotAcceptable
 from attractor.objects.gvk import GroupVersion
 
@@ -49,8 +50,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from attractor.httpd.formats.catalog import Catalog
-    from attractor.objects.builtin import ResourceInfo
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.k8s.catalog import ResourceInfo
+    from attractor.objects.json_types import JsonObject
 
 _ROOT = "/openapi/v3"
 _REVISION = "2"
@@ -74,7 +75,7 @@ def openapi_v3(
     try:
         negotiate(accept, (JSON,))
     except NotAcceptable as error:
-        return Document(error.code, JSON, orjson.dumps(error.status()))
+        return Document(error.code, JSON, encode(error.status()))
     if path == _ROOT:
         return _cacheable(index(catalog)).when_changed(if_none_match)
     served = _group_version(path.removeprefix(f"{_ROOT}/").split("/"))
@@ -201,7 +202,7 @@ def _operation(row: Endpoint, served: GroupVersion, *, is_custom: bool) -> JsonO
         "operationId": row.operation_id,
     }
     if row.parameters:
-        operation["parameters"] = [_query(name) for name in row.parameters]
+        operation["parameters"] = [_query(name, row.method) for name in row.parameters]
     if row.body:
         operation["requestBody"] = _body(row, is_custom=is_custom)
     operation["responses"] = _responses(row)
@@ -210,9 +211,9 @@ def _operation(row: Endpoint, served: GroupVersion, *, is_custom: bool) -> JsonO
     return operation
 
 
-def _query(name: str) -> JsonObject:
-    kind, description = PARAMETERS[name]
-    return {"name": name, "in": "query", "description": description, "schema": {"type": kind, "uniqueItems": True}}
+def _query(name: str, method: str) -> JsonObject:
+    schema = {"type": PARAMETERS[name].type, "uniqueItems": True}
+    return {"name": name, "in": "query", "description": described(name, method), "schema": schema}
 
 
 def _path_parameters(path: str, info: ResourceInfo) -> Iterator[JsonObject]:
@@ -223,7 +224,7 @@ def _path_parameters(path: str, info: ResourceInfo) -> Iterator[JsonObject]:
     if "{namespace}" in path:
         about = "object name and auth scope, such as for teams and projects"
         yield {"name": "namespace", "in": "path", "description": about, "required": True, "schema": text}
-    about = "If 'true', then the output is pretty printed."
+    about = PARAMETERS["pretty"].description
     yield {"name": "pretty", "in": "query", "description": about, "schema": text}
 
 

@@ -18,23 +18,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from attractor.apiserver.bodies import media_type
-from attractor.apiserver.routing import parse_path
-from attractor.httpd.formats.encoding import JSON
+from attractor.apiserver.request.bodies import JSON, PROTOBUF, media_type
+from attractor.apiserver.request.routing import parse_path
 from attractor.httpd.formats.wire import (
     BYTES,
     FIXED32,
     FIXED64,
     MAX_DEPTH,
+    MAX_VALUES,
     VARINT,
-    Budget,
     Value,
     WireError,
     signed,
     values,
     varint,
 )
-from attractor.objects import builtin
+from attractor.k8s import archive, catalog
+from attractor.objects.budget import Budget, OverBudget
 from attractor.objects.errors import BadRequest
 from attractor.objects.gvk import GroupVersion, GroupVersionKind
 from attractor.objects.quantity import QuantityError, canonical
@@ -43,14 +43,14 @@ from attractor.objects.timestamps import Moment, format_duration, format_micro_t
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor.objects.builtin import GoField, GoType
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.k8s.catalog import GoField, GoType
+    from attractor.objects.json_types import JsonObject
 
-PROTOBUF = "application/vnd.kubernetes.protobuf"
 MAGIC = b"k8s\x00"
 _NO_MAGIC = "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
 _SCHEME = 'in scheme "pkg/api/legacyscheme/scheme.go:30"'
 _APIEXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
+SCHEMA = f"{_APIEXTENSIONS}.JSONSchemaProps"
 _DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 """Registered for every version of every group."""
 _WRAPPED_LISTS = frozenset({"ExtraValue", "Verbs"})
@@ -67,7 +67,7 @@ def request_as_json(method: str, path: str, content_type: str, body: bytes) -> t
     if media_type(content_type) != PROTOBUF or not body or method not in {"POST", "PUT", "DELETE"}:
         return body, content_type
     target = parse_path(path)
-    info = builtin.find(target.group, target.version, target.resource) if target is not None else None
+    info = catalog.find(target.group, target.version, target.resource) if target is not None else None
     if target is None or info is None:
         return body, content_type
     kind = info.subresources[target.subresource].kind if target.subresource in info.subresources else info.kind
@@ -83,18 +83,24 @@ def decode(data: bytes, must_be: str) -> JsonObject:
     """The object in a protobuf body, with its kind and apiVersion; raises ``BadRequest``."""
     try:
         envelope = _open(data)
-    except WireError as error:
+    except (WireError, OverBudget) as error:
         start = data[:_SUMMARY_BYTES]
         shown = start.decode(errors="replace") if start.startswith(b"{") else start.hex()
         summary = shown + (" ..." if len(data) > _SUMMARY_BYTES else "") or "<empty>"
         message = f"the object provided is unrecognized (must be of type {must_be}): {error} ({summary})"
         raise BadRequest(message) from None
     try:
-        return _decode(envelope, Budget(), 0)
+        return _decode(envelope, Budget(MAX_VALUES), 0)
+    except OverBudget:
+        why = f"message has more than {MAX_VALUES} values"
+        raise BadRequest(_cannot(envelope, must_be, why)) from None
     except WireError as error:
-        group_version = envelope.api_version.rpartition("/")[2]
-        message = f'{envelope.kind} in version "{group_version}" cannot be handled as a {must_be}: {error}'
-        raise BadRequest(message) from None
+        raise BadRequest(_cannot(envelope, must_be, str(error))) from None
+
+
+def _cannot(envelope: _Envelope, must_be: str, why: str) -> str:
+    version = envelope.api_version.rpartition("/")[2]
+    return f'{envelope.kind} in version "{version}" cannot be handled as a {must_be}: {why}'
 
 
 class _Envelope(NamedTuple):
@@ -138,12 +144,12 @@ def _decode(envelope: _Envelope, budget: Budget, depth: int) -> JsonObject:
     except ValueError as error:
         raise WireError(str(error)) from None
     gvk = GroupVersionKind(group, version, envelope.kind)
-    definition = _DELETE_OPTIONS if gvk.kind == "DeleteOptions" else builtin.definition_of(gvk)
+    definition = _DELETE_OPTIONS if gvk.kind == "DeleteOptions" else catalog.definition_of(gvk)
     if definition is None:
         raise WireError(f'no kind "{gvk.kind}" is registered for version "{envelope.api_version}" {_SCHEME}')
     reader = _Reader(envelope.raw, budget)
     whole = Value(0, BYTES, 0, 0, len(envelope.raw))
-    obj = reader.message(whole, builtin.go_type(definition), {}, depth)
+    obj = reader.message(whole, catalog.go_type(definition), {}, depth)
     return {"kind": envelope.kind, "apiVersion": envelope.api_version, **obj}
 
 
@@ -205,7 +211,7 @@ class _Reader:
         go = field.type
         if go.cls == "pointer" and go.elem is not None:
             go = go.elem
-        if go.cls == "slice" and go.elem is not None and not _is_wrapped(go):
+        if go.cls == "slice" and go.elem is not None and not is_wrapped(go):
             return self._items(value, go.elem, before or [], depth)
         if go.cls == "map" and go.elem is not None:
             return self._entry(value, go.elem, before or {}, depth)
@@ -216,7 +222,7 @@ class _Reader:
             at = value.start
             while at < value.end:
                 scalar, at = varint(self.data, at, value.end)
-                self.budget.take()
+                self.budget.charge()
                 found.append(self._one(Value(value.number, VARINT, scalar), elem, None, depth, "Items"))
         else:
             found.append(self._one(value, elem, None, depth, "Items"))
@@ -244,7 +250,7 @@ class _Reader:
                 return b64encode(_span(self.data, value, name)).decode()
             case "int" | "uint" | "bool" | "float":
                 return _number(value, go, name)
-            case "slice" if go.elem is not None and _is_wrapped(go):
+            case "slice" if go.elem is not None and is_wrapped(go):
                 return [_text(self.data, part) for part in self._parts(value, name) if part.number == 1]
             case "raw":
                 return self._raw(value, go, depth, name)
@@ -255,12 +261,12 @@ class _Reader:
         return special(self.data, found)
 
     def _raw(self, value: Value, go: GoType, depth: int, name: str) -> Any:
-        choice = go.definition.removeprefix(f"{_APIEXTENSIONS}.")
-        if not choice.startswith("JSONSchemaPropsOr"):
+        choice = schema_choice(go)
+        if not choice:
             spans = [_span(self.data, part, name) for part in self._parts(value, name) if part.number == 1]
             return self._json(spans[-1] if spans else b"", depth)
         parts = list(self._parts(value, name))
-        schema = builtin.go_type(f"{_APIEXTENSIONS}.JSONSchemaProps")
+        schema = catalog.go_type(SCHEMA)
         if choice == "JSONSchemaPropsOrBool":
             for part in parts:
                 if part.number == 2:
@@ -284,8 +290,15 @@ class _Reader:
             raise WireError(f"raw JSON in the message cannot be read: {error}") from None
 
 
-def _is_wrapped(go: GoType) -> bool:
+def is_wrapped(go: GoType) -> bool:
+    """Whether a list is a message of its own."""
     return go.definition.rpartition(".")[2] in _WRAPPED_LISTS
+
+
+def schema_choice(go: GoType) -> str:
+    """The name of a type that is a schema or something else; empty for those that are any JSON."""
+    name = go.definition.removeprefix(f"{_APIEXTENSIONS}.")
+    return name if name.startswith("JSONSchemaPropsOr") else ""
 
 
 def _is_dropped(field: GoField, item: Any) -> bool:
@@ -317,7 +330,7 @@ def _basic(go: GoType) -> str:
     """The basic type behind a named number."""
     spelling = go.spelling
     while "." in spelling:
-        declared = builtin.archive.entry("go", spelling)
+        declared = archive.entry("go", spelling)
         assert isinstance(declared, str), "a number is declared as another type"
         spelling = declared
     return spelling

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, cast
 
-from attractor.apiserver.builtin.defaults.workloads import TEMPLATE_GENERATION
-from attractor.apiserver.conversion import CONVERSIONS
+from attractor.apiserver.kinds.builtin.defaults.workloads import TEMPLATE_GENERATION
+from attractor.apiserver.kinds.conversion import CONVERSIONS
 from attractor.httpd.formats.ages import Clock
 from attractor.httpd.formats.negotiate import META_GROUP
 from attractor.httpd.formats.printers import Printer, builtin_printer
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from attractor.httpd.formats.catalog import Catalog
     from attractor.httpd.formats.negotiate import MetaVersion
     from attractor.objects.gvk import GroupVersionKind
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.timestamps import Moment
 
 IncludeObject = Literal["None", "Metadata", "Object"]

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.apiserver.watch import INITIAL_EVENTS_END
+from attractor.apiserver.verbs.watch import INITIAL_EVENTS_END
 from attractor.httpd.formats.tables import list_metadata, partial_object, table
 from attractor.objects.errors import NotAcceptable
 
 if TYPE_CHECKING:
     from attractor.httpd.formats.negotiate import Transform
     from attractor.httpd.formats.tables import IncludeObject, View
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.timestamps import Moment
 
 

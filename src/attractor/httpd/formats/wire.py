@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from attractor.objects.budget import Budget
+
 VARINT, FIXED64, BYTES, GROUP, END_GROUP, FIXED32 = range(6)
 MAX_DEPTH = 100
 MAX_VALUES = 100_000
@@ -21,21 +23,6 @@ _U64 = (1 << 64) - 1
 
 class WireError(ValueError):
     """The bytes are no message."""
-
-
-class Budget:
-    """How many more values one body may hold."""
-
-    __slots__ = ("left",)
-
-    def __init__(self, values: int = MAX_VALUES) -> None:
-        self.left = values
-
-    def take(self) -> None:
-        """Count one value; raises ``WireError`` when there are too many."""
-        self.left -= 1
-        if self.left < 0:
-            raise WireError(f"message has more than {MAX_VALUES} values")
 
 
 class Value(NamedTuple):
@@ -85,7 +72,7 @@ def values(data: bytes, start: int, end: int, budget: Budget) -> Iterator[Value]
             raise WireError("proto: wiretype end group for non-group")
         if number == 0 or number >= 1 << 29:
             raise WireError(f"proto: illegal tag {number} (wire type {wire})")
-        budget.take()
+        budget.charge()
         if wire == GROUP:
             at = _skip_group(data, at, end, budget)
             continue
@@ -115,7 +102,7 @@ def _skip_group(data: bytes, at: int, end: int, budget: Budget) -> int:
     depth = 1
     while depth:
         tag, at = varint(data, at, end)
-        budget.take()
+        budget.charge()
         wire = tag & 7
         if wire == END_GROUP:
             depth -= 1

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from attractor.apiserver.serviceaccounts.tokenkeys import ISSUER, STORE_KEY, token_key
-from attractor.httpd.formats.encoding import JSON
+from attractor.apiserver.auth.service_accounts.token_keys import ISSUER, STORE_KEY, token_key
+from attractor.apiserver.request.bodies import JSON
 from attractor.httpd.formats.negotiate import no_representation
 from attractor.httpd.reply import Reply
 
 if TYPE_CHECKING:
-    from attractor.httpd.pages import Ask
+    from attractor.httpd.pages.page import Ask
 
 CONFIGURATION, KEYS = "/.well-known/openid-configuration", "/openid/v1/jwks"
 _KEY_SET = "application/jwk-set+json"

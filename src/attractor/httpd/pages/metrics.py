@@ -24,6 +24,8 @@ class Metrics:
         self._took_s = 0.0
         self._disconnects: dict[str, int] = {}
         self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
+        self.more: list[Callable[[], Iterator[str]]] = []
+        """What others count, line by line."""
         self.watch_events = 0
         """Events handed to watchers, counted once for each."""
 
@@ -38,7 +40,7 @@ class Metrics:
         self._disconnects[why] = self._disconnects.get(why, 0) + 1
 
     def gauge(self, name: str, explanation: str, read: Callable[[], float]) -> None:
-        """Show a number that is read when asked for."""
+        """Show a number that is read when asked for, and left out while reading it raises ``OSError``."""
         self._gauges[name] = (explanation, read)
 
     def render(self) -> bytes:
@@ -66,12 +68,18 @@ class Metrics:
         for why, count in sorted(self._disconnects.items()):
             yield f'attractor_disconnects_total{{reason="{why}"}} {count}'
         for name, (explanation, read) in self._gauges.items():
+            try:
+                value = read()
+            except OSError:  # this system does not tell it
+                continue
             yield f"# HELP {name} {explanation}"
             yield f"# TYPE {name} gauge"
-            yield f"{name} {read():g}"
+            yield f"{name} {value:g}"
+        for lines in self.more:
+            yield from lines()
 
 
 def resident_bytes() -> float:
-    """This process's resident memory."""
+    """This process's resident memory; raises ``OSError`` where there is no ``/proc``."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return float(pages * os.sysconf("SC_PAGE_SIZE"))

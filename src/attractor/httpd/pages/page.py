@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 from attractor import __version__
+from attractor.apiserver.request.bodies import JSON
 from attractor.httpd.formats.catalog import catalog
 from attractor.httpd.formats.discovery import discover
-from attractor.httpd.formats.encoding import JSON
 from attractor.httpd.formats.negotiate import no_representation
 from attractor.httpd.formats.openapi_v2 import openapi_v2
 from attractor.httpd.formats.openapi_v3 import openapi_v3
-from attractor.httpd.health import HEALTH_PATHS
-from attractor.httpd.issuerpages import issuer_page
+from attractor.httpd.pages.health import HEALTH_PATHS
+from attractor.httpd.pages.issuer import issuer_page
+from attractor.httpd.pages.zpages import ZPAGES
 from attractor.httpd.reply import Reply
-from attractor.httpd.zpages import ZPAGES
-from attractor.objects.builtin import KUBERNETES_VERSION
+from attractor.k8s.catalog import KUBERNETES_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

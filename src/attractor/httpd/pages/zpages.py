@@ -12,17 +12,18 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from attractor.httpd.formats.encoding import JSON, YAML, encode
+from attractor.apiserver.request.bodies import JSON, YAML
+from attractor.httpd.formats.encoding import encode
 from attractor.httpd.formats.negotiate import parse_accept
-from attractor.httpd.health import CHECKS
+from attractor.httpd.pages.health import CHECKS
 from attractor.httpd.reply import TEXT, Reply
-from attractor.objects.builtin import KUBERNETES_VERSION
+from attractor.k8s.catalog import KUBERNETES_VERSION
 from attractor.objects.errors import NotAcceptable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 ZPAGES = ("/flagz", "/metrics/slis", "/statusz")
 GROUP, VERSIONS = "config.k8s.io", {"v1beta1", "v1alpha1"}

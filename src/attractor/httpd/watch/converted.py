@@ -10,10 +10,10 @@ import asyncio
 import random
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.watch import error_event
+from attractor.apiserver.verbs.watch import error_event
 from attractor.httpd.reply import frame
-from attractor.httpd.taskstream import TaskStream
-from attractor.httpd.watchstreams import BOOKMARK_S, MIN_TIMEOUT_S, status_of
+from attractor.httpd.watch.streams import BOOKMARK_S, MIN_TIMEOUT_S, status_of
+from attractor.httpd.watch.task_stream import TaskStream
 from attractor.objects.errors import ApiError
 from attractor.store.contract import Compacted
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor.apiserver.server import Server
-    from attractor.apiserver.watch import Watch, WatchEvent
+    from attractor.apiserver.verbs.watch import Watch, WatchEvent
     from attractor.httpd.reply import StreamWriter
-    from attractor.httpd.watchstreams import Encoder
+    from attractor.httpd.watch.streams import Encoder
     from attractor.store.contract import Batch, Snapshot
 
 
@@ -62,9 +62,9 @@ class ConvertedWatch(TaskStream):
         except TimeoutError:
             return
         except Compacted as error:
-            await self.write(error_event(status_of(error)).encode())
+            await self.write(self._encode(error_event(status_of(error))))
         except ApiError as error:
-            await self.write(error_event(error).encode())
+            await self.write(self._encode(error_event(error)))
 
     async def _tell_all(self) -> None:
         await self._tell(self._snapshot, lambda watch: list(watch.initial_events(self._snapshot)))

@@ -13,14 +13,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from attractor.apiserver.verbs.read import too_large
-from attractor.apiserver.watch import error_event
-from attractor.httpd.taskstream import TaskStream
+from attractor.apiserver.verbs.watch import error_event
+from attractor.httpd.watch.task_stream import TaskStream
 from attractor.objects.errors import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from attractor.httpd.reply import Stream
+    from attractor.httpd.watch.streams import Encoder
     from attractor.store.contract import Store
 
 
@@ -47,6 +48,7 @@ class WaitingWatch(TaskStream):
         store: Store,
         revision: int,
         begin: Callable[[], Awaitable[Stream]],
+        encode: Encoder,
         *,
         patience_s: float,
         timeout_s: float | None,
@@ -56,6 +58,7 @@ class WaitingWatch(TaskStream):
         self._revision = revision
         self._begin = begin
         """Answers the stream to go on with, or raises ``ApiError``."""
+        self._encode = encode
         self._patience_s = patience_s
         self._timeout_s = timeout_s
         self._then: Stream | None = None
@@ -71,7 +74,7 @@ class WaitingWatch(TaskStream):
                 raise too_large(self._revision, self._store.revision)
             stream = await self._begin()
         except ApiError as error:
-            await self.write(error_event(error).encode())
+            await self.write(self._encode(error_event(error)))
             return
         writer, self._writer = self._writer, None
         if writer is not None:

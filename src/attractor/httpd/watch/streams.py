@@ -17,10 +17,11 @@ import logging
 import random
 import secrets
 import time
+from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.watch import error_event
+from attractor.apiserver.verbs.watch import error_event
 from attractor.httpd.reply import frame
 from attractor.objects.errors import Gone, InternalError
 from attractor.store.contract import Compacted
@@ -28,8 +29,8 @@ from attractor.store.contract import Compacted
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    from attractor.apiserver.watch import Watch, WatchEvent
-    from attractor.httpd.metrics import Metrics
+    from attractor.apiserver.verbs.watch import Watch, WatchEvent
+    from attractor.httpd.pages.metrics import Metrics
     from attractor.httpd.reply import StreamWriter
     from attractor.objects.errors import ApiError
     from attractor.store.contract import Snapshot, Store
@@ -49,6 +50,8 @@ AGE_S = 0.008
 LATE_S = 0.002
 """How long after the rest's end a change waits for the event loop's turn to be over."""
 BATCH_EVENTS = 1000
+TURN_S = 0.002
+"""What watchers who begin, or who have fallen behind, may take of one step of the loop together."""
 PIECE_BYTES = 64 * 1024
 LAST_BOOKMARK_S = 5.0
 """Watches that may last at least so long end with a bookmark; Kubernetes sends short ones none."""
@@ -195,7 +198,8 @@ class WatchStream:
         self._writer: StreamWriter | None = None
         self._timeout_timer: asyncio.TimerHandle | None = None
         self._bookmark_timer: asyncio.TimerHandle | None = None
-        self._pump: asyncio.Handle | None = None
+        self._is_waiting = False
+        """Whether it is in the hub's line for its next piece."""
 
     # The connection calls these (``Stream``).
 
@@ -211,8 +215,13 @@ class WatchStream:
 
     def resumed(self) -> None:
         """The client reads again: go on where it stopped."""
-        if self._writer is not None and self._pump is None and self not in self._channel.members:
-            self._pump = self._channel.hub.loop.call_soon(self._catch_up)
+        if self._writer is not None and self not in self._channel.members:
+            self._wait()
+
+    def _wait(self) -> None:
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._channel.hub.wait(self)
 
     def finish(self) -> None:
         """The server stops: a clean end."""
@@ -235,15 +244,15 @@ class WatchStream:
     def fail(self, error: Compacted | WatchBroken) -> None:
         """The watch cannot go on: one ERROR event, then the end."""
         if self._writer is not None:
-            line = error_event(status_of(error)).encode()
+            line = self._channel.encode(error_event(status_of(error)))
             self._writer.write(line, frame(line))
         self._end()
 
     # One step after the other until the watcher is live.
 
-    def _catch_up(self) -> None:
+    def catch_up(self) -> None:
         """Write one piece; come back for the next when others had their turn, until this watcher can join."""
-        self._pump = None
+        self._is_waiting = False
         writer, channel = self._writer, self._channel
         if writer is None:
             return
@@ -259,7 +268,7 @@ class WatchStream:
         if self._initial is None and self._revision >= channel.catch_up():
             channel.members[self] = None
             return
-        self._pump = channel.hub.loop.call_soon(self._catch_up)
+        self._wait()
 
     def _next_piece(self) -> bytes:
         """The next bytes of the initial state, then of the history; empty where one ends."""
@@ -297,7 +306,7 @@ class WatchStream:
 
     def _leave(self) -> None:
         self._writer = None
-        for handle in (self._timeout_timer, self._bookmark_timer, self._pump):
+        for handle in (self._timeout_timer, self._bookmark_timer):
             if handle is not None:
                 handle.cancel()
         self._channel.hub.forget(self._channel, self)
@@ -306,8 +315,8 @@ class WatchStream:
 class FailedStream:
     """A watch that cannot begin: one ERROR event, then the end."""
 
-    def __init__(self, error: Compacted) -> None:
-        self._line = error_event(status_of(error)).encode()
+    def __init__(self, error: Compacted, encode: Encoder) -> None:
+        self._line = encode(error_event(status_of(error)))
 
     def start(self, writer: StreamWriter) -> None:
         """Say so and end."""
@@ -332,7 +341,31 @@ class WatchHub:
         self.metrics = metrics
         self.loop = asyncio.get_running_loop()
         self._channels: dict[Hashable, Channel] = {}
+        self.turn_s = TURN_S
+        self._line: deque[WatchStream] = deque()
+        """Watchers that are to be told their next piece, first come, first served."""
+        self._has_turn = False
+        """Whether the next turn is due already."""
         metrics.gauge("apiserver_longrunning_requests", "Open watch streams.", lambda: float(self.streams))
+
+    def wait(self, stream: WatchStream) -> None:
+        """A watcher is to be told what there is, when it is its turn: those who begin leave time for everybody else."""
+        self._line.append(stream)
+        self._come_round()
+
+    def _come_round(self) -> None:
+        if self._line and not self._has_turn:
+            self._has_turn = True
+            self.loop.call_soon(self._take_turn)
+
+    def _take_turn(self) -> None:
+        self._has_turn = False
+        until = self.loop.time() + self.turn_s
+        for _ in range(len(self._line)):
+            self._line.popleft().catch_up()
+            if self.loop.time() >= until:
+                break
+        self._come_round()
 
     @property
     def streams(self) -> int:
@@ -352,7 +385,7 @@ class WatchHub:
         try:
             self.store.events_after(watch.prefix, watch.after, limit=1)
         except Compacted as error:
-            return FailedStream(error)
+            return FailedStream(error, encode)
         channel = self._channels.get(key)
         if channel is None:
             channel = self._channels[key] = Channel(self, key, watch, encode)

@@ -23,7 +23,7 @@ from attractor.objects.resource.unknown import fold_in_place, unfold_in_place
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 S = TypeVar("S", bound=Struct)
 

@@ -8,7 +8,7 @@ from attractor.objects.resource.kind import KindError
 from attractor.objects.resource.structural import schema_of
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.resource.kind import Resource
 
 

@@ -16,7 +16,7 @@ from attractor.objects.resource.codec import encode
 from attractor.objects.resource.metadata import ObjectMeta
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.resource.struct import Struct
 
 _NONE = ObjectMeta()

@@ -20,20 +20,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, dataclass_
 
 import msgspec
 
-from attractor.objects.annotations import annotate_more
-from attractor.objects.builtin.resourceinfo import ResourceInfo, SubresourceInfo
+from attractor.k8s.resource_info import ResourceInfo, SubresourceInfo
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.resource import codec
 from attractor.objects.resource.codec import DecodeError
 from attractor.objects.resource.markers import Rule
 from attractor.objects.resource.metadata import ObjectMeta, OwnerReference
 from attractor.objects.resource.struct import Struct, StructMeta, field, written
+from attractor.objects.type_hints import annotate_more
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.objects.jsontypes import JsonObject
-    from attractor.objects.schema.node import Schema
+    from attractor.objects.json_types import JsonObject
+    from attractor.schema.node import Schema
 
 Scope = Literal["Namespaced", "Cluster"]
 _VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -211,7 +211,7 @@ def _subresources(cls: type[Resource], gvk: GroupVersionKind, scale: Scale | Non
 
 def _schema(cls: type[Resource]) -> Schema:
     from attractor.objects.resource.structural import schema_of
-    from attractor.objects.schema.node import Schema
+    from attractor.schema.node import Schema
 
     return Schema(schema_of(cls))
 
@@ -249,11 +249,11 @@ class Resource(Struct, metaclass=ResourceMeta):
     @classmethod
     def from_yaml(cls, text: str | bytes) -> Self:
         """Read one YAML document; DecodeError when it is no YAML, of another kind or does not fit."""
-        from attractor.objects.resource import yamltext
+        from attractor.objects.resource import yaml_text
 
         try:
-            value = yamltext.load(text)
-        except yamltext.YAMLError as error:
+            value = yaml_text.load(text)
+        except yaml_text.YAMLError as error:
             raise DecodeError(cls.__name__, f"no YAML: {error}", "") from error
         return cls.from_dict(value)
 
@@ -276,9 +276,9 @@ class Resource(Struct, metaclass=ResourceMeta):
 
     def to_yaml(self) -> str:
         """The object as YAML document."""
-        from attractor.objects.resource import yamltext
+        from attractor.objects.resource import yaml_text
 
-        return yamltext.dump(self.to_dict())
+        return yaml_text.dump(self.to_dict())
 
     def deep_copy(self) -> Self:
         """A copy that shares nothing that can change."""

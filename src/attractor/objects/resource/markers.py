@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Meta
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 
 @dataclass(frozen=True)

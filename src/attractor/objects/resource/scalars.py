@@ -70,6 +70,9 @@ class MicroTime(datetime):
         return self.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
+QUANTITY_PATTERN = rf"^(\+|-)?{_DECIMAL}(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?{_DECIMAL}))?$"
+"""What a quantity looks like when it is a text."""
+
 IntOrString: TypeAlias = Annotated[int | str, Meta(extra_json_schema={"x-kubernetes-int-or-string": True})]
 """A number or a text, such as a port or a percentage."""
 
@@ -78,7 +81,7 @@ Quantity: TypeAlias = Annotated[
     Meta(
         extra_json_schema={
             "x-kubernetes-int-or-string": True,
-            "pattern": rf"^(\+|-)?{_DECIMAL}(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?{_DECIMAL}))?$",
+            "pattern": QUANTITY_PATTERN,
         }
     ),
 ]

@@ -10,7 +10,7 @@ from attractor.objects.resource.codec import DecodeError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.resource.kind import Resource
 
 
@@ -41,7 +41,7 @@ class Scheme:
         """The class of a kind, registered or built in, if there is one."""
         if gvk in self._classes:
             return self._classes[gvk]
-        from attractor.objects.builtin.typed import class_for
+        from attractor.k8s.typed_classes import class_for
 
         return class_for(gvk)
 

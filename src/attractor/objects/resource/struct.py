@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from attractor.objects.annotations import hints_in
 from attractor.objects.resource.markers import Rule  # noqa: TC001 - msgspec reads annotations at run time
+from attractor.objects.type_hints import hints_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 HIDDEN = "\ue000"
 """The wire name under which unknown fields travel through msgspec; it never reaches the wire itself."""

@@ -21,13 +21,14 @@ from msgspec import UnsetType
 from attractor.objects.resource import codec
 from attractor.objects.resource.codec import to_builtins
 from attractor.objects.resource.kind import Resource
+from attractor.objects.resource.published_schema import published_schema
 from attractor.objects.resource.scalars import Duration, MicroTime
 from attractor.objects.resource.struct import HIDDEN, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _ROOT = ("api_version", "kind", "metadata")
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
@@ -183,6 +184,8 @@ class _Writer:
 
     def _struct(self, info: mi.StructType, path: tuple[str, ...]) -> JsonObject:
         cls = info.cls
+        if self.seen and (definition := _built_in(cls)):
+            return published_schema(definition)
         if cls in self.seen:
             raise self.refuse(
                 path,
@@ -238,6 +241,13 @@ class _Writer:
         if _admits_null(field.type) and field.default is not None:
             schema["nullable"] = True
         return schema
+
+
+def _built_in(cls: type) -> str:
+    """The definition of a class that stands for a built-in type; empty for authors' own."""
+    from attractor.k8s.typed_classes import definition_of  # whose classes are made of ours
+
+    return definition_of(cls)
 
 
 def _default(field: mi.Field) -> Any:

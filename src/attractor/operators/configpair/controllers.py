@@ -1,12 +1,12 @@
 """Two controllers of the same kind: ``configpair`` is right, ``naive`` is what one writes first.
 
-Run the right one with nothing installed: ``attractor run attractor.operators.configpair.controller:configpair``.
+Run the right one with nothing installed: ``attractor run attractor.operators.configpair.controllers:configpair``.
 """
 
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.configpair.types import ConfigPair
+from attractor.operators.configpair.api import ConfigPair
 from attractor.runtime import Context, Result, controller
 from attractor.runtime.toolkit.owners import is_controlled_by, set_controller
 

@@ -1,18 +1,18 @@
 """What a ConfigPair promises, and the world in which the checker judges it.
 
-``world()`` is the right controller's, ``naive_world()`` the naive one's. Both have two workers, caches that lag, a user
-who edits the spec, and a process that may crash at any step.
+``world()`` is the right controller's, ``naive_world()`` the naive one's. Both have two workers, caches that lag, and a
+process that may crash at any step; in the first a user edits the spec besides, which the naive one would never notice.
 """
 
 from collections.abc import Sequence
 
-from attractor.check.world import Edit, Faults, Look, World, eventually_stable
-from attractor.check.world.users import User
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.world import Edit, Faults, World, WorldState, eventually_stable
+from attractor.check.world.api.users import User
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.configpair.controller import CHILDREN, child_key, configpair, naive
-from attractor.operators.configpair.types import ConfigPair, ConfigPairSpec
+from attractor.operators.configpair.api import ConfigPair, ConfigPairSpec
+from attractor.operators.configpair.controllers import CHILDREN, child_key, configpair, naive
 from attractor.runtime import Controller
 
 WEB = Key("default", "web")
@@ -31,7 +31,7 @@ def as_wanted_in(pairs: Sequence[ConfigPair], maps: Sequence[ConfigMap]) -> bool
     return told and {one.key: one.data for one in maps} == wanted
 
 
-def as_wanted(look: Look) -> bool:
+def as_wanted(look: WorldState) -> bool:
     """Every pair has its two ConfigMaps and says so; there is no ConfigMap besides."""
     return as_wanted_in(look.list(ConfigPair), look.list(ConfigMap))
 
@@ -55,5 +55,5 @@ def world(
 
 
 def naive_world() -> World:
-    """The same with the naive controller, to see it fail."""
-    return world(naive)
+    """The naive controller, to see it fail by a crash alone."""
+    return world(naive, users=())

@@ -14,6 +14,6 @@ Read ``types``, then ``planning`` (a living cluster) and ``ending`` (one that is
 ``local`` runs StatefulSets on this machine, where there is no kubelet.
 """
 
-from attractor.operators.dbcluster.types import Cluster, ClusterSpec, ClusterStatus, Component, ServiceSpec
+from attractor.operators.dbcluster.api.types import Cluster, ClusterSpec, ClusterStatus, Component, ServiceSpec
 
 __all__ = ["Cluster", "ClusterSpec", "ClusterStatus", "Component", "ServiceSpec"]

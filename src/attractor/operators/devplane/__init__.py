@@ -10,7 +10,7 @@ down leaves nothing behind.
 It refuses to run containers and tunnels: those are not there yet. One machine, Linux only.
 
 Read ``types`` and ``servicetypes`` first; then ``executables`` (with ``expanding``, ``health``, ``telling``) and
-``replicasets``; then ``endpoints`` and ``services``. ``processes``, ``health`` and ``proxies`` say what they need of
+``replica_sets``; then ``endpoints`` and ``services``. ``processes``, ``health`` and ``proxies`` say what they need of
 the machine, and ``local`` is the machine. ``controller`` has all of them together; ``application`` and ``session`` are
-what ``attractor dev`` is made of. ``worlds`` and ``serviceworlds`` are what is proved.
+what ``attractor dev`` is made of. ``worlds`` and ``service_worlds`` are what is proved.
 """

@@ -11,20 +11,20 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from attractor.objects.builtin.coordination_v1 import Lease
-from attractor.objects.builtin.core_v1 import Namespace
+from attractor.k8s.coordination_v1 import Lease
+from attractor.k8s.core_v1 import Namespace
 from attractor.objects.errors import AlreadyExists, ApiError, NotFound
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.devplane.servicetypes import Endpoint, Service
-from attractor.operators.devplane.types import Executable, ExecutableReplicaSet
+from attractor.operators.devplane.api.executables import Executable, ExecutableReplicaSet
+from attractor.operators.devplane.api.services import Endpoint, Service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from attractor.client import Client
     from attractor.objects.resource import Resource
-    from attractor.operators.devplane.application import Part
+    from attractor.operators.devplane.api.application import Part
 
 KINDS: tuple[type[Resource], ...] = (Service, Endpoint, Executable, ExecutableReplicaSet)
 """All kinds of the plane."""

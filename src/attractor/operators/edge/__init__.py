@@ -4,8 +4,8 @@ A cloudlet is a namespace: the ``Cloudlet`` of that name in it, and the ``Cluste
 it. Users write specs. The **coordinator** (``coordinator``, ``upgrades``) turns wishes into requests and resolves what
 went wrong; the **agent** (``agent``, ``takeover``), one process for each cloudlet with credentials of its own, does the
 work with a **driver** (``drivers``) and reports. ``states`` has the tables that both follow. Beside its work an agent
-reports everything in each session and gives signs of life (``sessions``, ``reporting``), which the coordinator follows
-(``presence``); renews its token (``renewal``); and tells people how far it has come (``progress``).
+reports everything in each session and gives signs of life (``sessions``, ``reporter``), which the coordinator follows
+(``presence``); renews its token (``drivers.token_renewal``); and tells people how far it has come (``progress``).
 
 Guarantees: a state is moved only by its owner; there are never two operations on one object at once, and none on an
 app during one on its cluster; a cluster goes only after its apps; every wish ends in Ready, NotPresent or a documented

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from attractor.apiserver.admission import Plugin
-from attractor.apiserver.authorization import MASTERS
+from attractor.apiserver.admission.plugin import Plugin
+from attractor.apiserver.auth.authorizer import MASTERS
 from attractor.embedded.lifecycles import LifecycleAdmission
 from attractor.lifecycle import Guard, Refused, Requester
 from attractor.objects.errors import Forbidden
-from attractor.operators.edge.access import PREFIX
-from attractor.operators.edge.intents import (
+from attractor.operators.edge.api.access import PREFIX
+from attractor.operators.edge.api.intents import (
     cloudlet_refusal,
     cluster_status,
     lifecycle_of,
@@ -27,14 +27,22 @@ from attractor.operators.edge.intents import (
     status_of,
     wanted,
 )
-from attractor.operators.edge.states import AGENT, APP_INST, CLOUDLET, CLUSTER_INST, Actor, CloudletState, TrackedState
-from attractor.operators.edge.types import GROUP, OVERRIDE, AppInst, Cloudlet, ClusterInst
-from attractor.operators.edge.upgrades import cloudlet_status
+from attractor.operators.edge.api.states import (
+    AGENT,
+    APP_INST,
+    CLOUDLET,
+    CLUSTER_INST,
+    Actor,
+    CloudletState,
+    TrackedState,
+)
+from attractor.operators.edge.api.types import GROUP, OVERRIDE, AppInst, Cloudlet, ClusterInst
+from attractor.operators.edge.controllers.upgrades import cloudlet_status
 
 if TYPE_CHECKING:
-    from attractor.apiserver.admission import Attributes
-    from attractor.objects.jsontypes import JsonObject
-    from attractor.operators.edge.types import Instance
+    from attractor.apiserver.admission.plugin import Attributes
+    from attractor.objects.json_types import JsonObject
+    from attractor.operators.edge.api.types import Instance
 
 COORDINATORS = "edge:coordinators"
 T = TrackedState

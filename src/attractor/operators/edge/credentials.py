@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from attractor.objects.builtin.core_v1 import ServiceAccount
+from attractor.k8s.core_v1 import ServiceAccount
 from attractor.objects.errors import Conflict, NotFound
 from attractor.objects.gvk import Key
-from attractor.operators.edge.access import account_of
-from attractor.operators.edge.launching import TOKEN_S, token_request, with_token
-from attractor.operators.edge.states import AGENT, CLOUDLET, Actor, CloudletState, TrackedState
-from attractor.operators.edge.types import AgentInfo, Cloudlet
-from attractor.operators.edge.upgrades import cloudlet_status
+from attractor.operators.edge.api.access import account_of
+from attractor.operators.edge.api.states import AGENT, CLOUDLET, Actor, CloudletState, TrackedState
+from attractor.operators.edge.api.types import AgentInfo, Cloudlet
+from attractor.operators.edge.controllers.upgrades import cloudlet_status
+from attractor.operators.edge.drivers.process_launcher import TOKEN_S, token_request, with_token
 
 if TYPE_CHECKING:
     from pathlib import Path

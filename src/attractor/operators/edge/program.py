@@ -11,15 +11,20 @@ from typing import TYPE_CHECKING, Any
 from attractor.cache import Scope
 from attractor.client import Client, load_kubeconfig
 from attractor.client.http.transport import HttpTransport
-from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
-from attractor.objects.builtin.coordination_v1 import Lease
+from attractor.k8s.apiextensions_v1 import CustomResourceDefinition
+from attractor.k8s.coordination_v1 import Lease
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
-from attractor.operators.edge.access import LABEL
-from attractor.operators.edge.agent import worker
-from attractor.operators.edge.driver import APP, CLUSTER, Driver, Launcher
+from attractor.operators.edge.api.access import LABEL
+from attractor.operators.edge.api.types import KINDS, AppInst, ClusterInst
+from attractor.operators.edge.controllers.agent import worker
+from attractor.operators.edge.controllers.declarations import CONTROLLERS
+from attractor.operators.edge.controllers.progress import ProgressTeller
+from attractor.operators.edge.controllers.reporter import Agent, Reporter
+from attractor.operators.edge.controllers.sessions import Reports, Sessions, SessionTransport
+from attractor.operators.edge.controllers.takeover import takeover
 from attractor.operators.edge.drivers import DriverSettings, make_driver
-from attractor.operators.edge.launching import (
+from attractor.operators.edge.drivers.process_launcher import (
     NOT_WANTED,
     AgentLock,
     ProcessLauncher,
@@ -27,13 +32,8 @@ from attractor.operators.edge.launching import (
     kubeconfig_of,
     with_token,
 )
-from attractor.operators.edge.progress import ProgressTeller
-from attractor.operators.edge.renewal import Renewal, renewable
-from attractor.operators.edge.reporting import Agent, Reporter
-from attractor.operators.edge.sessions import Reports, Sessions, SessionTransport
-from attractor.operators.edge.takeover import takeover
-from attractor.operators.edge.types import KINDS, AppInst, ClusterInst
-from attractor.operators.edge.watching import CONTROLLERS
+from attractor.operators.edge.drivers.protocols import APP, CLUSTER, Driver, Launcher
+from attractor.operators.edge.drivers.token_renewal import Renewal, renewable
 from attractor.runtime import Manager
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ ServiceAccount that is annotated with the role. ``policies`` keeps one IAM polic
 role with exactly that policy attached for each Role. All names on AWS follow from the resource's name, so whatever an
 interrupted run left behind is found again and never made twice.
 
-Guarantees, proved by ``properties`` with the very code that runs: no second policy or role for one resource; never
+Guarantees, proved by ``proofs`` with the very code that runs: no second policy or role for one resource; never
 attached to the wrong role; a ServiceAccount only after its role was complete; after deletion nothing is left on AWS;
 what was changed behind the operator's back is put right.
 

@@ -11,7 +11,8 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from attractor.runtime.fieldlogger import FieldLogger
+from attractor.runtime.failure_log import FailureLog
+from attractor.runtime.field_logger import FieldLogger
 from attractor.runtime.outcome import ended_itself, is_cancelled_from_outside
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class BackgroundWork:
         if limit < 1:
             raise ValueError(f"background work {name!r} has a limit of {limit}, so none would ever run; use 1 or more")
         self._limit = limit
-        self._log = FieldLogger("attractor.runtime.background", {"queue": name})
+        self._failures = FailureLog(FieldLogger("attractor.runtime.background", {"queue": name}))
         self._waiting: deque[tuple[Callable[[], Awaitable[None]], Mapping[str, Any]]] = deque()
         self._running = 0
         self._changed = asyncio.Event()
@@ -60,11 +61,11 @@ class BackgroundWork:
         try:
             await work()
         except Exception as error:
-            self._log.error("background work failed", error, **fields)
+            self._failures.failed("background work failed", error, **fields)
         except (asyncio.CancelledError, SystemExit) as end:  # as in a reconcile, they end the work and nothing else
             if is_cancelled_from_outside(end):
                 raise
-            self._log.error("background work failed", ended_itself(end, "the work"), **fields)
+            self._failures.failed("background work failed", ended_itself(end, "the work"), **fields)
 
     def _ended(self, _: asyncio.Task[None]) -> None:
         self._running -= 1

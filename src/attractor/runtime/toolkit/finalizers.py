@@ -3,6 +3,10 @@
 Expected flow: the first reconcile adds the finalizer and does nothing else; while the object lives, reconciles work as
 usual; once its deletion was asked for, a reconcile cleans up, and only then removes the finalizer.
 
+A controller whose ``For`` has a predicate such as ``generation_changed`` does not hear of the finalizer that it adds,
+so it would wait for ever: a ``Reconciler`` sees to that itself, others add ``| newly_held(name)`` to the predicate, or
+return a ``Result``.
+
 Assumption: the clean-up may run more than once (a crash may come between it and the removal), so it must be idempotent.
 """
 

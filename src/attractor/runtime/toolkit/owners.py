@@ -57,5 +57,6 @@ def _check_namespaces(owner: Resource, child: Resource) -> None:
     if owner.metadata.namespace and owner.metadata.namespace != child.metadata.namespace:
         raise ValueError(
             f"{type(owner).__name__} {owner.key} cannot own {type(child).__name__} {child.key}: "
-            "an owner must be in the same namespace or in none"
+            "an owner must be in the same namespace or in none; name the owner in a label of the child instead, run it "
+            f"with watches=[Watches({type(child).__name__}, to_keys)], and delete the child in `clean_up`"
         )

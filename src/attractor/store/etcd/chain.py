@@ -45,12 +45,14 @@ class Change(NamedTuple):
 class Write:
     """One write on its way."""
 
-    __slots__ = ("change", "checked", "done", "followers", "keys", "left", "rests_on", "revision", "timer")
+    __slots__ = ("change", "checked", "done", "ended", "followers", "keys", "left", "rests_on", "revision", "timer")
 
     def __init__(self, change: Change, mark: int, done: asyncio.Future[int]) -> None:
         self.change = change
         self.done = done
-        """Done when the mirror shows the write, or it has failed."""
+        """Done when the mirror shows the write, or it has failed, and what is done ``again`` instead has ended, too."""
+        self.ended: asyncio.Future[None] | None = None
+        """Done when the mirror shows the write or it has failed; there only when somebody waits for that."""
         self.revision = mark
         """The mark, until etcd has answered; then the revision."""
         self.keys: tuple[str, ...] = ()
@@ -64,6 +66,12 @@ class Write:
         self.checked: dict[str, int] = {}
         """What was compared when it was sent."""
         self.timer: asyncio.TimerHandle | None = None
+
+    def ending(self) -> asyncio.Future[None]:
+        """What to wait for until the mirror shows the write, or it has failed."""
+        if self.ended is None:
+            self.ended = self.done.get_loop().create_future()
+        return self.ended
 
     def compares(self) -> dict[str, int]:
         """What must hold, now that marks have become revisions; where a write deleted the key, that is 0 as ever."""
@@ -216,7 +224,9 @@ class Guess(Draft):
 
     def get(self, key: str) -> Entry | None:
         """The entry of a key; it will be compared."""
-        entry, _ = self._chain.get(key, self._view)
+        entry, write = self._chain.get(key, self._view)
+        if write is not None:
+            self.seen.append(write)
         self.read[key] = 0 if entry is None else entry.revision
         return entry
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from attractor.store.contract import StoreError, StoreFull, StoreUnavailable, StoreUnusable, TooLarge
@@ -31,7 +31,7 @@ class EtcdOptions:
     key: Path | None = None
     """Certificate and private key of this client; both or none."""
     user: str = ""
-    password: str = ""
+    password: str = field(default="", repr=False)
     timeout_s: float = 5.0
     """How long a call may take, waiting for the connection included."""
 
@@ -101,14 +101,14 @@ class Connection:
         """Read keys; linearizable unless the request names a revision."""
         return pb.RangeResponse.FromString(await self._called("KV/Range", request.SerializeToString()))
 
-    async def txn(self, request: pb.TxnRequest) -> pb.TxnResponse:
-        """Compare, then write or read."""
-        return pb.TxnResponse.FromString(await self._called("KV/Txn", request.SerializeToString()))
+    async def txn(self, request: bytes) -> pb.TxnResponse:
+        """Compare, then write or read; the request as ``Layout.transaction`` has made it."""
+        return pb.TxnResponse.FromString(await self._called("KV/Txn", request))
 
-    def post_txn(self, request: pb.TxnRequest, then: Then) -> None:
+    def post_txn(self, request: bytes, then: Then) -> None:
         """The same without a second attempt for whose token has expired; ``then`` gets the answer as bytes."""
         timeout_s = self._options.timeout_s
-        self._channel.post(self._block("KV/Txn", timeout_s), request.SerializeToString(), timeout_s, then)
+        self._channel.post(self._block("KV/Txn", timeout_s), request, timeout_s, then)
 
     async def compact(self, request: pb.CompactionRequest) -> pb.CompactionResponse:
         """Forget history."""

@@ -17,7 +17,7 @@ from attractor.store.etcd.layout import Layout, head_revision
 from attractor.store.etcd.proto import rpc_pb2 as pb
 from attractor.store.local import LocalStore
 from attractor.store.mvcc import HISTORY_LIMIT, Mvcc, View, check_transaction
-from attractor.store.sortedmap import SortedMap
+from attractor.store.sorted_map import SortedMap
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -73,6 +73,8 @@ class EtcdStore(LocalStore):
         """Those who wait for the next quorum read, and for the one that is under way, too old for the others."""
         self._is_reading = False
         """Whether quorum reads are made, one after the other, for as long as somebody waits."""
+        self._progress = 0
+        """Grows with everything that etcd delivers: who waits for the mirror waits as long as it goes on."""
         self._mirror: asyncio.Task[None] | None = None
 
     @classmethod
@@ -111,9 +113,12 @@ class EtcdStore(LocalStore):
         return Draft(await self.snapshot(), self._chain)
 
     async def settled(self, draft: Snapshot) -> bool:
-        """Wait until all that a draft has shown is durable; False when some of it was not even answered then."""
+        """Wait until all that a draft has shown is durable; False when some of it was not even answered then.
+
+        A write that was lost has ended, whatever its request does next: that may take a turn which our caller has.
+        """
         seen = draft.seen if isinstance(draft, Draft) else []
-        waits = [write.done for write in seen if write.revision < 0]
+        waits = [write.ending() for write in seen if write.revision < 0]
         if waits:
             await asyncio.wait(waits)
         await self._reach(max((write.revision for write in seen), default=0))
@@ -129,7 +134,7 @@ class EtcdStore(LocalStore):
         *,
         puts: Mapping[str, bytes],
         deletes: Collection[str] = (),
-        again: Callable[[Stale], Awaitable[int]],
+        again: Callable[[Stale], Awaitable[int]] | None = None,
     ) -> asyncio.Future[int]:
         """Write, if all that the guess has shown is so; else do it again in another way."""
         assert isinstance(guess, Guess), "a guess is what `guess` has answered"
@@ -204,7 +209,7 @@ class EtcdStore(LocalStore):
         else:
             connection.post_txn(request, partial(self._sent, write, request))
 
-    def _sent(self, write: Write, request: pb.TxnRequest, message: bytes, failure: CallFailed | None) -> None:
+    def _sent(self, write: Write, request: bytes, message: bytes, failure: CallFailed | None) -> None:
         if failure is None:
             self._answered(write, pb.TxnResponse.FromString(message))
         elif failure.code is Code.UNAUTHENTICATED and self._options.user:
@@ -212,7 +217,7 @@ class EtcdStore(LocalStore):
         else:
             self._lose(write, translated(failure, self._options))
 
-    async def _send_slowly(self, write: Write, request: pb.TxnRequest) -> None:
+    async def _send_slowly(self, write: Write, request: bytes) -> None:
         """Wait for a connection, or for a token, and send it then."""
         try:
             answer = await self._called(partial(Connection.txn, request=request))
@@ -233,7 +238,7 @@ class EtcdStore(LocalStore):
             self._wake()
         else:
             loop = asyncio.get_running_loop()
-            write.timer = loop.call_later(self._options.timeout_s, self._undelivered, write, revision)
+            write.timer = loop.call_later(self._options.timeout_s, self._undelivered, write, revision, self._progress)
 
     async def _sort_out(self, write: Write, answer: pb.TxnResponse) -> None:
         """Nothing was written: find out why, once the mirror shows why."""
@@ -281,10 +286,16 @@ class EtcdStore(LocalStore):
     def _end(self, write: Write) -> None:
         self._chain.ended(write)
         self._writes.discard(write)
+        if write.ended is not None and not write.ended.done():
+            write.ended.set_result(None)
         if write.timer is not None:
             write.timer.cancel()
 
-    def _undelivered(self, write: Write, revision: int) -> None:
+    def _undelivered(self, write: Write, revision: int, progress: int) -> None:
+        if self._progress != progress:
+            loop = asyncio.get_running_loop()
+            write.timer = loop.call_later(self._options.timeout_s, self._undelivered, write, revision, self._progress)
+            return
         self._end(write)
         if not write.done.done():
             write.done.set_exception(self._not_delivered(revision))
@@ -321,18 +332,16 @@ class EtcdStore(LocalStore):
 
     async def _connection(self) -> Connection:
         """The connection, waiting for it if need be."""
-        if self._connected.done():
-            return self._connected.result()
-        try:
-            async with asyncio.timeout(self._options.timeout_s):
-                while True:
-                    # The future is replaced when the connection is lost.
-                    connected = self._connected
-                    await asyncio.wait([connected])
-                    if connected is self._connected:
-                        return connected.result()
-        except TimeoutError:
-            raise type(self._trouble)(*self._trouble.args) from None
+        clock = asyncio.get_running_loop().time
+        deadline, progress = clock() + self._options.timeout_s, self._progress
+        while not self._connected.done():
+            # The future is replaced when the connection is lost.
+            await asyncio.wait([self._connected], timeout=deadline - clock())
+            if clock() >= deadline:
+                if self._progress == progress:
+                    raise type(self._trouble)(*self._trouble.args)
+                deadline, progress = clock() + self._options.timeout_s, self._progress
+        return self._connected.result()
 
     async def _read(self) -> None:
         """Make quorum reads for as long as somebody waits for one."""
@@ -374,11 +383,12 @@ class EtcdStore(LocalStore):
             return
         reached: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._behind, (revision, next(self._ticket), reached, None))
-        try:
-            async with asyncio.timeout(self._options.timeout_s):
-                await reached
-        except TimeoutError:
-            raise self._not_delivered(revision) from None
+        progress = self._progress
+        while not (await asyncio.wait([reached], timeout=self._options.timeout_s))[0]:
+            if self._progress == progress:
+                raise self._not_delivered(revision)
+            progress = self._progress
+        reached.result()
 
     # The mirror
 
@@ -457,6 +467,7 @@ class EtcdStore(LocalStore):
             while True:
                 page = await connection.range(self._layout.page_request(revision, last))
                 entries += map(self._layout.entry, page.kvs)
+                self._progress += 1
                 if not page.more:
                     break
                 last = page.kvs[-1].key
@@ -479,6 +490,7 @@ class EtcdStore(LocalStore):
 
         def take(responses: Sequence[pb.WatchResponse]) -> None:
             commits = []
+            self._progress += 1
             head = self._mvcc.head
             for response in responses:
                 for revision, changed in self._layout.changes(response.events):

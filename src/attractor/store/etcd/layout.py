@@ -27,6 +27,9 @@ class Layout:
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix.encode()
         self.head = self._prefix + b"\0"
+        read = _bytes(b"\x0a" + _bytes(self.head_request().SerializeToString()))
+        self._read_head, self._read_head_else = b"\x12" + read, b"\x1a" + read
+        self._write_head = b"\x12" + _bytes(b"\x12" + _bytes(b"\x0a" + _bytes(self.head)))
 
     def key(self, key: str) -> bytes:
         """Etcd's key of ours."""
@@ -52,29 +55,33 @@ class Layout:
         puts: Mapping[str, bytes],
         deletes: Iterable[str],
         absent: Iterable[str] = (),
-    ) -> pb.TxnRequest:
+    ) -> bytes:
         """Write if all compares hold (with nothing to write: read the head); else read the head and all compared.
 
         Under the prefixes ``absent`` there must be no key; etcd compares a range without keys as if it were one key
-        that is not there.
+        that is not there. The answer is a ``TxnRequest`` as bytes: it is in every write's way, and putting the bytes
+        together takes a fraction of what messages in messages take.
         """
-        head = pb.RequestOp(request_range=self.head_request())
-        writes = [
-            pb.RequestOp(request_put=pb.PutRequest(key=self.key(key), value=value)) for key, value in puts.items()
-        ]
-        writes += [pb.RequestOp(request_delete_range=pb.DeleteRangeRequest(key=self.key(key))) for key in deletes]
-        if writes:
-            writes.append(pb.RequestOp(request_put=pb.PutRequest(key=self.head)))
-        reads = [pb.RequestOp(request_range=pb.RangeRequest(key=self.key(key), keys_only=True)) for key in compares]
-        checks = [
-            pb.Compare(target=pb.Compare.MOD, key=self.key(key), mod_revision=revision)
-            for key, revision in compares.items()
-        ]
-        checks += [
-            pb.Compare(target=pb.Compare.MOD, key=begin, range_end=_end(begin), mod_revision=0)
-            for begin in map(self.key, absent)
-        ]
-        return pb.TxnRequest(compare=checks, success=writes or [head], failure=[head, *reads] if checks else [])
+        parts = []
+        failure = [self._read_head_else]
+        for key, revision in compares.items():
+            named = _bytes(self.key(key))
+            compared = b"\x10\x02\x1a" + named + b"\x30" + varint(revision)
+            parts.append(b"\x0a" + _bytes(compared))
+            failure.append(b"\x1a" + _bytes(b"\x0a" + _bytes(b"\x0a" + named + b"\x40\x01")))
+        for prefix in absent:
+            begin = self.key(prefix)
+            compared = b"\x10\x02\x1a" + _bytes(begin) + b"\x30\x00\x82\x04" + _bytes(_end(begin))
+            parts.append(b"\x0a" + _bytes(compared))
+        if not parts:
+            failure = []
+        wrote = len(parts)
+        for key, value in puts.items():
+            put = b"\x0a" + _bytes(self.key(key)) + b"\x12" + _bytes(value)
+            parts.append(b"\x12" + _bytes(b"\x12" + _bytes(put)))
+        parts += [b"\x12" + _bytes(b"\x1a" + _bytes(b"\x0a" + _bytes(self.key(key)))) for key in deletes]
+        parts.append(self._read_head if len(parts) == wrote else self._write_head)
+        return b"".join(parts + failure)
 
     def entry(self, kv: pb.KeyValue) -> Entry:
         """Our entry of etcd's; keys that are not text survive unchanged."""
@@ -95,6 +102,27 @@ class Layout:
 def head_revision(answer: pb.RangeResponse) -> int:
     """The revision of the last transaction, out of the answer to a head request."""
     return answer.kvs[0].mod_revision if answer.kvs else 0
+
+
+def varint(number: int) -> bytes:
+    """A number as protobuf writes it."""
+    if 0 <= number < 128:
+        return _SMALL[number]
+    number &= 0xFFFFFFFFFFFFFFFF
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
+
+
+def _bytes(value: bytes) -> bytes:
+    """Bytes as protobuf writes them: their number first."""
+    return varint(len(value)) + value
+
+
+_SMALL = [bytes([number]) for number in range(128)]
 
 
 def _end(prefix: bytes) -> bytes:

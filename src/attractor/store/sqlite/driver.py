@@ -5,7 +5,8 @@ makes all planned writes durable together, with one sync of the disk for all of 
 to readers and watchers, and only then are they acknowledged. If the disk refuses, the head goes back to what is
 durable, which is one assignment, and every waiting writer is told.
 
-Survives ``kill -9`` and power cuts: what was acknowledged is there, what was not is there whole or not at all.
+Survives ``kill -9`` and power cuts: what was acknowledged is there, what was not is there whole or not at all. On a
+full disk, what does not grow the store is still written, from a reserve (``reserve``).
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ import asyncio
 import logging
 import queue
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.store.contract import FutureRevision, Stale, StoreError, StoreUnavailable
+from attractor.store.contract import FutureRevision, Stale, StoreError, StoreFull, StoreUnavailable
 from attractor.store.local import LocalStore
 from attractor.store.mvcc import HISTORY_LIMIT
-from attractor.store.sqlitelog import SqliteLog
+from attractor.store.sqlite.log import SqliteLog
+from attractor.store.sqlite.reserve import Reserve, does_not_grow
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -35,6 +38,8 @@ GROUP_BYTES = 8 << 20
 """A group is cut here, far below the greatest row that SQLite takes, and so that writers see progress."""
 FOLD_LAG = 250
 """How many forgotten revisions may pile up in the file before they are folded into the state."""
+MARK_SYNC_S = 1.0
+"""So far may the mark on the disk lag behind after a power cut."""
 
 
 class _Waiting(NamedTuple):
@@ -73,6 +78,11 @@ class SqliteStore(LocalStore):
         """Those who wait for any group to end, well or not."""
         self._failures = 0
         """How many groups have failed; each took the head back."""
+        self._reserve = Reserve(self._path)
+        self._reserve.keep()
+        self._file.bound_wal(self._reserve.size_bytes // 2)
+        self._full: StoreFull | None = None
+        """What the disk said when it was last full; then what grows the store has to wait for the reserve."""
         self._folding_to = self._mvcc.compacted
         """Rows of the log below this revision serve nobody any more."""
         self._died = StoreUnavailable(f"{self._path}: the writer thread has died; open the store anew")
@@ -97,6 +107,7 @@ class SqliteStore(LocalStore):
                 await self._settled()
                 continue
             if commit.events:
+                self._check_room(commit)
                 self._head = commit.view
                 return await self._enqueue(commit)
             if self._head is self._mvcc.head:
@@ -119,6 +130,7 @@ class SqliteStore(LocalStore):
         assert draft is self._head, "somebody has written since the draft was taken"
         commit = self._head.planned(puts, deletes)
         if commit.events:
+            self._check_room(commit)
             self._head = commit.view
             return self._enqueue(commit)
         if self._head is self._mvcc.head:
@@ -202,6 +214,8 @@ class SqliteStore(LocalStore):
         else:
             self._head = self._mvcc.head
             self._failures += 1
+            if isinstance(error, StoreFull):
+                self._full = error
             # Those in the queue planned on writes that have failed.
             group, self._queue = group + self._queue, []
             for waiting in group:
@@ -221,10 +235,33 @@ class SqliteStore(LocalStore):
         if self._is_dead:
             raise StoreUnavailable(*self._died.args)
 
+    def _check_room(self, commit: Commit) -> None:
+        """Refuse at once what a full disk would not take, so that it does not fail together with what makes room."""
+        if self._full is None or does_not_grow(commit):
+            return
+        if not self._reserve.has_room():
+            raise StoreFull(*self._full.args)
+        self._full = None
+
+    def _next_group(self, noted_s: float) -> tuple[list[_Waiting] | None, float]:
+        """What the writer thread has to write next, and when the mark was last synced; None to end."""
+        if self._file.is_noted:
+            return self._jobs.get(), time.monotonic()
+        left_s = noted_s + MARK_SYNC_S - time.monotonic()
+        if left_s > 0:
+            try:
+                return self._jobs.get(timeout=left_s), noted_s
+            except queue.Empty:
+                pass
+        self._file.sync_mark()
+        self._reserve.keep()
+        return self._jobs.get(), time.monotonic()
+
     def _write(self) -> None:
         """The writer thread: one group after the other; between two, a piece of the log is folded."""
         try:
-            while (group := self._jobs.get()) is not None:
+            group, noted_s = self._next_group(0.0)
+            while group is not None:
                 assert self._loop is not None
                 error: StoreError | None = self._died
                 try:
@@ -234,18 +271,40 @@ class SqliteStore(LocalStore):
                     self._loop.call_soon_threadsafe(self._end_group, error)
                 if error is None and self._folding_to >= self._file.folded + FOLD_LAG:
                     self._fold(self._folding_to)
+                group, noted_s = self._next_group(noted_s)
         finally:
             self._file.close()
 
     def _write_group(self, group: list[_Waiting]) -> StoreError | None:
         compacted = max((waiting.compacted for waiting in group if waiting.compacted is not None), default=None)
+        commits = [waiting.commit for waiting in group if waiting.commit is not None]
         try:
-            self._file.append([waiting.commit for waiting in group if waiting.commit is not None], compacted)
+            try:
+                self._file.append(commits, compacted)
+            except StoreFull:
+                if not all(does_not_grow(commit) for commit in commits):
+                    raise
+                self._append_from_reserve(commits, compacted)
         except StoreError as refused:
             return refused
         while compacted is not None and self._fold(compacted):
             pass  # who compacts, waits until the space is free
         return None
+
+    def _append_from_reserve(self, commits: list[Commit], compacted: int | None) -> None:
+        """Write into the reserve what makes room, and make that room: the history in the file is what it takes."""
+        self._reserve.release()
+        self._file.lift_bound()
+        try:
+            self._file.append(commits, compacted)
+        except StoreFull:
+            self._file.make_room()
+            self._file.append(commits, compacted)
+        try:
+            self._file.make_room()
+        except StoreError as error:
+            log.warning("the disk is full, and the room of what was deleted could not be freed yet: %s", error)
+        self._reserve.take()
 
     def _fold(self, floor: int) -> bool:
         """Fold one piece; answers whether to go on. It is housekeeping, and can be done another time."""

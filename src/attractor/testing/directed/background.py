@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from attractor.testing.directed.gates import Departed, Worker, become
+from attractor.testing.directed.gates import Departed, Worker
 from attractor.testing.directed.reconciles import stepwise
 
 if TYPE_CHECKING:
@@ -34,9 +34,17 @@ class GatedBackground:
         """Whether a controller has no background work that waits or runs."""
         return not self._started.get(controller)
 
+    def is_still(self, controller: str) -> bool:
+        """Whether no work of a controller runs, though some may wait."""
+        return not any(each.controller == controller for each in self._places)
+
     def is_at(self, place: Worker) -> bool:
         """Whether a piece of work is at a place."""
         return place in self._places
+
+    def is_at_place(self, controller: str, place: int) -> bool:
+        """Whether a piece of work of a controller is at a place."""
+        return Worker(controller, FIRST + place) in self._places
 
     def directed(self, controller: str, effect: Start) -> Start:
         """The same start of work that waits for its turn."""
@@ -47,7 +55,7 @@ class GatedBackground:
             turn: asyncio.Future[Worker] = asyncio.get_running_loop().create_future()
             self._waiting.setdefault(controller, []).append(turn)
             place = await turn
-            become(place)
+            self._workers.settle_in(place)
             try:
                 await stepwise(work(*args), self._turn, self._told)  # type: ignore[arg-type]
             finally:

@@ -56,6 +56,8 @@ class Gate(Generic[N, W, P]):
     def __init__(self, purpose: str) -> None:
         self._purpose = purpose
         self._places: dict[N, tuple[W, asyncio.Future[P]]] = {}
+        self.is_shut = False
+        """Whether the host is gone: what its parts would still do ends here."""
 
     @property
     def waiting(self) -> Mapping[N, W]:
@@ -63,7 +65,9 @@ class Gate(Generic[N, W, P]):
         return {name: what for name, (what, _) in self._places.items()}
 
     async def wait(self, name: N, what: W) -> P:
-        """Wait until the gate is opened for this name."""
+        """Wait until the gate is opened for this name; nobody waits at one that is shut."""
+        if self.is_shut:
+            raise asyncio.CancelledError
         turn: asyncio.Future[P] = asyncio.get_running_loop().create_future()
         self._places[name] = what, turn
         try:
@@ -89,6 +93,7 @@ class Workers:
         self._by_task: dict[asyncio.Task[object], Worker] = {}
         self._counts: dict[str, int] = {}
         self._admitted: set[Worker] = set()
+        self._at_places: dict[Worker, asyncio.Task[object]] = {}
 
     def enrol(self, controller: str) -> Worker:
         """The worker that the current task is, a new one if it was none."""
@@ -101,6 +106,19 @@ class Workers:
             known = self._by_task[task] = Worker(controller, number)
             become(known)
         return known
+
+    def task(self, worker: Worker) -> asyncio.Task[object]:
+        """The task that a worker is, or the one that its place has now."""
+        if worker in self._at_places:
+            return self._at_places[worker]
+        return next(task for task, known in self._by_task.items() if known == worker)
+
+    def settle_in(self, worker: Worker) -> None:
+        """The current task does what is done at a place, for as long as it lasts."""
+        task = asyncio.current_task()
+        assert task is not None, "background work is done by tasks"
+        self._at_places[worker] = task
+        become(worker)
 
     def current(self) -> Worker | None:
         """The worker on whose behalf the current task runs; None for informers and other helpers."""

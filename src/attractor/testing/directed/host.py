@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attractor.check.world.telling import as_json
+from attractor.check.report.messages import as_json
 from attractor.client import Client
-from attractor.runtime.effects import Gather, Start
+from attractor.runtime.effects import Gather, Schedule, Start
 from attractor.runtime.manager import Manager
-from attractor.testing.directed.background import GatedBackground
+from attractor.testing.directed.background import FIRST, GatedBackground
+from attractor.testing.directed.deadlines import expire
 from attractor.testing.directed.gates import Departed, Gate, Worker, Workers, become
 from attractor.testing.directed.queue import GatedCalls, GatedQueue
 from attractor.testing.directed.reconciles import gated
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from attractor.runtime import Controller
     from attractor.runtime.effects import Effect
     from attractor.testing.directed.transport import GatedStream, Outcome
+    from attractor.testing.recording.recorder import Recorder
 
 
 class Answered(NamedTuple):
@@ -49,6 +51,7 @@ class Host:
         externals: Mapping[Any, object],
         workers: int | None,
         own_writes: bool = True,
+        recorder: Recorder | None = None,
     ) -> None:
         self.name = name
         self._workers = Workers()
@@ -64,9 +67,16 @@ class Host:
         self.background = GatedBackground(self._workers, self._turn, self._told)
         self.answers: list[Answered] = []
         """What reconciles were answered since the list was last emptied."""
-        declared = [gated(one, self._turn, self._told) for one in controllers]
+        self.recorder = recorder
+        watched = controllers if recorder is None else [recorder.watching(one) for one in controllers]
+        declared = [gated(one, self._turn, self._told) for one in watched]
         self.manager = Manager(
-            Client(self.transport), declared, now=now, externals=externals, workers=workers, resync_s=None
+            Client(self.transport if recorder is None else recorder.listening(self.transport)),
+            declared,
+            now=now,
+            externals=externals,
+            workers=workers,
+            resync_s=None,
         )
         if not own_writes:
             self.manager.client.observer = None
@@ -98,7 +108,15 @@ class Host:
             worker = self._workers.current()
             if isinstance(effect, Start):
                 return await perform(self.background.directed(controller, effect))
-            if worker is None or self._workers.is_own_task() or worker not in self.gathers:
+            if isinstance(effect, Schedule):
+                self.queues[controller].scheduled.add(effect.key)
+                return None
+            if (
+                isinstance(effect, Gather)
+                or worker is None
+                or self._workers.is_own_task()
+                or worker not in self.gathers
+            ):
                 return await perform(effect)
             asked = self.gathers[worker].effects
             mine = worker._replace(part=next(at for at, each in enumerate(asked) if each is effect))
@@ -119,6 +137,11 @@ class Host:
         worker = self._workers.current()
         if isinstance(effect, Gather) and worker is not None:
             self.gathers.pop(worker, None)
+
+    @property
+    def manager_kinds(self) -> tuple[type[Resource], ...]:
+        """The kinds that its controllers watch."""
+        return tuple(dict.fromkeys(kind for one in self.manager.controllers for kind in one.declared.kinds))
 
     def queue(self, controller: str) -> GatedQueue:
         """The queue of a controller; raises ``Departed`` when there is no such controller."""
@@ -156,8 +179,13 @@ class Host:
         """Keep in mind which worker has a key."""
         self._holders[worker.controller, key] = worker
 
-    def holder(self, controller: str, key: Key) -> Worker:
-        """The worker that reconciles a key; raises ``Departed`` when none does."""
+    def holder(self, controller: str, key: Key | int) -> Worker:
+        """The worker that reconciles a key, or that is at a place for background work; raises ``Departed``."""
+        if isinstance(key, int):
+            place = Worker(controller, FIRST + key)
+            if not self.background.is_at(place):
+                raise Departed(f"{controller} on {self.name} does no background work at place {key}")
+            return place
         worker = self._holders.get((controller, key))
         if worker is None or worker in self.begins.waiting or key not in self.queue(controller).core.processing:
             raise Departed(f"{controller} on {self.name} does not reconcile {key}")
@@ -168,12 +196,35 @@ class Host:
         gates = (self.begins.waiting, self.effects.waiting, self.requests.waiting, self.parts.waiting)
         return any(worker in gate for gate in gates)
 
+    def has_stopped(self, worker: Worker) -> bool:
+        """Whether a worker has got to the next thing that it asks for, or to its end."""
+        if worker.number >= FIRST and not self.background.is_at(worker):
+            return True
+        return worker in self.effects.waiting or worker in self.begins.waiting or self._workers.task(worker).done()
+
+    def end(self, worker: Worker, *, is_late: bool) -> None:
+        """Tell what a worker does to end: because its time is over (``is_late``), or because the process stops."""
+        task = self._workers.task(worker)
+        if is_late:
+            expire(task)
+        else:
+            task.cancel()
+
+    def stop(self) -> None:
+        """Begin nothing new."""
+        for running in self.manager.controllers:
+            running.stop()
+
     def busy(self) -> list[tuple[str, Key]]:
         """The controllers and keys whose reconciles are under way."""
         return [(name, key) for name, queue in self.queues.items() for key in sorted(queue.core.processing)]
 
     def kill(self) -> list[ClientRequest]:
         """End at once, without any farewell; answers the list in which its requests under way will be."""
+        if self.recorder is not None:
+            self.recorder.is_full = True
         self.transport.cut_off()
+        for gate in (self.begins, self.effects, self.parts, self.requests, self.lists):
+            gate.is_shut = True
         self._task.cancel()
         return self.transport.left_over

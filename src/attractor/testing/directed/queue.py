@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.objects.gvk import Key
-from attractor.runtime.meteredqueue import MeteredQueue
+from attractor.runtime.metered_queue import MeteredQueue
 from attractor.runtime.toolkit.debounce import DebouncedCalls
 from attractor.testing.directed.gates import Departed
 
@@ -30,6 +30,8 @@ class GatedQueue(MeteredQueue):
         self._workers = workers
         self.timers: dict[Key, int] = {}
         """Keys that wait for a delay to be over, with the priority they will have."""
+        self.scheduled: set[Key] = set()
+        """Keys for which ``ctx.schedule`` asked, which wait for theirs."""
 
     async def get_with_priority(self) -> tuple[Key, int]:
         """The next key, in this worker's turn."""
@@ -43,34 +45,34 @@ class GatedQueue(MeteredQueue):
         elif not self.is_shut_down:
             self.timers[key] = max(priority, self.timers.get(key, priority))
 
-    def fire(self, key: Key) -> None:
-        """A key's delay is over; raises ``Departed`` when it has none."""
-        if key not in self.timers:
-            others = ", ".join(map(str, self.timers)) or "none"
+    @property
+    def delayed(self) -> frozenset[Key]:
+        """The keys that wait for a delay to be over, whoever asked for it."""
+        return frozenset({*self.timers, *self.scheduled})
+
+    def fire(self, key: Key, *, is_scheduled: bool | None = None) -> None:
+        """A key's delay is over (one that ``ctx.schedule`` asked for, or not); raises ``Departed`` when it has none."""
+        if key in self.timers and is_scheduled is not True:
+            self.add(key, priority=self.timers.pop(key))
+        elif key in self.scheduled and is_scheduled is not False:
+            self.scheduled.discard(key)
+            self.add(key)
+        else:
+            others = ", ".join(map(str, self.delayed)) or "none"
             raise Departed(f"no timer of {self._controller} waits for {key}; there is {others}")
-        self.add(key, priority=self.timers.pop(key))
 
 
 class GatedCalls(DebouncedCalls[Key]):
-    """Debounced calls that are due when the director says so: they become timers of the queue."""
+    """Debounced calls that are due when the director says so: they are timers of the queue, made where effects are."""
 
     def __init__(self, queue: GatedQueue) -> None:
         super().__init__(queue.add)
         self._queue = queue
-        self._asked: set[Key] = set()
-
-    def call(self, key: Key) -> None:
-        """Ask for the action, when the director says so."""
-        self._asked.add(key)
-        self._queue.timers.setdefault(key, 0)
 
     def drop(self, key: Key) -> None:
         """The action has just happened for another reason."""
-        if key in self._asked:
-            self._asked.discard(key)
-            self._queue.timers.pop(key, None)
+        self._queue.scheduled.discard(key)
 
     def close(self) -> None:
         """Forget everything."""
-        for key in tuple(self._asked):
-            self.drop(key)
+        self._queue.scheduled.clear()

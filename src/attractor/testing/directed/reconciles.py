@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
     Turn = Callable[[Effect[Any] | None], Awaitable[None]]
     Told = Callable[[Effect[Any], Any, BaseException | None], None]
+    Swap = Callable[[Effect[Any]], Effect[Any]]
+
+
+NEVER_S = 1e9
+"""The time limit of a reconcile that is over when the director says so."""
 
 
 def gated(declared: Controller, turn: Turn, told: Told) -> Controller:
@@ -27,16 +33,19 @@ def gated(declared: Controller, turn: Turn, told: Told) -> Controller:
     async def reconcile(ctx: Context, key: Key) -> Result | None:
         return cast("Result | None", await stepwise(declared.reconcile(ctx, key), turn, told))
 
-    return replace(declared, reconcile=reconcile)
+    limit_s = math.inf if declared.timeout_s == math.inf else NEVER_S
+    return replace(declared, reconcile=reconcile, timeout_s=limit_s)
 
 
-def stepwise(coroutine: Coroutine[Any, Any, Any], turn: Turn, told: Told) -> Awaitable[Any]:
-    """Run a coroutine whose effects, and whose end, each wait for their turn."""
-    return cast("Awaitable[Any]", _stepwise(coroutine, turn, told))
+def stepwise(
+    coroutine: Coroutine[Any, Any, Any], turn: Turn, told: Told, swap: Swap = lambda effect: effect
+) -> Awaitable[Any]:
+    """Run a coroutine whose effects, and whose end, each wait for their turn; ``swap`` may put others there."""
+    return cast("Awaitable[Any]", _stepwise(coroutine, turn, told, swap))
 
 
 @types.coroutine
-def _stepwise(coroutine: Coroutine[Any, Any, Any], turn: Turn, told: Told) -> Generator[Any, Any, Any]:
+def _stepwise(coroutine: Coroutine[Any, Any, Any], turn: Turn, told: Told, swap: Swap) -> Generator[Any, Any, Any]:
     """Pass effects on, each in its turn. What the coroutine returns or raises comes out when its end has its turn."""
     answer: Any = None
     error: BaseException | None = None
@@ -54,7 +63,7 @@ def _stepwise(coroutine: Coroutine[Any, Any, Any], turn: Turn, told: Told) -> Ge
             try:
                 if isinstance(yielded, Effect):
                     yield from turn(yielded).__await__()
-                answer = yield yielded
+                answer = yield swap(yielded) if isinstance(yielded, Effect) else yielded
             except GeneratorExit:
                 raise
             except BaseException as caught:

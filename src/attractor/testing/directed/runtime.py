@@ -9,26 +9,31 @@ from urllib.parse import unquote
 
 import orjson
 
+from attractor.apiserver.controllers.garbage import plan_garbage
+from attractor.apiserver.controllers.termination import plan_namespaces
 from attractor.apiserver.core import Request
-from attractor.apiserver.garbage import plan_garbage
 from attractor.apiserver.server import FIRST_NAMESPACES
-from attractor.check.world.externals import seen_by
-from attractor.check.world.looking import prefix
-from attractor.check.world.worker import LOCAL, MEMORY
+from attractor.check.world.api.state import prefix
+from attractor.check.world.simulation.externals import seen_by
+from attractor.check.world.simulation.generated_names import NAME_BOUNDS, NameBounds
+from attractor.check.world.simulation.initial_owners import InitialOwners
+from attractor.check.world.simulation.storage import uid_of
+from attractor.check.world.simulation.worker import LOCAL, MEMORY
 from attractor.client import ClientRequest, ClientResponse
 from attractor.embedded import EmbeddedCluster
 from attractor.embedded.controllers import kinds_in
-from attractor.httpd.authentication import ADMIN
-from attractor.httpd.watchstreams import FLUSH_S
-from attractor.objects.builtin.apiextensions_v1 import CustomResourceDefinition
-from attractor.objects.builtin.core_v1 import Namespace
+from attractor.httpd.auth.authentication import ADMIN
+from attractor.httpd.watch.streams import FLUSH_S
+from attractor.k8s.apiextensions_v1 import CustomResourceDefinition
+from attractor.k8s.core_v1 import Namespace
 from attractor.objects.resource import ObjectMeta
+from attractor.runtime.effects import Call, Gather
 from attractor.testing.directed.background import FIRST
 from attractor.testing.directed.gates import Departed, Worker
 from attractor.testing.directed.host import Host
 from attractor.testing.directed.source import DirectedSource
 from attractor.testing.directed.transport import Performed
-from attractor.testing.virtualtime import START, VirtualTime
+from attractor.testing.virtual_time import START, VirtualTime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,14 +41,15 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from attractor.apiserver.operation import Operation
+    from attractor.apiserver.request.operation import Operation
     from attractor.client import Client
     from attractor.objects.gvk import GroupResource, Key
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.resource import Resource
     from attractor.runtime import Controller
     from attractor.runtime.effects import Effect
     from attractor.testing.directed.transport import Outcome
+    from attractor.testing.recording.recorder import Recorder
 
 PATIENCE_S = 60.0
 """How long a part may wait for a delay of its own (a retry, a watch that opens again) before it has departed."""
@@ -70,16 +76,20 @@ class DirectedRuntime:
         uids: Sequence[str] = (),
         namespaces: Sequence[str] = (),
         clock: Sequence[datetime] = (START,),
+        names: NameBounds = NAME_BOUNDS,
         local: tuple[type, ...] = LOCAL,
+        recorder: Callable[[str], Recorder] | None = None,
     ) -> None:
         """``runs`` says what a host runs, by its name, where that is not all ``controllers``.
 
-        ``kinds`` are installed beside those that controllers and objects name; ``uids`` are the objects'.
+        ``kinds`` are installed beside those that controllers and objects name; ``uids`` are the objects', and then
+        those of what comes with them.
 
         Outside systems outlive hosts; one with a method ``seen_by`` is asked for the part of each host, and one with
         ``host_dies`` is told of crashes. Time goes through the instants of ``clock``. Effects of ``local`` types are
-        performed with what comes before.
+        performed with what comes before. ``recorder`` writes down what a host sees and does, by its name.
         """
+        self._recorder = recorder
         self._local = local
         self._uids = tuple(uids)
         self._namespaces = tuple(namespaces)
@@ -91,7 +101,7 @@ class DirectedRuntime:
         self._workers = workers
         self._own_writes = own_writes
         self.clock = VirtualTime()
-        self.source = DirectedSource(clock)
+        self.source = DirectedSource(clock, names)
         self.cluster = EmbeddedCluster(controllers=(), source=self.source)
         self._stack = AsyncExitStack()
         self._group = asyncio.TaskGroup()
@@ -108,13 +118,18 @@ class DirectedRuntime:
 
     async def __aenter__(self) -> Self:
         self._stack.enter_context(self.clock.install(asyncio.get_running_loop()))
+        firsts = sorted(FIRST_NAMESPACES, key=len, reverse=True)  # as the server makes them
+        self.source.write_down(uid_of(f"core/namespaces/{name}", 1) for name in firsts)
         await self._stack.enter_async_context(self.cluster)
         self._client = await self._stack.enter_async_context(self.cluster.client())
         await self._install()
         self._began = self.cluster.store.revision
-        self.source.write_down(self._uids)
-        for one in self._objects:
-            await self._create(one)
+        self.source.write_down(())
+        owners = InitialOwners()
+        for number, one in enumerate(self._objects):
+            if self._uids:
+                self.source.write_down([self._uids[number], *self._uids[len(self._objects) :]])
+            owners.made(one, await self._create(owners.completed(one)))
         await self._group.__aenter__()
         return self
 
@@ -134,6 +149,7 @@ class DirectedRuntime:
     async def _install(self) -> None:
         for namespace in self._namespaces:
             if namespace not in FIRST_NAMESPACES:
+                self.source.write_down([uid_of(f"core/namespaces/{namespace}", 1)])
                 await self.client.create(Namespace(metadata=ObjectMeta(name=namespace)))
         named = {kind for one in self._controllers for kind in one.kinds} | {type(one) for one in self._objects}
         kinds = named | set(self._kinds)
@@ -141,13 +157,14 @@ class DirectedRuntime:
             if not kind.resource_info.definition:
                 await self.client.create(CustomResourceDefinition.from_dict(kind.crd()))
 
-    async def _create(self, obj: Resource) -> None:
-        """Store an object with its status."""
+    async def _create(self, obj: Resource) -> str:
+        """Store an object with its status; answers its uid."""
         made = await self.client.create(obj)
         status = getattr(obj, "status", None)
         if "status" in type(obj).resource_info.subresources and status is not None:
             made.status = status  # type: ignore[attr-defined]  # kinds with a status subresource have the field
             await self.client.update_status(made)
+        return made.metadata.uid
 
     # Hosts.
 
@@ -164,6 +181,7 @@ class DirectedRuntime:
             externals={protocol: seen_by(each, name) for protocol, each in self._externals.items()},
             workers=self._workers,
             own_writes=self._own_writes,
+            recorder=None if self._recorder is None else self._recorder(name),
         )
         await self.quiet()
 
@@ -273,8 +291,8 @@ class DirectedRuntime:
         await self._settle(at, worker)
         return key
 
-    def asks(self, host: str, controller: str, key: Key) -> Effect[Any]:
-        """What the reconcile of a key is about to ask for; raises ``Departed`` when there is no such reconcile."""
+    def asks(self, host: str, controller: str, key: Key | int) -> Effect[Any]:
+        """What the reconcile of a key, or background work at a place, is about to ask for; raises ``Departed``."""
         at = self.host(host)
         worker = at.holder(controller, key)
         if worker in at.gathers:
@@ -283,8 +301,20 @@ class DirectedRuntime:
         assert effect is not None, "a reconcile that has ended is never left waiting"
         return effect
 
-    async def go_on(self, host: str, controller: str, key: Key, outcome: Outcome = "answered") -> Sequence[Performed]:
-        """The reconcile of a key gets what it asks for and runs on; answers the requests that this took.
+    def open_parts(self, host: str, controller: str, key: Key | int) -> Sequence[Effect[Any]]:
+        """What it is about to ask for and was not answered yet, in the order in which it asked. Raises ``Departed``."""
+        at, effect = self.host(host), self.asks(host, controller, key)
+        worker = at.holder(controller, key)
+        if not isinstance(effect, Gather):
+            return (effect,)
+        if worker in at.effects.waiting:
+            return effect.effects
+        return [each for part, each in sorted(at.parts.waiting.items(), key=_place) if part.whole == worker]
+
+    async def go_on(
+        self, host: str, controller: str, key: Key | int, outcome: Outcome = "answered"
+    ) -> Sequence[Performed]:
+        """The reconcile of a key, or work at a place, gets what it asks for and runs on; answers the requests.
 
         ``outcome`` is what becomes of these requests. Raises ``Departed`` when there is no such reconcile.
         """
@@ -292,15 +322,7 @@ class DirectedRuntime:
         worker = at.holder(controller, key)
         at.transport.performed.clear()
         at.effects.open(worker, None)
-        await self.quiet()
-        while worker not in at.effects.waiting and worker not in at.begins.waiting:
-            if worker in at.requests.waiting:
-                at.requests.open(worker, outcome)
-                await self.quiet()
-            else:
-                await self._until(lambda: at.is_waiting(worker), f"{worker} on {host} was to go on")
-        await self._settle(at, worker)
-        return tuple(at.transport.performed)
+        return await self._run_on(at, worker, outcome)
 
     async def work_on(
         self, host: str, controller: str, place: int, outcome: Outcome = "answered"
@@ -310,23 +332,62 @@ class DirectedRuntime:
         at.transport.performed.clear()
         if at.background.begin(controller, place) is None:
             at.effects.open(worker, None)
+        return await self._run_on(at, worker, outcome)
+
+    async def _run_on(self, at: Host, worker: Worker, outcome: Outcome) -> Sequence[Performed]:
+        """Let what is under way get to the next thing that others could notice, or to its end."""
         await self.quiet()
-        while at.background.is_at(worker) and worker not in at.effects.waiting:
+        while not at.has_stopped(worker):
             if worker in at.requests.waiting:
                 at.requests.open(worker, outcome)
                 await self.quiet()
             else:
                 await self._until(
-                    lambda: at.is_waiting(worker) or not at.background.is_at(worker), f"{worker} on {host} was to go on"
+                    lambda: at.is_waiting(worker) or at.has_stopped(worker), f"{worker} on {at.name} was to go on"
                 )
         await self._settle(at, worker)
         return tuple(at.transport.performed)
+
+    async def cancel(self, host: str, controller: str, key: Key | int, *, is_late: bool) -> Sequence[ClientRequest]:
+        """What is under way is told to end where it waits; answers the requests that it had sent. Raises ``Departed``.
+
+        ``is_late`` when its time limit is over; otherwise its process stops. What becomes of the requests is not known.
+        """
+        at = self.host(host)
+        worker = at.holder(controller, key)
+        sent: Sequence[ClientRequest] = ()
+        if not isinstance(self.asks(host, controller, key), Call):
+            sent = await self._sent(at, worker)
+        at.transport.left_over.clear()
+        at.transport.performed.clear()
+        at.end(worker, is_late=is_late)
+        await self._run_on(at, worker, "answered")
+        at.gathers.pop(worker, None)
+        at.transport.left_over.clear()
+        return sent
+
+    async def _sent(self, at: Host, worker: Worker) -> Sequence[ClientRequest]:
+        """Let all that a worker asks for be on its way; answers the requests, in the order of the effects."""
+        if worker in at.effects.waiting:
+            at.effects.open(worker, None)
+            await self.quiet()
+        for part, effect in sorted(at.parts.waiting.items(), key=_place):
+            if part.whole != worker or isinstance(effect, Call):  # who cancels says what becomes of calls
+                continue
+            at.parts.open(part, None)
+            await self.quiet()
+        return [at.requests.waiting[each] for each in sorted(at.requests.waiting) if each.whole == worker]
+
+    async def stop(self, host: str) -> None:
+        """A host is told to stop: nothing new begins."""
+        self.host(host).stop()
+        await self.quiet()
 
     async def go_on_with(
         self,
         host: str,
         controller: str,
-        key: Key,
+        key: Key | int,
         choose: Callable[[Effect[Any]], bool],
         which: int | None,
         outcome: Outcome = "answered",
@@ -350,7 +411,7 @@ class DirectedRuntime:
         await self._settle(at, worker)
         return tuple(at.transport.performed)
 
-    async def send_only(self, host: str, controller: str, key: Key) -> ClientRequest:
+    async def send_only(self, host: str, controller: str, key: Key | int) -> ClientRequest:
         """The reconcile of a key asks for what it wants, and its request is on its way; answers the request."""
         at = self.host(host)
         worker = at.holder(controller, key)
@@ -359,7 +420,7 @@ class DirectedRuntime:
         return at.requests.waiting[worker]
 
     async def send_part(
-        self, host: str, controller: str, key: Key, choose: Callable[[Effect[Any]], bool], which: int | None
+        self, host: str, controller: str, key: Key | int, choose: Callable[[Effect[Any]], bool], which: int | None
     ) -> ClientRequest:
         """The same for one of several effects that were asked for together."""
         at = self.host(host)
@@ -374,7 +435,7 @@ class DirectedRuntime:
             at.effects.open(worker, None)
             await self.quiet()
         fitting = [part for part, effect in at.parts.waiting.items() if part.whole == worker and choose(effect)]
-        chosen = [part for part in fitting if which is None or part.part == which]
+        chosen = [part for part in fitting if which is None or part.part == which or len(fitting) == 1]
         if len(chosen) != 1:
             raise Departed(f"{worker} on {at.name} was to perform one of several effects; {len(chosen)} of them fit")
         return chosen[0]
@@ -393,9 +454,9 @@ class DirectedRuntime:
         if not self.source.tick():
             raise Departed("there is no later instant")
 
-    async def fire(self, host: str, controller: str, key: Key) -> None:
-        """The delay of a key is over."""
-        self.host(host).queue(controller).fire(key)
+    async def fire(self, host: str, controller: str, key: Key, *, is_scheduled: bool | None = None) -> None:
+        """The delay of a key is over: one that ``ctx.schedule`` asked for, or another one, or any."""
+        self.host(host).queue(controller).fire(key, is_scheduled=is_scheduled)
         await self.quiet()
 
     async def _settle(self, at: Host, worker: Worker) -> None:
@@ -438,12 +499,24 @@ class DirectedRuntime:
 
     async def collect(self, resource: str, key: Key) -> None:
         """Garbage collection does to one object what ownership asks for. Raises ``Departed`` when that is nothing."""
-        for op in await self.garbage():
+        await self._perform_one(await self.garbage(), resource, key, "garbage collection")
+
+    async def ending(self) -> Sequence[Operation]:
+        """What the end of namespaces asks for now."""
+        snapshot = await self.cluster.store.snapshot()
+        return list(plan_namespaces(snapshot, kinds_in(snapshot).values()))
+
+    async def end_namespace(self, resource: str, key: Key) -> None:
+        """One step towards the end of a namespace in deletion. Raises ``Departed`` when there is none such."""
+        await self._perform_one(await self.ending(), resource, key, "the end of a namespace")
+
+    async def _perform_one(self, planned: Sequence[Operation], resource: str, key: Key, what: str) -> None:
+        for op in planned:
             if (op.resource, op.namespace, op.name) == (resource, *key):
                 await self.cluster.server.perform(op)
                 await self.quiet()
                 return
-        raise Departed(f"garbage collection has nothing to do to {resource} {key}")
+        raise Departed(f"{what} has nothing to do to {resource} {key}")
 
     async def objects(self, kind: type[Resource]) -> Sequence[JsonObject]:
         """What the server has of a kind, in order of keys."""
@@ -452,3 +525,7 @@ class DirectedRuntime:
         answer = await self.client.transport.send(ClientRequest("GET", f"{prefix}/{info.resource}"))
         head = {"apiVersion": f"{info.group}/{info.version}".lstrip("/"), "kind": info.kind}
         return [{**head, **item} for item in orjson.loads(answer.body)["items"]]
+
+
+def _place(waiting: tuple[Worker, Effect[Any]]) -> Worker:
+    return waiting[0]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from attractor.check.world.clock import next_instant
-from attractor.check.world.server import EPOCH
-from attractor.check.world.storage import NAMES
+from attractor.check.world.simulation.clock import next_instant
+from attractor.check.world.simulation.generated_names import NAME_BOUNDS, Endings, NameBounds
+from attractor.check.world.simulation.server import EPOCH
 from attractor.embedded import SystemSource
 
 if TYPE_CHECKING:
@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 class DirectedSource(SystemSource):
     """The next objects get the uids that were written down for them, in order; after that, random ones."""
 
-    def __init__(self, clock: Sequence[datetime] = (EPOCH,)) -> None:
-        """``clock`` is the instants that time goes through; it stands at the first until ``tick``."""
+    def __init__(self, clock: Sequence[datetime] = (EPOCH,), names: NameBounds = NAME_BOUNDS) -> None:
+        """``clock`` is the instants that time goes through; it stands at the first until ``tick``.
+
+        ``names`` bounds the generated ones, as in a world.
+        """
         super().__init__()
         self._clock = clock
         self._at = 0
         self._uids: deque[str] = deque()
-        self._names = 0
+        self.endings = Endings(names)
 
     def write_down(self, uids: Iterable[str]) -> None:
         """The next objects have these uids; what was written down before counts no more."""
@@ -53,9 +56,8 @@ class DirectedSource(SystemSource):
         return self._uids.popleft() if self._uids else super().uid()
 
     def suffix(self) -> str:
-        """The next generated name, counted as the world counts."""
-        self._names += 1
-        return f"{(self._names - 1) % NAMES:05d}"
+        """The ending of the next generated name, one that the world could have generated."""
+        return self.endings.take()
 
     def draw(self, below: int) -> int:
         """The first of what may be drawn, as in the world."""

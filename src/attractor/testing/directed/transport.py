@@ -14,19 +14,30 @@ from typing import TYPE_CHECKING, Literal
 
 import orjson
 
+from attractor.check.world.simulation.host import refused_with
 from attractor.client import AnswerLost, ClientResponse, ServerUnreachable
-from attractor.client.watching import LineSplitter
+from attractor.client.watch import LineSplitter
 from attractor.objects.gvk import GroupResource
-from attractor.testing.requestlog import describe
+from attractor.testing.request_log import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor.client import ByteStream, ClientRequest, Transport
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.testing.directed.gates import Gate, Worker, Workers
 
-Outcome = Literal["answered", "request lost", "answer lost", "repeated", "unreachable"]
+Outcome = Literal[
+    "answered",
+    "request lost",
+    "answer lost",
+    "repeated",
+    "unreachable",
+    "refused 403",
+    "refused 422",
+    "refused 429",
+    "refused 500",
+]
 _BOOKMARK = b'{"type":"BOOKMARK"'
 
 
@@ -93,6 +104,10 @@ class GatedTransport:
         if outcome in {"request lost", "unreachable"}:
             self.performed.append(Performed(request, None))
             raise (AnswerLost if outcome == "request lost" else ServerUnreachable)("the connection broke")
+        if outcome.startswith("refused"):
+            response = refused_with(int(outcome.removeprefix("refused ")))
+            self.performed.append(Performed(request, response))
+            return response
         response = await self._ask(request)
         self.performed.append(Performed(request, response))
         if outcome == "answer lost":

@@ -3,7 +3,7 @@
 ``attractor run --record FILE`` writes one JSON object a line: what caches were told, when reconciles began and ended,
 what they asked and were answered, with the requests that it took. ``attractor check MODULE:WORLD --against FILE``
 follows that in the world. Read ``recorder`` (how it is written), ``recording`` (how it is read), ``redaction`` (what is
-never written), then ``following`` (how the world is made to follow) and ``alike`` (what is compared).
+never written), then ``admission`` (how the world is made to follow) and ``equality`` (what is compared).
 """
 
 from attractor.testing.recording.recorder import Recorder

@@ -15,28 +15,44 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from attractor.check.errors import Grown, SpecError
-from attractor.check.world.notes import Delivered, Performed, Requested
-from attractor.check.world.telling import as_json, described, request_json, summary
+from attractor.check.report.messages import as_json, request_json, summary
+from attractor.check.world.simulation import in_flight_faults
+from attractor.check.world.simulation.events import Delivered, Ended, Performed, Requested, Started
+from attractor.check.world.simulation.worker import LOCAL
 from attractor.objects.gvk import GroupResource
-from attractor.testing.recording.alike import alike, without_kind
-from attractor.testing.recording.stepping import Stepper
-from attractor.testing.replaying.turns import OUTSIDERS
+from attractor.runtime.effects import described
+from attractor.testing.recording.equality import alike, without_kind
+from attractor.testing.recording.world_steps import Stepper
+from attractor.testing.replay.turns import OUTSIDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from attractor.check.model import State
-    from attractor.check.world.world import World
-    from attractor.testing.recording.recording import Happening, Question, Recording
-    from attractor.testing.recording.stepping import Taken
+    from attractor.check.engine.model import State
+    from attractor.check.world.api.world import World
+    from attractor.testing.recording.recording import Happening, Part, Question, Recording
+    from attractor.testing.recording.world_steps import Taken
 
 SILENT = (
-    *(*OUTSIDERS, "collect garbage", "timer", "resync", "background", "outside", "tick", "late request"),
-    *("close watch", "cut off", "heal", "new leader"),
+    *(
+        *OUTSIDERS,
+        "collect garbage",
+        "end namespace",
+        "timer",
+        "resync",
+        "outside",
+        "tick",
+        "late request",
+        "late call",
+    ),
+    *("close watch", "cut off", "heal", "new leader", "stop"),
 )
 LISTS = ("list", "stale list")
-RESTARTS = ("crash", "crash while sending", "leadership lost")
-LOST = ("request lost", "answer lost")
+RESTARTS = ("crash", "crash while sending", "leadership lost", "stopped")
+GOES_ON = ("go on", "background")
+STRIKES = tuple(name for names in in_flight_faults.STRIKES.values() for name in names if name != "crash while sending")
+CANCELS = ("timeout", "cancel")
+CANCELLED = "CancelledError"
 MAX_STATES = 20_000
 CLUSTERS_OWN = frozenset({("configmaps", "kube-root-ca.crt"), ("serviceaccounts", "default")})
 """What every namespace has: no world contains it, and what is done about it is left out."""
@@ -63,22 +79,36 @@ class Followed:
 
 
 class Place(NamedTuple):
-    """A state of the world, and the questions that took effect in it before their answers were recorded."""
+    """A state of the world, and what took effect in it before its answers were recorded: questions and their parts."""
 
     state: State
-    performed: frozenset[int]
+    performed: frozenset[tuple[int, int]]
 
     def without(self, questions: set[int]) -> Place:
         """The same, with these questions settled."""
-        return self._replace(performed=self.performed - questions)
+        return self._replace(performed=frozenset(each for each in self.performed if each[0] not in questions))
+
+    def has(self, question: Question) -> bool:
+        """Whether all that was asked took effect."""
+        return all((question.number, at) in self.performed for at in range(len(question.asked)))
+
+
+class Move(NamedTuple):
+    """A step by its name and by those of its arguments that tell it apart."""
+
+    action: str
+    at: dict[str, str]
 
 
 class TooManyStates(RuntimeError):
     """So many states of the world fit what was recorded that following was given up."""
 
 
-def follow(world: World, recording: Recording) -> Followed:
-    """Whether a world admits a recorded run, and where it departs; raises ``TooManyStates``, ``SpecError``."""
+def follow(world: World, recording: Recording, *, is_alone: bool = False) -> Followed:
+    """Whether a world admits a recorded run, and where it departs; raises ``TooManyStates``, ``SpecError``.
+
+    ``is_alone`` when nothing happened there that concerns nobody: then objects that were never touched count too.
+    """
     if recording.processes > len(world.hosts):
         raise SpecError(
             f"{recording.processes} processes were recorded, and {world!r} has {len(world.hosts)}; name as many, as in "
@@ -86,14 +116,15 @@ def follow(world: World, recording: Recording) -> Followed:
         )
     while True:
         try:
-            return _Follower(world, recording).follow()
+            return _Follower(world, recording, is_alone=is_alone).follow()
         except Grown as grown:
             world.grow(grown)
 
 
 class _Follower:
-    def __init__(self, world: World, recording: Recording) -> None:
+    def __init__(self, world: World, recording: Recording, *, is_alone: bool) -> None:
         self._recording = recording
+        self._is_alone = is_alone
         self._stepper = Stepper(world.compose())
         self._hosts = tuple(world.hosts)
         self._kinds = {kind.resource_info.group_resource: kind.gvk.kind for kind in world.kinds}
@@ -101,6 +132,8 @@ class _Follower:
         self._ignored: set[tuple[str, str, str]] = set()
         self._for = {one.name: one.for_.kind.resource_info.resource for one in world.controllers}
         self._asked: set[int] = set()
+        self._move: Move | None = None
+        """What the director of the run lets happen, where there is one; then nothing else does."""
 
     def follow(self) -> Followed:
         """Line by line."""
@@ -143,12 +176,36 @@ class _Follower:
         return found
 
     def _unseen(self, place: Place) -> Iterator[Place]:
-        for name in SILENT:
-            for taken in self._stepper.take(place.state, name):
+        move = self._move
+        if move is None:
+            for name in SILENT:
+                for taken in self._stepper.take(place.state, name):
+                    yield place._replace(state=taken.after)
+        for name in GOES_ON if move is None or move.action in GOES_ON else ():
+            for taken in self._stepper.take(place.state, name, **({} if move is None else move.at)):
+                if self._is_own_business(taken):
+                    yield place._replace(state=taken.after)
+        for number in self._asked:
+            yield from self._performing(place, self._recording.questions[number])
+
+    def _moved(self, places: set[Place], happening: Happening) -> Iterator[Place]:
+        """The director lets something happen: what nobody sees happens now, the rest shows in the lines that follow."""
+        given = happening.data["arguments"]
+        self._move = Move(happening.data["action"], {name: each for name, each in given.items() if name != "chosen"})
+        if self._move.action not in SILENT:
+            yield from places
+            return
+        for place in places:
+            for taken in self._stepper.take(place.state, self._move.action, **self._move.at):
                 yield place._replace(state=taken.after)
-        for number in self._asked - place.performed:
-            for taken in self._performing(place.state, self._recording.questions[number]):
-                yield Place(taken.after, place.performed | {number})
+
+    @staticmethod
+    def _is_own_business(taken: Taken) -> bool:
+        """Whether a step is nothing but what recordings leave out: a memory, the time, a start of work."""
+        if any(isinstance(note, Started) for note in taken.notes):
+            return False
+        done = next((note for note in taken.notes if isinstance(note, Performed)), None)
+        return done is not None and isinstance(done.effect, LOCAL)
 
     # What is seen.
 
@@ -164,16 +221,62 @@ class _Follower:
                 for place in places:
                     for taken in self._stepper.take(place.state, "start", host=self._host(happening), **at):
                         yield place._replace(state=taken.after)
+            case "move":
+                yield from self._moved(places, happening)
+            case "work":
+                yield from self._begun(places, happening)
             case "ask":
                 self._asked.add(number)
                 yield from places
             case "answer":
-                self._asked.discard(number)
-                yield from (place.without({number}) for place in places if number in place.performed)
+                yield from self._answered(places, happening)
             case "restart":
                 yield from self._restarted(places, happening)
             case _:
                 yield from places  # a reconcile's end is a part of its last answer
+
+    def _begun(self, places: set[Place], happening: Happening) -> Iterator[Place]:
+        """Background work began."""
+        at = {"host": self._host(happening), "controller": happening.data["controller"]}
+        for place in places:
+            for taken in self._stepper.take(place.state, "background", **at):
+                if any(isinstance(each, Started) and str(each.key) == happening.data["key"] for each in taken.notes):
+                    yield place._replace(state=taken.after)
+
+    def _answered(self, places: set[Place], happening: Happening) -> Iterator[Place]:
+        asked = self._recording.questions[happening.question]
+        self._asked.discard(asked.number)
+        if asked.error != CANCELLED:
+            yield from (place.without({asked.number}) for place in places if place.has(asked))
+            return
+        at = {"host": self._host(asked), "controller": asked.controller}
+        for place in places:
+            for taken in (each for name in CANCELS for each in self._stepper.take(place.state, name, **at)):
+                if self._is_about(asked, taken):
+                    yield place.without({asked.number})._replace(state=taken.after)
+            if self._ends_there(happening):
+                yield place.without({asked.number})
+
+    def _ends_there(self, happening: Happening) -> bool:
+        """Whether the process ended there, so that what it waited for was cancelled."""
+        after = self._recording.happenings[self._recording.happenings.index(happening) + 1 :]
+        mine = (each for each in after if each.process == happening.process)
+        for each in mine:
+            if each.what == "restart":
+                return True
+            if each.what != "cancelled" and not (
+                each.what == "answer" and self._recording.questions[each.question].error == CANCELLED
+            ):
+                return False
+        return True
+
+    @staticmethod
+    def _is_about(asked: Question, taken: Taken) -> bool:
+        """Whether a step is one of who asked: a reconcile by its key, background work by the key that it is about."""
+        if not asked.work:
+            return taken.arguments.get("key") == asked.key
+        about = next((note.key for note in taken.notes if isinstance(note, Performed | Ended)), None)
+        return "place" in taken.arguments and (about is None or str(about) == asked.key)
 
     def _host(self, about: Happening | Question) -> str:
         return self._hosts[about.process]
@@ -220,35 +323,50 @@ class _Follower:
     def _is_touched(self, resource: str, obj: dict[str, Any]) -> bool:
         meta = obj.get("metadata", {})
         name = resource, meta.get("namespace", ""), meta.get("name", "")
-        if name in self._touched:
+        if self._is_alone or name in self._touched:
             return True
         self._ignored.add(name)
         return False
 
-    def _performing(self, state: State, asked: Question) -> Iterator[Taken]:
-        """The steps in which a question is answered as it was recorded; one without an answer may have any."""
-        at = {"host": self._host(asked), "controller": asked.controller, "key": asked.key}
-        actions = ("go on", *LOST) if asked.error == "AnswerLost" or not asked.is_answered else ("go on",)
-        for action in actions:
-            for taken in self._stepper.take(state, action, **at):
-                if self._is_answer(asked, taken):
-                    yield taken
+    def _performing(self, place: Place, asked: Question) -> Iterator[Place]:
+        """Where a part of a question is answered as it was recorded; one without an answer may have any."""
+        open_ = [at for at in range(len(asked.asked)) if (asked.number, at) not in place.performed]
+        if not open_ or asked.error == CANCELLED:
+            return
+        at = {"host": self._host(asked), "controller": asked.controller}
+        goes_on = "background" if asked.work else "go on"
+        if self._move is not None:
+            at |= self._move.at
+        for action in (goes_on, *STRIKES):
+            if self._move is not None and self._move.action != action:
+                continue
+            for taken in self._stepper.take(place.state, action, **at):
+                if not self._is_about(asked, taken):
+                    continue
+                for part in open_:
+                    if self._is_answer(asked, asked.asked[part], taken):
+                        yield Place(taken.after, place.performed | {(asked.number, part)})
 
-    def _is_answer(self, asked: Question, taken: Taken) -> bool:
+    def _is_answer(self, asked: Question, part: Part, taken: Taken) -> bool:
         done = next((note for note in taken.notes if isinstance(note, Performed)), None)
-        if done is None or (asked.effect != "Call" and described(done.effect) != asked.text):
+        if done is None or any(isinstance(note, Started) for note in taken.notes):
+            return False
+        if part.effect == "Call":
+            if type(done.effect).__name__ != "Call" or not described(done.effect).startswith(f"{part.text}("):
+                return False
+        elif described(done.effect) != part.text:
             return False
         if not asked.is_answered:
             return True
         error = None if done.answer.error is None else type(done.answer.error).__name__
-        if error != asked.error:
+        if error != part.error:
             return False
-        if asked.effect == "Call":
+        if part.effect == "Call":
             return True
         value = as_json(done.answer.value)
-        if isinstance(asked.value, list) and isinstance(value, list):
-            return alike([each for each in asked.value if self._is_listed(asked, each)], value)
-        return alike(asked.value, value) and self._are_requests(asked, taken)
+        if isinstance(part.value, list) and isinstance(value, list):
+            return alike([each for each in part.value if self._is_listed(asked, each)], value)
+        return alike(part.value, value) and (bool(asked.parts) or self._are_requests(asked, taken))
 
     def _is_listed(self, asked: Question, obj: Any) -> bool:
         return not isinstance(obj, dict) or any(
@@ -261,13 +379,15 @@ class _Follower:
     def _are_requests(asked: Question, taken: Taken) -> bool:
         """Whether the requests were the same; reads that the cache needed are the runtime's own business."""
         sent = [request_json(note.request) for note in taken.notes if isinstance(note, Requested)]
-        made = [each for each in asked.requests if each["method"] != "GET"]
-        sent = [each for each in sent if each["method"] != "GET"]
         names = ("method", "path", "contentType", "body")
-        return len(sent) == len(made) and all(
-            alike({name: one[name] for name in names}, {name: other[name] for name in names})
-            for one, other in zip(made, sent, strict=True)
-        )
+
+        def writes(requests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+            """Each write once, however often it was sent."""
+            found = [{name: each[name] for name in names} for each in requests if each["method"] != "GET"]
+            return [each for at, each in enumerate(found) if not at or found[at - 1] != each]
+
+        one, other = writes(asked.requests), writes(sent)
+        return len(one) == len(other) and all(map(alike, one, other))
 
     # For people.
 

@@ -12,24 +12,28 @@ started again goes on with its file (``Recorder.resumed``), so that the restart 
 from __future__ import annotations
 
 import asyncio
+import errno
+import fcntl
 import time
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
+import msgspec
 import orjson
 
-from attractor.check.world.telling import as_json, described
-from attractor.check.world.worker import LOCAL
-from attractor.client.watching import LineSplitter
+from attractor.check.report.messages import as_json
+from attractor.check.world.simulation.worker import LOCAL
+from attractor.client.watch import LineSplitter
 from attractor.runtime import effects
-from attractor.testing.directed.reconciles import gated
+from attractor.runtime.effects import described
+from attractor.testing.directed.reconciles import stepwise
 from attractor.testing.recording.redaction import is_about_secrets, redacted
-from attractor.testing.requestlog import describe
+from attractor.testing.request_log import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Coroutine, Iterator, Mapping
     from pathlib import Path
 
     from attractor.client import ByteStream, ClientRequest, ClientResponse, Transport
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
     from attractor.runtime.effects import Effect
 
 FORMAT = "attractor/recording"
-VERSION = 1
+VERSION = 2
 LIMIT_BYTES = 64 << 20
 
 _asking: ContextVar[int | None] = ContextVar("asking", default=None)
@@ -52,7 +56,7 @@ class Recorder:
         """``limit_bytes`` is for the whole file, with what is in it already."""
         self._file = file
         self._left = limit_bytes - file.tell()
-        self._questions = 0
+        self._questions = self._works = 0
         self.is_full = False
         self._write({"what": "recording", "format": FORMAT, "version": VERSION})
 
@@ -62,6 +66,10 @@ class Recorder:
         """Begin a file, or go on with it behind its last whole line, and close it in the end; raises ``OSError``."""
         path.touch()
         with path.open("r+b") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise OSError(errno.EBUSY, "another process records there") from error
             whole = sum(len(line) for line in file if line.endswith(b"\n"))
             file.seek(whole)
             file.truncate()
@@ -79,54 +87,81 @@ class Recorder:
         self._file.write(line)
         self._file.flush()
 
+    def moved(self, action: str, arguments: Mapping[str, Any]) -> None:
+        """Somebody who directs the run lets something happen, told by the name of the world's step."""
+        self._write({"what": "move", "action": action, "arguments": dict(arguments)})
+
+    def unmoved(self) -> None:
+        """It could not happen after all."""
+        self._write({"what": "unmoved"})
+
     # Reconciles.
 
     def watching(self, declared: Controller) -> Controller:
-        """The same declaration, whose reconciles are recorded."""
+        """The same declaration, whose reconciles and background work are recorded."""
         name = declared.name
+
+        async def reconcile(ctx: Context, key: Key) -> Result | None:
+            return cast("Result | None", await self._recorded(declared.reconcile(ctx, key), name, key, "begin"))
+
+        return replace(declared, reconcile=reconcile)
+
+    async def _recorded(self, coroutine: Coroutine[Any, Any, Any], controller: str, key: Key, what: str) -> Any:
+        """Run a reconcile, or background work, and write down what it asks and how it ends."""
+        at: dict[str, Any] = {"controller": controller, "key": str(key)}
+        if what == "work":
+            self._works += 1
+            at["work"] = self._works
 
         async def turn(effect: Effect[Any] | None) -> None:
             if effect is not None and not isinstance(effect, LOCAL):
-                self._ask(name, effect)
+                self._questions += 1
+                _asking.set(self._questions)
+                self._write({"what": "ask", "question": self._questions, **at, **_effect(effect)})
 
         def told(effect: Effect[Any], value: Any, error: BaseException | None) -> None:
             if not isinstance(effect, LOCAL):
                 self._answer(effect, value, error)
 
-        stepwise = gated(declared, turn, told)
+        def swap(effect: Effect[Any]) -> Effect[Any]:
+            return self._watched_start(controller, effect) if isinstance(effect, effects.Start) else effect
 
-        async def reconcile(ctx: Context, key: Key) -> Result | None:
-            at = {"controller": name, "key": str(key)}
-            self._write({"what": "begin", **at})
+        self._write({"what": what, **at})
+        _asking.set(None)
+        try:
+            result = await stepwise(coroutine, turn, told, swap)
+        except asyncio.CancelledError:
+            self._write({"what": "cancelled", **at})
+            raise
+        except Exception as error:
+            self._write({"what": "end", **at, "error": type(error).__name__})
+            raise
+        finally:
             _asking.set(None)
-            try:
-                result = await stepwise.reconcile(ctx, key)
-            except asyncio.CancelledError:
-                self._write({"what": "cancelled", **at})
-                raise
-            except Exception as error:
-                self._write({"what": "end", **at, "error": type(error).__name__})
-                raise
-            finally:
-                _asking.set(None)
-            self._write({"what": "end", **at, "error": None})
-            return result
+        self._write({"what": "end", **at, "error": None})
+        return result
 
-        return replace(declared, reconcile=_keyed(reconcile))
+    def _watched_start(self, controller: str, effect: effects.Start) -> effects.Start:
+        """The same start of background work that is recorded."""
 
-    def _ask(self, controller: str, effect: Effect[Any]) -> None:
-        self._questions += 1
-        _asking.set(self._questions)
-        at = {"controller": controller, "key": str(_key.get())}
-        self._write({"what": "ask", "question": self._questions, **at, **_effect(effect)})
+        async def work(ctx: Context, *args: Any) -> None:
+            await self._recorded(cast("Any", effect.work(ctx, *args)), controller, ctx.key, "work")
+
+        return msgspec.structs.replace(effect, work=work)
 
     def _answer(self, effect: Effect[Any], value: Any, error: BaseException | None) -> None:
         number = _asking.get()
         _asking.set(None)
-        is_hidden = error is not None or isinstance(effect, effects.Call)
-        told = None if is_hidden else redacted(as_json(value))
-        failed = None if error is None else type(error).__name__
-        self._write({"what": "answer", "question": number, "value": told, "error": failed})
+        entry: dict[str, Any] = {"what": "answer", "question": number, **_told(effect, value, error)}
+        if isinstance(effect, effects.Gather) and error is None:
+            entry["value"] = None
+            entry["parts"] = [
+                _told(asked, None if isinstance(each, BaseException) else each, each)
+                if isinstance(each, BaseException)
+                else _told(asked, each, None)
+                for asked, each in zip(effect.effects, value, strict=True)
+            ]
+        self._write(entry)
 
     # Requests and watches.
 
@@ -172,23 +207,24 @@ class Recorder:
             self._write({"what": "deliver", **where, "type": event["type"], "object": told})
 
 
-_key: ContextVar[Key | None] = ContextVar("key", default=None)
-
-
-def _keyed(reconcile: Any) -> Any:
-    """Let what runs inside know which object it is about."""
-
-    async def run(ctx: Context, key: Key) -> Result | None:
-        _key.set(key)
-        result: Result | None = await reconcile(ctx, key)
-        return result
-
-    return run
+def _told(effect: Effect[Any], value: Any, error: BaseException | None) -> dict[str, Any]:
+    """What an effect was answered with; what outside systems say is nobody else's business."""
+    is_hidden = error is not None or isinstance(effect, effects.Call)
+    return {
+        "value": None if is_hidden else redacted(as_json(value)),
+        "error": None if error is None else type(error).__name__,
+    }
 
 
 def _effect(effect: Effect[Any]) -> dict[str, Any]:
-    text = f"{effect.protocol.__name__}.{effect.method}" if isinstance(effect, effects.Call) else described(effect)
-    return {"effect": type(effect).__name__, "text": text}
+    found: dict[str, Any] = {"effect": type(effect).__name__, "text": _text(effect)}
+    if isinstance(effect, effects.Gather):
+        found["parts"] = [{"effect": type(each).__name__, "text": _text(each)} for each in effect.effects]
+    return found
+
+
+def _text(effect: Effect[Any]) -> str:
+    return f"{effect.protocol.__name__}.{effect.method}" if isinstance(effect, effects.Call) else described(effect)
 
 
 def _json(body: bytes) -> Any:

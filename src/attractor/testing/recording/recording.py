@@ -23,6 +23,16 @@ class BadRecording(ValueError):
 
 
 @dataclass(frozen=True)
+class Part:
+    """One thing that was asked for, and what came of it."""
+
+    effect: str
+    text: str
+    value: Any = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
 class Question:
     """What a reconcile asked, and what came of it; ``is_answered`` unless the recording ends before."""
 
@@ -37,11 +47,20 @@ class Question:
     value: Any = None
     error: str | None = None
     is_answered: bool = False
+    work: int = 0
+    """The number of the background work that asks, among those of its process; 0 for a reconcile."""
+    parts: tuple[Part, ...] = ()
+    """What was asked for together, and what came of each."""
+
+    @property
+    def asked(self) -> tuple[Part, ...]:
+        """What was asked for: one thing, or several together."""
+        return self.parts or (Part(self.effect, self.text, self.value, self.error),)
 
 
 @dataclass(frozen=True)
 class Happening:
-    """One line: ``list``, ``deliver``, ``begin``, ``end``, ``ask``, ``answer``, ``restart``."""
+    """One line: ``list``, ``deliver``, ``begin``, ``work``, ``end``, ``ask``, ``answer``, ``restart``."""
 
     line: int
     what: str
@@ -62,9 +81,13 @@ class Happening:
                 return f"{given['controller']} {given['key']} asked: {given['text']}"
             case "begin":
                 return f"{given['controller']} began with {given['key']}"
+            case "work":
+                return f"{given['controller']} began background work for {given['key']}"
             case "end":
                 how = f"with {given['error']}" if given["error"] else "in good order"
                 return f"{given['controller']} ended with {given['key']}, {how}"
+            case "move":
+                return f"{given['action']} {given['arguments']}"
             case "restart":
                 return "the process was started again"
             case _:
@@ -149,6 +172,8 @@ class _Reading:
                     happenings.append(Happening(line, "restart", entry, self._process))
             elif entry["what"] == "limit reached":
                 return Recording(tuple(happenings), self._questions, is_cut=True)
+            elif entry["what"] == "unmoved":
+                del happenings[max(at for at, each in enumerate(happenings) if each.what == "move")]
             elif entry["what"] == "request":
                 self._request(entry)
             else:
@@ -160,13 +185,24 @@ class _Reading:
         if entry["what"] == "ask":
             number = self._asked[entry["question"]] = next(self._numbers)
             self._questions[number] = Question(
-                number, self._process, entry["controller"], entry["key"], entry["effect"], entry["text"]
+                number,
+                self._process,
+                entry["controller"],
+                entry["key"],
+                entry["effect"],
+                entry["text"],
+                work=entry.get("work", 0),
+                parts=tuple(Part(each["effect"], each["text"]) for each in entry.get("parts", ())),
             )
             return number
         if entry["what"] == "answer":
             number = self._asked[entry["question"]]
             asked = self._questions[number]
-            self._questions[number] = replace(asked, value=entry["value"], error=entry["error"], is_answered=True)
+            told = entry.get("parts") or [{}] * len(asked.parts)
+            parts = tuple(replace(part, **each) for part, each in zip(asked.parts, told, strict=True))
+            self._questions[number] = replace(
+                asked, value=entry["value"], error=entry["error"], is_answered=True, parts=parts
+            )
             return number
         return 0
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attractor.check.execution import apply, padded, steps
+from attractor.check.engine.execution import apply, padded, steps
 from attractor.check.trace import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.check.model import Instance, State
-    from attractor.check.world.notes import Note
-    from attractor.check.world.universe import Universe
+    from attractor.check.engine.model import Instance, State
+    from attractor.check.world.simulation.events import Note
+    from attractor.check.world.simulation.model import Universe
 
 
 class Taken(NamedTuple):

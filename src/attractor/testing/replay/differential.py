@@ -12,16 +12,16 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+from attractor.check.engine.execution import apply, padded
+from attractor.check.engine.execution import steps as outcomes_of
 from attractor.check.errors import Grown
-from attractor.check.execution import apply, padded
-from attractor.check.execution import steps as outcomes_of
 from attractor.check.trace import Trace, TraceStep, plain
-from attractor.testing.replaying.replay import Replayed, rehearse
+from attractor.testing.replay.replay import Replayed, rehearse
 
 if TYPE_CHECKING:
-    from attractor.check.execution import Outcome
-    from attractor.check.model import Instance, Model, State
-    from attractor.check.world.world import World
+    from attractor.check.engine.execution import Outcome
+    from attractor.check.engine.model import Instance, Model, State
+    from attractor.check.world.api.world import World
 
 STEPS = 60
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
 
+    from attractor.check.report.replay import Account
     from attractor.check.trace import Trace
-    from attractor.check.world.account import Account
-    from attractor.check.world.looking import Look
+    from attractor.check.world.api.state import WorldState
     from attractor.testing.directed import DirectedRuntime
-    from attractor.testing.replaying.looking import Judge
-    from attractor.testing.replaying.turns import Player
+    from attractor.testing.replay.state import Judge
+    from attractor.testing.replay.turns import Player
 
 LASTING = ("eventually_always", "always_eventually", "eventually", "settles")
 
@@ -34,7 +34,7 @@ async def ends_as_claimed(
     told: Sequence[Account],
     states: Sequence[Mapping[str, Any]],
     follower: Follower,
-    before: Look,
+    before: WorldState,
 ) -> tuple[bool, str]:
     """Whether the claim is broken after the last step, and how it shows; ``before`` is the look before that step."""
     if judge.word == "always":
@@ -68,7 +68,7 @@ async def unfinished(runtime: DirectedRuntime, acting: Sequence[str]) -> str:
         for controller, queue in host.queues.items():
             if len(queue) and name in acting:
                 return f"a key waits in the queue of {controller} on {name}"
-            if queue.timers:
+            if queue.delayed:
                 return f"a timer of {controller} on {name} runs"
             if not host.background.is_idle(controller):
                 return f"background work of {controller} on {name} is not finished"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.runtime.effects import Gather
-from attractor.testing.replaying.ending import unfinished
+from attractor.testing.replay.ending import unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -47,7 +47,7 @@ async def _round(runtime: DirectedRuntime, name: str, *, begins: bool) -> None:
         while resource not in host.unlisted and stream.deliver() is not None:
             await runtime.quiet()
     for controller, queue in host.queues.items():
-        for key in tuple(queue.timers):
+        for key in tuple(queue.delayed):
             await runtime.fire(name, controller, key)
         await _finish(runtime, host, controller)
         while begins and len(queue) and not host.lists.waiting:

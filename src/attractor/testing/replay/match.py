@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attractor.check.world.storage import GENERATIONS
+from attractor.check.world.simulation.storage import GENERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,13 +6,13 @@ import copy
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.world.externals import seen_by
+from attractor.check.world.simulation.externals import seen_by
 from attractor.testing.directed import Departed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
-    from attractor.check.world.world import World
+    from attractor.check.world.api.world import World
 
 
 class PlayedExternal:
@@ -23,6 +23,8 @@ class PlayedExternal:
         self.model = copy.deepcopy(model)
         self._failure = failure
         self.trouble = ""
+        self.on_late: Callable[[Callable[[], Awaitable[Any]]], None] = lambda _: None
+        """Who keeps a call that takes effect some time."""
 
     def seen_by(self, host: str) -> PlayedPart:
         """What the manager on a host calls."""
@@ -40,7 +42,9 @@ class PlayedExternal:
     async def call(self, host: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Answer a call of a host, or what its trouble makes of it."""
         trouble, self.trouble = self.trouble, ""
-        if trouble == "call failed":
+        if trouble == "call delayed":
+            self.on_late(lambda: self.call(host, name, args, kwargs))
+        if trouble in {"call failed", "call delayed"}:
             raise self._failure()
         try:
             result = getattr(seen_by(self.model, host), name)(*args, **kwargs)

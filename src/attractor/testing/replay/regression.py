@@ -14,16 +14,16 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from attractor.testing.directed import Departed
-from attractor.testing.replaying.fairly import run_on
-from attractor.testing.replaying.looking import Judge, claim_of
-from attractor.testing.replaying.outside import played
-from attractor.testing.replaying.replay import directed
-from attractor.testing.replaying.turns import Player, Turn
+from attractor.testing.replay.fair_run import run_on
+from attractor.testing.replay.outside import played
+from attractor.testing.replay.replay import directed
+from attractor.testing.replay.state import Judge, claim_of
+from attractor.testing.replay.turns import Player, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.check.world.world import World
+    from attractor.check.world.api.world import World
     from attractor.testing.directed import DirectedRuntime
 
 TIMES_ROUND = 5

@@ -14,26 +14,29 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from attractor.check.errors import SpecError
-from attractor.check.world.account import accounts
-from attractor.check.world.looking import root, store_key
-from attractor.check.world.notes import Requested
-from attractor.check.world.telling import request_json, response_json
-from attractor.check.world.worker import LOCAL
+from attractor.check.report.messages import request_json, response_json
+from attractor.check.report.replay import accounts
+from attractor.check.world.api.state import root, store_key
+from attractor.check.world.simulation.events import Performed as Told
+from attractor.check.world.simulation.events import Requested
+from attractor.check.world.simulation.generated_names import NameBounds
+from attractor.check.world.simulation.worker import LOCAL
 from attractor.runtime import effects
 from attractor.testing.directed import Departed, DirectedRuntime
-from attractor.testing.replaying.ending import ends_as_claimed
-from attractor.testing.replaying.looking import Judge, claim_of
-from attractor.testing.replaying.matching import difference
-from attractor.testing.replaying.outside import PlayedExternal, played
-from attractor.testing.replaying.turns import Player, turn_of
+from attractor.testing.replay.ending import ends_as_claimed
+from attractor.testing.replay.match import difference
+from attractor.testing.replay.outside import PlayedExternal, played
+from attractor.testing.replay.state import Judge, claim_of
+from attractor.testing.replay.turns import Player, turn_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from attractor.check.report.replay import Account
     from attractor.check.trace import Trace
-    from attractor.check.world.account import Account
-    from attractor.check.world.world import World
+    from attractor.check.world.api.world import World
     from attractor.testing.directed import Performed
+    from attractor.testing.recording.recorder import Recorder
 
 OBJECT, WATCH = "object['", "watch['"
 
@@ -93,24 +96,37 @@ async def rehearse(world: World, trace: Trace) -> Replayed:
 
 
 def directed(
-    world: World, externals: Mapping[Any, PlayedExternal], initial: Mapping[str, Any] | None = None
+    world: World,
+    externals: Mapping[Any, PlayedExternal],
+    initial: Mapping[str, Any] | None = None,
+    recorder: Callable[[str], Recorder] | None = None,
 ) -> DirectedRuntime:
     """A runtime in which a world's controllers meet its objects, with the uids of an initial state if one is given."""
     stored = dict(stored_objects(initial or {}))
     local = tuple(kind for kind in LOCAL if kind is not effects.Now or len(world.clock) == 1)
     return DirectedRuntime(
         world.controllers,
-        runs=lambda host: [replace(one, sources=()) for one in world.controllers_on(host)],
+        runs=lambda host: [
+            replace(one, sources=(), workers=world.workers_of(one)) for one in world.controllers_on(host)
+        ],
         objects=world.objects,
         externals=externals,
         clock=world.clock,
+        names=NameBounds(world.generated_names, world.ordered_names),
         local=local if world.joins_local_steps else (),
-        uids=[stored[store_key(type(obj), obj.key)]["metadata"]["uid"] for obj in world.objects if stored],
-        workers=world.workers,
+        uids=_uids(world, stored),
         own_writes=world.own_writes,
         kinds=world.kinds,
+        recorder=recorder,
         namespaces=world.namespaces,
     )
+
+
+def _uids(world: World, stored: Mapping[str, Any]) -> list[str]:
+    """The uids of the initial objects, and then of what the server made beside them."""
+    named = [store_key(type(obj), obj.key) for obj in world.objects if stored]
+    beside = [key for key in sorted(stored) if key not in named and not key.startswith("core/namespaces/")]
+    return [stored[key]["metadata"]["uid"] for key in (*named, *beside) if isinstance(stored[key], dict)]
 
 
 def stored_objects(state: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -172,6 +188,9 @@ class _Follower:
         """Whether the reconcile was told the same; an error is compared by its type."""
         if account.effect is None or account.action == "crash while sending":
             return ""
+        asked = [note for note in account.notes if isinstance(note, Told)]
+        if account.action in {"timeout", "cancel"} and len(asked) > 1:
+            return ""  # of what was asked for together some may be answered, in whatever order, and it hears of none
         at = self.runtime.hosts.get(account.arguments["host"])
         if at is None:
             return ""  # it has ended itself, and nobody was told

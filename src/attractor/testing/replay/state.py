@@ -1,4 +1,4 @@
-"""A world's properties, asked of the runtime: the same ``Look``, over a snapshot of the real store instead of slots."""
+"""A world's properties, asked of the runtime: the same ``WorldState``, over a snapshot of the real store."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import copy
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.world.looking import Look, root
-from attractor.check.world.properties import StepClaim, actor_of
+from attractor.check.world.api.properties import StepClaim, actor_of
+from attractor.check.world.api.state import WorldState, root
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.check.world.properties import Claim
-    from attractor.check.world.world import World
+    from attractor.check.world.api.properties import Claim
+    from attractor.check.world.api.world import World
     from attractor.objects.gvk import Key
     from attractor.store.contract import Entry, Snapshot
     from attractor.testing.directed import DirectedRuntime
-    from attractor.testing.replaying.outside import PlayedExternal
-    from attractor.testing.replaying.users import Users
+    from attractor.testing.replay.outside import PlayedExternal
+    from attractor.testing.replay.users import Users
 
 
 class RunningMoment:
@@ -75,12 +75,12 @@ class Judge:
         """When the claim must be true."""
         return "always_step" if isinstance(self.claim, StepClaim) else self.claim.word
 
-    async def look(self) -> Look:
+    async def look(self) -> WorldState:
         """What there is to see now."""
         models = {protocol: copy.deepcopy(each.model) for protocol, each in self._externals.items()}
         busy = Counter(place for host in self._runtime.hosts.values() for place in host.busy())
         snapshot = await self._runtime.cluster.store.snapshot()
-        return Look(RunningMoment(snapshot, self._world, models, dict(self._users.left), busy))
+        return WorldState(RunningMoment(snapshot, self._world, models, dict(self._users.left), busy))
 
     async def holds(self) -> bool:
         """Whether what is claimed is true now."""
@@ -88,7 +88,7 @@ class Judge:
         look = await self.look()
         return all(bool(predicate(look)) for predicate in self.claim.predicates)
 
-    async def step_holds(self, before: Look, action: str, arguments: Mapping[str, Any]) -> bool:
+    async def step_holds(self, before: WorldState, action: str, arguments: Mapping[str, Any]) -> bool:
         """Whether what is claimed is true of the step from then to now."""
         assert isinstance(self.claim, StepClaim), "states are judged by `holds`"
         if action in self.claim.except_for:

@@ -10,23 +10,25 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.story.table import lines
-from attractor.check.tracefiles import file_name
-from attractor.check.world.account import accounts
-from attractor.check.world.world import World
-from attractor.testing.pythonfiles import import_file
-from attractor.testing.replaying.turns import turn_of
+from attractor.check.errors import SpecError
+from attractor.check.report.replay import accounts, retold
+from attractor.check.report.table import lines
+from attractor.check.report.trace_files import file_name
+from attractor.check.world.api.world import World
+from attractor.testing.python_files import import_file
+from attractor.testing.replay.capture import is_test
+from attractor.testing.replay.turns import OUTSIDERS, Turn, turn_of
 
 if TYPE_CHECKING:
-    from attractor.check.story.artefact import Counterexample
-    from attractor.testing.replaying.turns import Turn
+    from attractor.check.report.counterexample import Counterexample
+    from attractor.check.report.story import Step
 
 WIDTH = 100
 
 
 def test_file(found: Counterexample, world: World, *, folder: Path) -> str:
     """A pytest module that takes the counterexample's steps; ``folder`` is where it will be."""
-    turns = [_turn(turn_of(account)) for account in accounts(world, found.trace)]
+    turns = [_turn(turn) for turn in turns_of(found, world)]
     name = re.sub(r"\W+", "_", file_name(found.trace.spec, found.trace.claim))
     story = [line.replace("\\", "\\\\").replace('"""', "'''").rstrip() for line in lines(found.story, width=WIDTH)]
     imports, made = _world(found, folder)
@@ -43,6 +45,35 @@ def test_file(found: Counterexample, world: World, *, folder: Path) -> str:
     )
 
 
+def is_mended(found: Counterexample, world: World) -> bool:
+    """Whether the world cannot take the counterexample's steps any more, or takes them and nothing is broken."""
+    try:
+        return not retold(world, found.trace).because and bool(found.story.because)
+    except SpecError:
+        return True
+
+
+def turns_of(found: Counterexample, world: World) -> list[Turn]:
+    """The steps; of a controller that was mended since, as they were told when it was not."""
+    try:
+        return [turn_of(account) for account in accounts(world, found.trace)]
+    except SpecError:
+        return [_told_then(step) for step in found.story.steps]
+
+
+def _told_then(step: Step) -> Turn:
+    """A step by its story, which has no notes: what was collected and which watches were closed stand in its words."""
+    collected = re.match(r"(?:garbage collector|namespaces): \w+ (?P<what>.*) -> \d+", step.title)
+    arguments = {**step.arguments, **({"chosen": list(step.chosen)} if step.chosen else {})}
+    return Turn(
+        step.action,
+        arguments,
+        request=step.request if step.action in OUTSIDERS else None,
+        collects=collected["what"] if collected else "",
+        closes=tuple(re.findall(r"watch of (\S+) closed", step.title)),
+    )
+
+
 def _turn(turn: Turn) -> str:
     """A turn as Python writes it, without what the test does not need."""
     is_told = bool(turn.request or turn.collects)
@@ -52,6 +83,8 @@ def _turn(turn: Turn) -> str:
         parts.append(f"request={_literal(dict(turn.request))}")
     if turn.collects:
         parts.append(f"collects={_literal(turn.collects)}")
+    if turn.endings:
+        parts.append(f"endings=({', '.join(map(_literal, turn.endings))},)")
     if turn.closes:
         parts.append(f"closes=({', '.join(map(_literal, turn.closes))},)")
     text = f"Turn({', '.join(parts)})"
@@ -71,20 +104,27 @@ def _literal(value: Any) -> str:
 
 def _world(found: Counterexample, folder: Path) -> tuple[str, str]:
     """The imports, and the expression that makes the world."""
+    if is_test(found.target):
+        imports = (
+            "from attractor.testing.replay import Turn, withstand\n"
+            "from attractor.testing.replay.capture import world_in_test\n\n"
+            f"WORLD = world_in_test({_literal(found.target)})"
+        )
+        return imports, "WORLD"
     module, _, attribute = found.target.partition(":")
     call = ", ".join(found.constants)
     if module.endswith(".py"):
         path = os.path.relpath(Path(module).resolve(), folder.resolve())
         imports = (
             "from pathlib import Path\n\n"
-            "from attractor.testing.replaying import Turn, withstand\n"
-            "from attractor.testing.replaying.testfile import load_world\n\n"
+            "from attractor.testing.replay import Turn, withstand\n"
+            "from attractor.testing.replay.test_file import load_world\n\n"
             f"WORLD = load_world(Path(__file__).parent / {_literal(path)}, {_literal(attribute)})"
         )
         return imports, "WORLD"
     if not attribute.isidentifier() or keyword.iskeyword(attribute):
         attribute = "world"
-    imports = f"from attractor.testing.replaying import Turn, withstand\nfrom {module} import {attribute}"
+    imports = f"from attractor.testing.replay import Turn, withstand\nfrom {module} import {attribute}"
     return imports, f"{attribute}({call})" if found.constants or _is_maker(module, attribute) else attribute
 
 

@@ -6,31 +6,34 @@ a user sends, the object that garbage collection takes, the watches that fall to
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from attractor.check.world.notes import Closed, Operated
-from attractor.check.world.worker import is_write
+from attractor.check.world.simulation.activity import is_write
+from attractor.check.world.simulation.events import Closed, Named, Operated, Requested
 from attractor.client import ClientRequest
 from attractor.client.transport import JSON
 from attractor.objects.gvk import Key
 from attractor.runtime.effects import Call, Gather, Get, List
 from attractor.testing.directed import Departed, DirectedRuntime, Outcome, Performed
-from attractor.testing.replaying.users import Users
+from attractor.testing.replay.users import Users
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from attractor.check.world.account import Account
-    from attractor.check.world.world import World
+    from attractor.check.report.replay import Account
+    from attractor.check.world.api.world import World
     from attractor.objects.resource import Resource
-    from attractor.testing.replaying.outside import PlayedExternal
+    from attractor.testing.replay.outside import PlayedExternal
 
 OUTSIDERS = ("create", "edit", "delete", "rival")
 _OUTCOMES: dict[str, Outcome] = {
     "go on": "answered",
+    "background": "answered",
     "request lost": "request lost",
     "delayed": "request lost",
     "answer lost": "answer lost",
@@ -38,6 +41,7 @@ _OUTCOMES: dict[str, Outcome] = {
     "repeated later": "answered",
     "call failed": "answered",
     "call unanswered": "answered",
+    "call delayed": "answered",
 }
 """What becomes of the requests in a step of a worker."""
 
@@ -60,6 +64,8 @@ class Turn:
     """Watches that fall too far behind in this step: host and kind, as in ``host1/ConfigMap``."""
     uids: tuple[str, ...] = ()
     """The uids of objects that come to be in this step."""
+    endings: tuple[str, ...] = ()
+    """The endings of the names that the server generates in this step."""
 
     def __str__(self) -> str:
         given = " ".join(str(each) for name, each in self.arguments.items() if name != "chosen")
@@ -75,12 +81,22 @@ def turn_of(account: Account) -> Turn:
         request=account.request if account.action in OUTSIDERS else None,
         collects=operated[0] if operated else "",
         closes=tuple(note.watch for note in account.notes if isinstance(note, Closed)),
-        uids=tuple(
-            change.after["metadata"]["uid"]
-            for change in account.changes
-            if change.slot.startswith("object[") and isinstance(change.after, dict) and not change.before
-        ),
+        endings=tuple(note.ending for note in account.notes if isinstance(note, Named)),
+        uids=_new_uids(account),
     )
+
+
+def _new_uids(account: Account) -> tuple[str, ...]:
+    """The uids of the objects that come to be in a step: of those that requests were about, in the order of these."""
+    found = [
+        change.after["metadata"]["uid"]
+        for change in account.changes
+        if change.slot.startswith("object[") and isinstance(change.after, dict) and not change.before
+    ]
+    answers = [note.response for note in account.notes if isinstance(note, Requested) and note.response is not None]
+    bodies = [orjson.loads(answer.body) for answer in answers if answer.code == 201]
+    about = [body["metadata"]["uid"] for body in bodies if "metadata" in body]
+    return tuple(dict.fromkeys([*(uid for uid in about if uid in found), *found]))
 
 
 class Player:
@@ -94,16 +110,32 @@ class Player:
         self._sources = [one.name for one in world.controllers if one.sources]
         self._late: dict[str, list[ClientRequest]] = {host: [] for host in world.hosts}
         """Requests of each host that reach the server some time, in the order in which they were sent."""
+        self._late_calls: dict[str, list[Callable[[], Awaitable[Any]]]] = {host: [] for host in world.hosts}
+        """Calls of each host that take effect some time."""
         self._cut_off: set[str] = set()
         self._hosts = world.hosts
         self._leaders = {host: led for group in world.electing for led in [[group[0]]] for host in group}
         """For each host those that think they lead, of the hosts that run what it runs."""
         self._elects = world.election
+        self._cached = {one.name: {*one.kinds} - {*one.metadata_kinds} for one in world.controllers}
+        """For each controller the kinds that it reads from a cache."""
 
     @property
     def acting(self) -> Sequence[str]:
         """The hosts whose workers may begin: all of them, or those that think they lead."""
         return [host for host in self._hosts if not self._elects or host in self._leaders[host]]
+
+    def leaders(self, host: str) -> Sequence[str]:
+        """Those that think they lead, of the hosts that run what this one runs; the one that does comes last."""
+        return tuple(self._leaders[host])
+
+    def late_calls(self, host: str) -> int:
+        """How many calls of a host take effect some time."""
+        return len(self._late_calls[host])
+
+    def late(self, host: str) -> int:
+        """How many requests of a host reach the server some time."""
+        return len(self._late[host])
 
     async def begin(self) -> None:
         """Start and end hosts, so that those run which the outside wants."""
@@ -120,6 +152,7 @@ class Player:
         Raises ``Departed`` when it cannot happen, ``CannotReplay`` when nobody knows what it is.
         """
         self.runtime.source.write_down(turn.uids)
+        self.runtime.source.endings.write_down(turn.endings)
         performed = await self._act(turn)
         self.users.took(turn)
         for watch in turn.closes:
@@ -131,13 +164,9 @@ class Player:
     async def _act(self, turn: Turn) -> Sequence[Performed]:
         given = turn.arguments
         host = given.get("host", "")
-        if "key" in given:
-            return await self._act_of_worker(turn, host, given["controller"], key_of(given["key"]))
-        if turn.action == "background":
-            is_cut_off = host in self._cut_off
-            outcome: Outcome = "unreachable" if is_cut_off else "answered"
-            performed = await self.runtime.work_on(host, given["controller"], int(given["place"]), outcome)
-            return performed[:1] if is_cut_off else performed
+        if "key" in given or "place" in given:
+            who = key_of(given["key"]) if "key" in given else int(given["place"])
+            return await self._act_of_worker(turn, host, given["controller"], who)
         if "kind" in given and host:
             await self._act_of_cache(turn, host, self.kind(given["kind"]))
         elif turn.action == "late request":
@@ -148,21 +177,34 @@ class Player:
             await self._act_of_others(turn, host)
         return ()
 
-    async def _act_of_worker(self, turn: Turn, host: str, controller: str, key: Key) -> Sequence[Performed]:
+    async def _act_of_worker(self, turn: Turn, host: str, controller: str, who: Key | int) -> Sequence[Performed]:
         match turn.action:
             case "start":
-                await self._begin(host, controller, key)
+                await self._begin(host, controller, who)
             case "timer":
-                await self.runtime.fire(host, controller, key)
+                assert isinstance(who, Key), "timers are for keys"
+                is_scheduled = (turn.arguments.get("chosen") or [None])[-1]
+                await self.runtime.fire(host, controller, who, is_scheduled=is_scheduled)
+            case "background":
+                return await self._work(turn, host, controller, who)
             case "crash while sending":
-                await self._die_sending(turn, host, controller, key)
+                await self._die_sending(turn, host, controller, who)
             case "stale read":
-                return await self._read_older(turn, host, controller, key)
-            case action if action in _OUTCOMES:
-                return await self._go_on(turn, host, controller, key)
+                return await self._read_older(turn, host, controller, who)
+            case "timeout" | "cancel":
+                return await self._cancel(turn, host, controller, who)
+            case action if action in _OUTCOMES or action == "refused":
+                return await self._go_on(turn, host, controller, who)
             case _:
                 raise _unknown(turn)
         return ()
+
+    async def _work(self, turn: Turn, host: str, controller: str, place: Key | int) -> Sequence[Performed]:
+        """Background work begins, or goes on."""
+        assert isinstance(place, int), "background work has places"
+        if self.runtime.host(host).background.is_at_place(controller, place):
+            return await self._go_on(turn, host, controller, place)
+        return await self.runtime.work_on(host, controller, place)
 
     async def _act_of_cache(self, turn: Turn, host: str, kind: type[Resource]) -> None:
         match turn.action:
@@ -184,6 +226,10 @@ class Player:
                 if turn.action != "crash" and host in self._leaders[host]:
                     self._leaders[host].remove(host)
                 await self.runtime.crash(host)
+            case "stop":
+                await self.runtime.stop(host)
+            case "stopped":
+                await self.runtime.crash(host)
             case "cut off":
                 self._cut_off.add(host)
             case "heal":
@@ -195,6 +241,11 @@ class Player:
             case "collect garbage":
                 resource, _, key = turn.collects.partition(" ")
                 await self.runtime.collect(resource, key_of(key))
+            case "end namespace":
+                resource, _, key = turn.collects.partition(" ")
+                await self.runtime.end_namespace(resource, key_of(key))
+            case "late call":
+                await self._take_effect(host, turn.arguments)
             case "tick":
                 await self.runtime.tick()
             case "outside":
@@ -202,38 +253,103 @@ class Player:
             case _:
                 raise _unknown(turn)
 
-    async def _begin(self, host: str, controller: str, key: Key) -> None:
+    async def _begin(self, host: str, controller: str, key: Key | int) -> None:
         got = await self.runtime.begin(host, controller)
         if got != key:
             raise Departed(f"{controller} on {host} was to begin with {key}, and begins with {got}")
 
-    async def _go_on(self, turn: Turn, host: str, controller: str, key: Key) -> Sequence[Performed]:
+    async def _go_on(self, turn: Turn, host: str, controller: str, key: Key | int) -> Sequence[Performed]:
         effect = self.runtime.asks(host, controller, key)
-        outcome: Outcome = "unreachable" if host in self._cut_off else _OUTCOMES[turn.action]
-        if isinstance(effect, Call) and turn.action.startswith("call "):
-            self._externals[effect.protocol].trouble = turn.action
+        outcome: Outcome = "unreachable" if host in self._cut_off else _outcome(turn)
+        calls = effect.effects if isinstance(effect, Gather) else (effect,)
+        for each in calls if turn.action.startswith("call ") else ():
+            if isinstance(each, Call):
+                self._externals[each.protocol].trouble = turn.action
+                self._externals[each.protocol].on_late = self._late_calls[host].append
         if isinstance(effect, Gather):
-            if turn.action.startswith("call "):
-                raise CannotReplay("a call that is asked for together with others cannot be made to fail yet")
-            fits: Callable[[Any], bool] = is_write if turn.action != "go on" else _anything
-            chosen = turn.arguments.get("chosen") or [None]
-            performed = await self.runtime.go_on_with(host, controller, key, fits, chosen[0], outcome)
+            fits = self._fitting(turn.action, controller)
+            performed = await self.runtime.go_on_with(host, controller, key, fits, self._which(turn, effect), outcome)
         else:
             performed = await self.runtime.go_on(host, controller, key, outcome)
+        for external in self._externals.values():
+            external.trouble = ""
         if turn.action in {"repeated later", "delayed"}:
             self._late[host] += [each.request for each in performed[-1:]]
-        return performed[:1] if outcome == "unreachable" else performed
+        return performed[:1] if outcome not in {"answered", "repeated"} else performed
 
-    async def _read_older(self, turn: Turn, host: str, controller: str, key: Key) -> Sequence[Performed]:
+    def _fitting(self, action: str, controller: str) -> Callable[[Any], bool]:
+        """Which of several effects a turn can be about, as in the world."""
+        if action in {"go on", "background"}:
+            return lambda _: True
+        if action in {"refused", "request lost"}:
+            return lambda effect: is_write(effect) or self._reads_server(controller, effect)
+        if action.startswith("call "):
+            return lambda effect: isinstance(effect, Call)
+        return is_write
+
+    def _reads_server(self, controller: str, effect: Any) -> bool:
+        """Whether an effect is a read that the cache does not answer."""
+        if not isinstance(effect, Get | List):
+            return False
+        return not (effect.is_cached and effect.kind in self._cached[controller])
+
+    @staticmethod
+    def _which(turn: Turn, effect: Gather) -> int | None:
+        """Which of several effects is meant: the first choice, if there was one to make before others."""
+        chosen = [each for each in turn.arguments.get("chosen") or () if isinstance(each, int)]
+        if turn.action == "refused" and len(chosen) < 2:
+            return None
+        return chosen[0] if chosen and chosen[0] < len(effect.effects) else None
+
+    async def _cancel(self, turn: Turn, host: str, controller: str, key: Key | int) -> Sequence[Performed]:
+        """What is under way is told to end; each request is not sent, or carried out, or arrives some time."""
+        chosen = [each for each in turn.arguments.get("chosen") or () if isinstance(each, str)]
+        fates: list[str] = []
+        """What becomes of each write."""
+        for each in self.runtime.open_parts(host, controller, key):
+            if isinstance(each, Call):
+                if chosen and chosen.pop(0) == "done":
+                    await self._call_unheard(host, each)
+            elif is_write(each):
+                fates += chosen[:1]
+                del chosen[:1]
+        sent = await self.runtime.cancel(host, controller, key, is_late=turn.action == "timeout")
+        performed: list[Performed] = []
+        for request in sent:
+            fate = fates.pop(0) if fates and not request.is_read else "unsent"
+            response = await self.runtime.send(request) if fate == "done" else None
+            performed.append(Performed(request, response))
+            if fate == "late":
+                self._late[host].append(request)
+        return performed
+
+    async def _call_unheard(self, host: str, call: Call[Any]) -> None:
+        """A call is carried out, and nobody waits for what comes of it."""
+        with suppress(Exception):  # a refusal, too, is for nobody
+            await self._externals[call.protocol].call(host, call.method, call.args, dict(call.keywords))
+
+    async def _read_older(self, turn: Turn, host: str, controller: str, key: Key | int) -> Sequence[Performed]:
         effect = self.runtime.asks(host, controller, key)
-        if not isinstance(effect, Get | List) or not isinstance(effect.kind, type):
-            raise CannotReplay("only a read of a known kind that is asked for alone can be answered from the past yet")
-        if host in self._cut_off:
-            return (await self.runtime.go_on(host, controller, key, "unreachable"))[:1]
-        with self.runtime.lagging(host, effect.kind, turn.arguments["chosen"][-1]):
-            return await self.runtime.go_on(host, controller, key)
+        *which, by = turn.arguments["chosen"]
+        parts = effect.effects if isinstance(effect, Gather) else (effect,)
+        reads = [
+            each for each in self.runtime.open_parts(host, controller, key) if self._reads_server(controller, each)
+        ]
+        read = parts[which[0]] if which else reads[0] if reads else None
+        if not isinstance(read, Get | List) or not isinstance(read.kind, type):
+            raise CannotReplay("only a read of a known kind can be answered from the past")
+        outcome: Outcome = "unreachable" if host in self._cut_off else "answered"
+        with self.runtime.lagging(host, read.kind, by):
+            if isinstance(effect, Gather):
+                fits = partial(self._reads_server, controller)
+                performed = await self.runtime.go_on_with(
+                    host, controller, key, fits, which[0] if which else None, outcome
+                )
+            else:
+                performed = await self.runtime.go_on(host, controller, key, outcome)
+        return performed[:1] if host in self._cut_off else performed
 
-    async def _die_sending(self, turn: Turn, host: str, controller: str, key: Key) -> None:
+    async def _die_sending(self, turn: Turn, host: str, controller: str, key: Key | int) -> None:
         if isinstance(self.runtime.asks(host, controller, key), Gather):
             chosen = turn.arguments.get("chosen") or [None]
             self._late[host].append(await self.runtime.send_part(host, controller, key, is_write, chosen[0]))
@@ -242,11 +358,18 @@ class Player:
         await self.runtime.crash(host)
 
     async def _arrive(self, host: str, given: Mapping[str, Any]) -> Performed:
-        which, late = (given.get("chosen") or [0])[-1], self._late[host]
+        which, late = (given.get("chosen") or [0])[0], self._late[host]
         if which >= len(late):
             raise Departed(f"{len(late)} requests of {host} are on their way, so there is none of number {which}")
         request = late.pop(which)
         return Performed(request, await self.runtime.send(request))
+
+    async def _take_effect(self, host: str, given: Mapping[str, Any]) -> None:
+        which, late = (given.get("chosen") or [0])[-1], self._late_calls[host]
+        if which >= len(late):
+            raise Departed(f"{len(late)} calls of {host} are to take effect, so there is none of number {which}")
+        with suppress(Exception):  # nobody waits for what a model answers, or raises
+            await late.pop(which)()
 
     async def _happen(self, external: str, event: str) -> None:
         """An outside system does something by itself; sources hear of it."""
@@ -277,8 +400,12 @@ class Player:
         return self._kinds[name]
 
 
-def _anything(_: Any) -> bool:
-    return True
+def _outcome(turn: Turn) -> Outcome:
+    """What becomes of the requests in a turn of a worker."""
+    if turn.action == "refused":
+        refused: dict[int, Outcome] = {403: "refused 403", 422: "refused 422", 429: "refused 429", 500: "refused 500"}
+        return refused[turn.arguments["chosen"][-1]]
+    return _OUTCOMES[turn.action]
 
 
 def _unknown(turn: Turn) -> CannotReplay:

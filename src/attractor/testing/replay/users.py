@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.check.world.users import Script, act_name, steps_of
+from attractor.check.world.api.users import Script, act_name, steps_of
 
 if TYPE_CHECKING:
-    from attractor.check.world.looking import Look
-    from attractor.check.world.users import Act, User
-    from attractor.check.world.world import World
-    from attractor.testing.replaying.turns import Turn
+    from attractor.check.world.api.state import WorldState
+    from attractor.check.world.api.users import Act, User
+    from attractor.check.world.api.world import World
+    from attractor.testing.replay.turns import Turn
 
 
 class Users:
@@ -34,7 +34,7 @@ class Users:
         words = frozenset((name, value) for name, value in turn.arguments.items() if name in {"object", "set", "as"})
         return self._acts.get((turn.action, words))
 
-    def would_act(self, turn: Turn, look: Look) -> bool:
+    def would_act(self, turn: Turn, look: WorldState) -> bool:
         """Whether the turn is taken now; what is no turn of a user is."""
         found = self._of(turn)
         if found is None:

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.admissionplugins.classes import DefaultIngressClass, DefaultStorageClass
-from attractor.apiserver.admissionplugins.limits import LimitRanger
-from attractor.apiserver.admissionplugins.nodes import TaintNodesByCondition
-from attractor.apiserver.admissionplugins.podsecurity import PodSecurity
-from attractor.apiserver.admissionplugins.priority import Priority
-from attractor.apiserver.admissionplugins.quota import ResourceQuota
-from attractor.apiserver.admissionplugins.runtimeclass import RuntimeClass
-from attractor.apiserver.admissionplugins.serviceaccount import ServiceAccount
-from attractor.apiserver.admissionplugins.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
-from attractor.apiserver.admissionplugins.tolerations import DefaultTolerationSeconds
+from attractor.apiserver.admission.plugins.classes import DefaultIngressClass, DefaultStorageClass
+from attractor.apiserver.admission.plugins.limits import LimitRanger
+from attractor.apiserver.admission.plugins.nodes import TaintNodesByCondition
+from attractor.apiserver.admission.plugins.pod_security import PodSecurity
+from attractor.apiserver.admission.plugins.priority import Priority
+from attractor.apiserver.admission.plugins.quota import ResourceQuota
+from attractor.apiserver.admission.plugins.runtime_class import RuntimeClass
+from attractor.apiserver.admission.plugins.service_account import ServiceAccount
+from attractor.apiserver.admission.plugins.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
+from attractor.apiserver.admission.plugins.tolerations import DefaultTolerationSeconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from attractor.apiserver.admission import Plugin
+    from attractor.apiserver.admission.plugin import Plugin
 
 DEFAULT_PLUGINS: Mapping[str, Plugin] = {
     "LimitRanger": LimitRanger(),

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionplugins.lookup import CLAIMS, PODS, every, forbidden, is_about
-from attractor.apiserver.admissionplugins.podresources import amounts_of, pod_amounts
+from attractor.apiserver.admission.plugin import Plugin
+from attractor.apiserver.admission.plugins.lookup import CLAIMS, PODS, every, forbidden, is_about
+from attractor.apiserver.admission.plugins.pod_resources import amounts_of, pod_amounts
 from attractor.objects.quantity import Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from attractor.apiserver.admission import Attributes
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.admission.plugin import Attributes
+    from attractor.objects.json_types import JsonObject
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 _LISTS = (("containers", "container"), ("initContainers", "init container"))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.registry import builtin_kind
+from attractor.apiserver.kinds.registry import builtin_kind
 from attractor.objects.errors import Forbidden
 from attractor.objects.gvk import GroupResource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.apiserver.admission import Attributes
-    from attractor.apiserver.kinds import Kind
+    from attractor.apiserver.admission.plugin import Attributes
+    from attractor.apiserver.kinds.served_kind import Kind
     from attractor.apiserver.transaction import Transaction
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 PODS = GroupResource("", "pods")
 CLAIMS = GroupResource("", "persistentvolumeclaims")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionplugins.lookup import is_about
+from attractor.apiserver.admission.plugin import Plugin
+from attractor.apiserver.admission.plugins.lookup import is_about
 from attractor.objects.gvk import GroupResource
 
 if TYPE_CHECKING:
-    from attractor.apiserver.admission import Attributes
+    from attractor.apiserver.admission.plugin import Attributes
 
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 

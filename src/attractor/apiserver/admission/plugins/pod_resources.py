@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attractor.objects.quantity import Quantity
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 
 def pod_amounts(spec: JsonObject, field: str) -> dict[str, Quantity]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.apiserver.admission import NAMESPACES, Plugin
-from attractor.apiserver.admissionplugins.lookup import PODS, TEMPLATES, every, find, forbidden
-from attractor.apiserver.admissionplugins.podstandards import violations
+from attractor.apiserver.admission.plugin import NAMESPACES, Plugin
+from attractor.apiserver.admission.plugins.lookup import PODS, TEMPLATES, every, find, forbidden
+from attractor.apiserver.admission.plugins.pod_standards import violations
 from attractor.objects.errors import Invalid
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupKind, GroupResource
@@ -19,9 +19,9 @@ from attractor.objects.gvk import GroupKind, GroupResource
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.apiserver.admission import Attributes
-    from attractor.apiserver.admissionplugins.podstandards import Violation
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.admission.plugin import Attributes
+    from attractor.apiserver.admission.plugins.pod_standards import Violation
+    from attractor.objects.json_types import JsonObject
 
 PREFIX = "pod-security.kubernetes.io/"
 LEVELS = ("privileged", "baseline", "restricted")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionplugins.lookup import PODS, every, find, forbidden, is_about
+from attractor.apiserver.admission.plugin import Plugin
+from attractor.apiserver.admission.plugins.lookup import PODS, every, find, forbidden, is_about
 from attractor.objects.gvk import GroupResource
 
 if TYPE_CHECKING:
-    from attractor.apiserver.admission import Attributes
+    from attractor.apiserver.admission.plugin import Attributes
     from attractor.apiserver.transaction import Transaction
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 GROUP = "scheduling.k8s.io"
 _SYSTEM = frozenset(("system-node-critical", "system-cluster-critical"))

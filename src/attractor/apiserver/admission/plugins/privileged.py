@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionplugins.lookup import PODS, TEMPLATES
+from attractor.apiserver.admission.plugin import Plugin
+from attractor.apiserver.admission.plugins.lookup import PODS, TEMPLATES
 from attractor.objects.errors import Invalid
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupResource
@@ -13,8 +13,8 @@ from attractor.objects.gvk import GroupResource
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.apiserver.admission import Attributes
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.admission.plugin import Attributes
+    from attractor.objects.json_types import JsonObject
 
 _JUDGED = frozenset({"", "ephemeralcontainers", "resize"})
 """What validates a pod's spec: the pod itself and these subresources."""

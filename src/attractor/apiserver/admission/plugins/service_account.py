@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionplugins.lookup import PODS, find, forbidden, is_about
+from attractor.apiserver.admission.plugin import Plugin
+from attractor.apiserver.admission.plugins.lookup import PODS, find, forbidden, is_about
 from attractor.apiserver.transaction import NotYet
 from attractor.objects.errors import NotFound
 from attractor.objects.gvk import GroupResource
@@ -13,8 +13,8 @@ from attractor.objects.gvk import GroupResource
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.apiserver.admission import Attributes
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.admission.plugin import Attributes
+    from attractor.objects.json_types import JsonObject
 
 DEFAULT_ACCOUNT = "default"
 VOLUME_PREFIX = "kube-api-access-"

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionplugins.lookup import CLAIMS, find, forbidden, is_about
+from attractor.apiserver.admission.plugin import Plugin
+from attractor.apiserver.admission.plugins.lookup import CLAIMS, find, forbidden, is_about
 from attractor.objects.gvk import GroupResource
 from attractor.objects.quantity import Quantity
 
 if TYPE_CHECKING:
-    from attractor.apiserver.admission import Attributes
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.admission.plugin import Attributes
+    from attractor.objects.json_types import JsonObject
 
 CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER = "kubernetes.io/pv-protection"
+CLASS_FINALIZER = "kubernetes.io/vac-protection"
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _FINALIZERS = {
     CLAIMS: CLAIM_FINALIZER,
     GroupResource("", "persistentvolumes"): VOLUME_FINALIZER,
-    GroupResource("storage.k8s.io", "volumeattributesclasses"): "kubernetes.io/vac-protection",
+    GroupResource("storage.k8s.io", "volumeattributesclasses"): CLASS_FINALIZER,
 }
+"""Each is taken away again by ``controllers.storage_protection``."""
 
 
 class StorageObjectInUseProtection(Plugin):
-    """New claims and volumes are not deleted while they are used."""
+    """New claims, volumes and classes of volume attributes are not deleted while they are used."""
 
     concerns = frozenset(_FINALIZERS)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionplugins.lookup import PODS, is_about
+from attractor.apiserver.admission.plugin import Plugin
+from attractor.apiserver.admission.plugins.lookup import PODS, is_about
 
 if TYPE_CHECKING:
-    from attractor.apiserver.admission import Attributes
+    from attractor.apiserver.admission.plugin import Attributes
 
 TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 SECONDS = 300

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.custom import registry as custom_registry
-from attractor.apiserver.registry import builtin_kind
-from attractor.objects import builtin
+from attractor.apiserver.kinds.custom import registry as custom_registry
+from attractor.apiserver.kinds.registry import builtin_kind
+from attractor.k8s import catalog
 from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.labels import LabelSelector
 
 if TYPE_CHECKING:
-    from attractor.apiserver.admission import Attributes
-    from attractor.apiserver.kinds import Kind
-    from attractor.apiserver.policies.policy import Binding, ParamRef, Policy
+    from attractor.apiserver.admission.plugin import Attributes
+    from attractor.apiserver.admission.policies.policy import Binding, ParamRef, Policy
+    from attractor.apiserver.kinds.served_kind import Kind
     from attractor.apiserver.transaction import Transaction
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 
 class NoParams(Exception):
@@ -62,7 +62,7 @@ def _objects(kind: Kind, ref: ParamRef, namespace: str, txn: Transaction) -> lis
 
 def kind_of(gvk: GroupVersionKind, txn: Transaction) -> Kind | None:
     """The served kind of that name."""
-    info = builtin.find_kind(gvk)
+    info = catalog.find_kind(gvk)
     if info is not None:
         return builtin_kind(info.gvk.group, info.gvk.version, info.resource)
     for entry in txn.range(custom_registry.PREFIX):

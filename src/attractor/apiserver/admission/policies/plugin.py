@@ -5,26 +5,26 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionrequest import versioned
-from attractor.apiserver.matchconditions import bindings_of, compiled
-from attractor.apiserver.matching import namespace_of
-from attractor.apiserver.policies.params import NoParams, params_of
-from attractor.apiserver.policies.policy import GROUP, bound_policies
+from attractor.apiserver.admission.match import namespace_of
+from attractor.apiserver.admission.match_conditions import bindings_of, compiled
+from attractor.apiserver.admission.plugin import Plugin
+from attractor.apiserver.admission.policies.params import NoParams, params_of
+from attractor.apiserver.admission.policies.policy import GROUP, bound_policies
+from attractor.apiserver.admission.request import versioned
+from attractor.cel import CelCheckError, CelError
+from attractor.cel.authorizer import AUTHORIZER, REQUEST_RESOURCE
 from attractor.objects.errors import ApiError, Forbidden
-from attractor.objects.schema.cel import CelCheckError, CelError
-from attractor.objects.schema.cel.authorizer import AUTHORIZER, REQUEST_RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.apiserver.admission import Attributes
-    from attractor.apiserver.authorization import Authorizer
-    from attractor.apiserver.policies.policy import Binding, Policy, Validation
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.admission.plugin import Attributes
+    from attractor.apiserver.admission.policies.policy import Binding, Policy, Validation
+    from attractor.apiserver.auth.authorizer import Authorizer
+    from attractor.objects.json_types import JsonObject
 
 POLICY_VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject", AUTHORIZER, REQUEST_RESOURCE)
-_REVIEWS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
+REVIEWS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 _MENTION = re.compile(r"\bvariables\s*\.\s*([A-Za-z_]\w*)")
 _NAMELESS = "Unknown"
@@ -49,7 +49,7 @@ class ValidatingAdmissionPolicies(Plugin):
 
     def validate(self, attributes: Attributes) -> None:
         """Evaluate every policy that is for this request."""
-        if attributes.kind.gvk.group == GROUP or attributes.kind.gvk.group in _REVIEWS:
+        if attributes.kind.gvk.group == GROUP or attributes.kind.gvk.group in REVIEWS:
             return
         refusals = [
             refusal
@@ -124,7 +124,8 @@ def _message(validation: Validation, variables: Variables) -> str:
 class Variables:
     """The variables of a policy while one request is judged; each is evaluated when it is needed, and once."""
 
-    def __init__(self, policy: Policy, known: dict[str, Any]) -> None:
+    def __init__(self, policy: Policy, known: dict[str, Any], messages: frozenset[str] = frozenset()) -> None:
+        self._messages = messages
         self._expressions = {variable.name: variable.expression for variable in policy.variables}
         self._known = known
         self._values: dict[str, Any] = {}
@@ -136,7 +137,7 @@ class Variables:
         for name in needed:
             self._prepare(name)
         values = {name: self._values[name] for name in needed if name in self._values}
-        program = compiled(expression, (*POLICY_VARIABLES, "variables"))
+        program = compiled(expression, (*POLICY_VARIABLES, "variables"), self._messages)
         try:
             return program.evaluate({**self._known, "variables": values})
         except CelError as error:

@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import orjson
 
-from attractor.apiserver.matchconditions import Condition, MatchConditions
-from attractor.apiserver.matching import Rule, Selectors, match_rules
+from attractor.apiserver.admission.match import Rule, Selectors, match_rules
+from attractor.apiserver.admission.match_conditions import Condition, MatchConditions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.apiserver.admission import Attributes
-    from attractor.apiserver.matching import Target
+    from attractor.apiserver.admission.match import Target
+    from attractor.apiserver.admission.plugin import Attributes
     from attractor.apiserver.transaction import Transaction
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 GROUP = "admissionregistration.k8s.io"
 POLICIES, BINDINGS = "validatingadmissionpolicies", "validatingadmissionpolicybindings"
+MUTATING_POLICIES, MUTATING_BINDINGS = "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"
 
 
 class MatchResources(NamedTuple):
@@ -64,8 +65,15 @@ class Validation(NamedTuple):
     reason: str = ""
 
 
+class Mutation(NamedTuple):
+    """One change: an expression for an object to merge in, or for the operations of a JSON patch."""
+
+    expression: str
+    is_json_patch: bool
+
+
 class Policy(NamedTuple):
-    """A ValidatingAdmissionPolicy."""
+    """A ValidatingAdmissionPolicy, or a MutatingAdmissionPolicy, which has ``mutations`` in place of validations."""
 
     name: str
     constraints: MatchResources
@@ -75,6 +83,9 @@ class Policy(NamedTuple):
     param_kind: tuple[str, str] | None
     """apiVersion and kind of its parameters."""
     fails_open: bool
+    mutations: tuple[Mutation, ...] = ()
+    is_reinvoked: bool = False
+    """Whether it is evaluated again when a later one changed the object."""
 
 
 class ParamRef(NamedTuple):
@@ -111,7 +122,15 @@ def _policy(value: bytes) -> Policy:
         validations=tuple(map(_validation, spec.get("validations") or ())),
         param_kind=(param["apiVersion"], param["kind"]) if param else None,
         fails_open=fails_open,
+        mutations=tuple(map(_mutation, spec.get("mutations") or ())),
+        is_reinvoked=spec.get("reinvocationPolicy") == "IfNeeded",
     )
+
+
+def _mutation(spec: JsonObject) -> Mutation:
+    is_json_patch = spec.get("patchType") == "JSONPatch"
+    how = spec.get("jsonPatch" if is_json_patch else "applyConfiguration") or {}
+    return Mutation((how.get("expression") or "").strip(), is_json_patch)
 
 
 def _validation(spec: JsonObject) -> Validation:
@@ -146,15 +165,17 @@ def _param_ref(spec: JsonObject) -> ParamRef:
     )
 
 
-def bound_policies(txn: Transaction) -> Iterator[tuple[Policy, list[Binding]]]:
-    """Every policy that has bindings, with them."""
+def bound_policies(
+    txn: Transaction, policies: str = POLICIES, bound: str = BINDINGS
+) -> Iterator[tuple[Policy, list[Binding]]]:
+    """Every policy of a resource that has bindings, with them."""
     bindings: dict[str, list[Binding]] = {}
-    for entry in txn.range(f"{GROUP}/{BINDINGS}/"):
+    for entry in txn.range(f"{GROUP}/{bound}/"):
         binding = _binding(entry.value)
         bindings.setdefault(binding.policy, []).append(binding)
     if not bindings:
         return
-    for entry in txn.range(f"{GROUP}/{POLICIES}/"):
+    for entry in txn.range(f"{GROUP}/{policies}/"):
         policy = _policy(entry.value)
         if policy.name in bindings:
             yield policy, bindings[policy.name]

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import msgspec
 import orjson
 
-from attractor.apiserver.matchconditions import MatchConditions
-from attractor.apiserver.matching import Rule, Selectors, Target, match_rules
-from attractor.apiserver.outside import Endpoint
+from attractor.apiserver.admission.match import Rule, Selectors, Target, match_rules
+from attractor.apiserver.admission.match_conditions import MatchConditions
+from attractor.apiserver.admission.outside_calls import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.apiserver.admission import Attributes
+    from attractor.apiserver.admission.plugin import Attributes
     from attractor.apiserver.transaction import Transaction
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 GROUP = "admissionregistration.k8s.io"
 MUTATING, VALIDATING = "mutatingwebhookconfigurations", "validatingwebhookconfigurations"

@@ -5,27 +5,27 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.apiserver.admission import Plugin
-from attractor.apiserver.admissionrequest import convert, versioned
-from attractor.apiserver.builtin.decode import decoder
-from attractor.apiserver.matchconditions import bindings_of
-from attractor.apiserver.metadata import set_managed_fields
-from attractor.apiserver.undecodable import DecodeError
-from attractor.apiserver.webhooks.configuration import GROUP, MUTATING, VALIDATING, webhooks
-from attractor.apiserver.webhooks.review import CallFailed, Ruling, failure, question_of, ruling_of
-from attractor.objects import builtin
+from attractor.apiserver.admission.match_conditions import bindings_of
+from attractor.apiserver.admission.plugin import Plugin
+from attractor.apiserver.admission.request import convert, versioned
+from attractor.apiserver.admission.webhooks.configuration import GROUP, MUTATING, VALIDATING, webhooks
+from attractor.apiserver.admission.webhooks.review import CallFailed, Ruling, failure, question_of, ruling_of
+from attractor.apiserver.kinds.builtin.decode import decoder
+from attractor.apiserver.kinds.metadata import set_managed_fields
+from attractor.apiserver.request.decode_errors import DecodeError
+from attractor.k8s import catalog
 from attractor.objects.errors import ApiError, InternalError
-from attractor.objects.patch.json_patch import PatchFailed, apply_json_patch
+from attractor.patch.json_patch import PatchFailed, apply_json_patch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from attractor.apiserver.admission import Attributes
-    from attractor.apiserver.admissionrequest import Versioned
-    from attractor.apiserver.authorization import Authorizer
-    from attractor.apiserver.outside import Answer
-    from attractor.apiserver.webhooks.configuration import Webhook
-    from attractor.objects.jsontypes import Json, JsonObject
+    from attractor.apiserver.admission.outside_calls import Answer
+    from attractor.apiserver.admission.plugin import Attributes
+    from attractor.apiserver.admission.request import Versioned
+    from attractor.apiserver.admission.webhooks.configuration import Webhook
+    from attractor.apiserver.auth.authorizer import Authorizer
+    from attractor.objects.json_types import Json, JsonObject
 
 
 class _Call(NamedTuple):
@@ -101,7 +101,7 @@ class MutatingWebhooks(Plugin):
         if ruling.patch is None or attributes.obj is None or call.seen.obj is None:
             return False
         before = deepcopy(attributes.obj)
-        _replace(attributes.obj, _patched(call, attributes, ruling.patch))
+        replace_object(attributes.obj, _patched(call, attributes, ruling.patch))
         return attributes.obj != before
 
 
@@ -120,16 +120,23 @@ def _patched(call: _Call, attributes: Attributes, patch: Json) -> JsonObject:
         raise _unusable(call, error.message) from None
     if not isinstance(document, dict):
         raise _unusable(call, "the patch leaves no object")
-    identity = {name: seen.obj[name] for name in ("kind", "apiVersion")}
-    if {name: document.get(name) for name in identity} != identity:
-        raise _unusable(call, "a patch may not change kind or apiVersion")
     try:
-        decoded = _decode(seen, document)
+        return changed_object(seen, attributes, document)
     except DecodeError as error:
         raise _unusable(call, str(error)) from None
-    metadata = decoded["metadata"]
-    metadata.pop("resourceVersion", None)
-    set_managed_fields(metadata, seen.obj["metadata"].get("managedFields") or [])
+
+
+def changed_object(seen: Versioned, attributes: Attributes, document: JsonObject) -> JsonObject:
+    """What admission made of an object, in the request's own version; raises ``DecodeError``."""
+    assert seen.obj is not None, "there is nothing to change"
+    identity = {name: seen.obj[name] for name in ("kind", "apiVersion")}
+    if {name: document.get(name) for name in identity} != identity:
+        raise DecodeError("a patch may not change kind or apiVersion")
+    decoded = _decode(seen, document)
+    metadata = decoded.get("metadata")
+    if metadata is not None:
+        metadata.pop("resourceVersion", None)
+        set_managed_fields(metadata, (seen.obj.get("metadata") or {}).get("managedFields") or [])
     return decoded if seen.kind is attributes.kind else convert(decoded, seen.kind, attributes.kind)
 
 
@@ -139,8 +146,9 @@ def _decode(seen: Versioned, document: JsonObject) -> JsonObject:
         decoded = seen.kind.strategy.decode(document).obj
         seen.kind.strategy.default(decoded)
         return decoded
-    definition = builtin.definition_of(seen.gvk)
-    assert definition is not None, f"{seen.gvk} is sent to a subresource and is no built-in kind"
+    definition = catalog.definition_of(seen.gvk)
+    if definition is None:  # the options of a connection, of which nothing is kept
+        return document
     return decoder(definition)(document).obj
 
 
@@ -149,7 +157,7 @@ def _unusable(call: _Call, why: str) -> InternalError:
     return InternalError(f"Internal error occurred: {text}", details={"causes": [{"message": text}]})
 
 
-def _replace(obj: JsonObject, new: JsonObject) -> None:
+def replace_object(obj: JsonObject, new: JsonObject) -> None:
     """Change an object in place, so that whoever holds it sees the new state."""
     metadata = obj.get("metadata")
     obj.clear()

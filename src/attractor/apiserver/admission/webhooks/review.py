@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from attractor.apiserver.admissionrequest import request_of
-from attractor.apiserver.outside import Answer, Question
+from attractor.apiserver.admission.outside_calls import Answer, Question
+from attractor.apiserver.admission.request import request_of
 from attractor.objects.errors import ApiError, BadRequest, InternalError
 
 if TYPE_CHECKING:
-    from attractor.apiserver.admission import Attributes
-    from attractor.apiserver.admissionrequest import Versioned
-    from attractor.apiserver.webhooks.configuration import Webhook
-    from attractor.objects.jsontypes import Json, JsonObject
+    from attractor.apiserver.admission.plugin import Attributes
+    from attractor.apiserver.admission.request import Versioned
+    from attractor.apiserver.admission.webhooks.configuration import Webhook
+    from attractor.objects.json_types import Json, JsonObject
 
 ERROR_CODES = range(400, 600)
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from attractor.apiserver.asked import User
-from attractor.apiserver.authorization import AUTHENTICATED
-from attractor.apiserver.serviceaccounts.tokenkeys import ISSUER, STORE_KEY, token_key
+from attractor.apiserver.auth.authorizer import AUTHENTICATED
+from attractor.apiserver.auth.service_accounts.token_keys import ISSUER, ISSUERS, STORE_KEY, token_key
+from attractor.apiserver.request.caller import User
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.store.contract import Snapshot
 
 API_AUDIENCES = (ISSUER,)
@@ -69,11 +69,12 @@ def known_token(token: str, snapshot: Snapshot, now_s: float, audiences: Sequenc
     """The service account of a token; None when it is not ours, not yet or no longer good, or for somebody else."""
     entry = snapshot.get(STORE_KEY)
     claims = token_key(entry.value).claims_of(token) if entry else None
-    if claims is None or claims.get("iss") != ISSUER:
+    if claims is None or claims.get("iss") not in ISSUERS:
         return None
     if not claims["nbf"] - _LEEWAY_S <= now_s < claims["exp"]:
         return None
-    shared = tuple(audience for audience in audiences if audience in claims["aud"])
+    meant = {ISSUER if audience in ISSUERS else audience for audience in claims["aud"]}
+    shared = tuple(audience for audience in audiences if audience in meant)
     about = claims["kubernetes.io"]
     if not shared or not _all_there(about, snapshot):
         return None

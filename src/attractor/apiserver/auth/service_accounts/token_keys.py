@@ -18,12 +18,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 STORE_KEY = "internal/tokenkeys/signing"
 """Where the private key is kept: in the store, so that every server of a cluster has it, and out of the API's reach."""
 
 ISSUER = "https://kubernetes.default.svc"
+FORMER_ISSUER = "https://kubernetes.default.svc.cluster.local"
+"""How this server called itself in tokens until it took the name that kubeadm gives; the key is the same."""
+ISSUERS = (ISSUER, FORMER_ISSUER)
+"""Whose tokens are known: the first issues new ones, as with several ``--service-account-issuer`` in Kubernetes."""
 _SIZE_BYTES = 32
 _VERIFIED_TOKENS = 4096
 
@@ -33,7 +37,14 @@ def _encode(data: bytes) -> str:
 
 
 def _decode(text: str) -> bytes:
-    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    """The bytes of a part of a token; raises ``ValueError`` for any text but the one that is written for them.
+
+    So a token has one spelling: no padding, no other alphabet, no spare bits that say something.
+    """
+    data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    if _encode(data) != text:
+        raise ValueError("not base64 as tokens are written")
+    return data
 
 
 class TokenKey:

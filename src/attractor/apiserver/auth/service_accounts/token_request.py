@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from attractor.apiserver.auth.service_accounts.claims import API_AUDIENCES, Bound, claims_for
+from attractor.apiserver.auth.service_accounts.token_keys import STORE_KEY, token_key
+from attractor.apiserver.request.routing import method_not_allowed, no_such_resource
 from attractor.apiserver.response import JsonBody, Response
-from attractor.apiserver.routing import method_not_allowed, no_such_resource
-from attractor.apiserver.serviceaccounts.claims import API_AUDIENCES, Bound, claims_for
-from attractor.apiserver.serviceaccounts.tokenkeys import STORE_KEY, token_key
-from attractor.apiserver.verbs.subkinds import admit, read_body
+from attractor.apiserver.verbs.subresource_bodies import admit, read_body
 from attractor.objects.errors import BadRequest, Conflict, Invalid, NotFound
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupResource, GroupVersionKind
@@ -18,7 +18,7 @@ from attractor.objects.timestamps import format_time, parse_time
 
 if TYPE_CHECKING:
     from attractor.apiserver.verbs.call import Call
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 TOKEN_REQUEST = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
 DEFAULT_LIFETIME_S = 3600

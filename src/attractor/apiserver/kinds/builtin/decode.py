@@ -7,7 +7,7 @@ words; unknown fields are dropped and reported.
 
 Every type is compiled once, on first use, into closures. An object without unknown fields costs one pass.
 
->>> from attractor.objects.builtin import find
+>>> from attractor.k8s.catalog import find
 >>> decode = decoder(find("", "v1", "configmaps").definition)
 >>> found = decode({"kind": "ConfigMap", "apiVersion": "v1", "data": {"a": "1"}, "binaryData": {}, "bogus": 1})
 >>> found.obj, found.unknown
@@ -21,16 +21,16 @@ from base64 import b64decode, b64encode
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from attractor.apiserver.strategy import Decoded
-from attractor.apiserver.undecodable import DecodeError
+from attractor.apiserver.kinds.strategy import Decoded
+from attractor.apiserver.request.decode_errors import DecodeError
+from attractor.k8s.catalog import go_type
 from attractor.objects import quantity, timestamps
-from attractor.objects.builtin import go_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from attractor.objects.builtin import GoField, GoType
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.k8s.catalog import GoField, GoType
+    from attractor.objects.json_types import JsonObject
 
 Reader: TypeAlias = "Callable[[Any, list[str]], Any]"
 """Takes a JSON value, gives the canonical one; appends the name of any unknown field that it meets to the list."""
@@ -105,7 +105,7 @@ def decoder(definition: str) -> Decode:
             raise DecodeError(worse or str(error), error.restored()) from None
         except _Unreadable as unreadable:
             raise DecodeError(str(unreadable), unreadable.restored) from None
-        return Decoded(found, list(_unknown_paths(go, obj, "")) if unknown else unknown)
+        return Decoded(found, list(_unknown_paths(go, obj, [])) if unknown else unknown)
 
     return decode
 
@@ -509,21 +509,26 @@ def _first_unreadable(go: GoType, value: Any) -> str | None:
     return next((why for part, item in parts if (why := _first_unreadable(part, item)) != ""), "")
 
 
-def _unknown_paths(go: GoType, value: Any, path: str) -> Iterator[str]:
-    """Where a value has fields that its type lacks, in the order of the document."""
+def _unknown_paths(go: GoType, value: Any, path: list[str]) -> Iterator[str]:
+    """Where a value has fields that its type lacks, in the order of the document; paths are written when told."""
     if go.cls == "struct" and isinstance(value, dict):
         for name, item in value.items():
-            at = f"{path}.{name}" if path else name
+            path.append(f".{name}" if path else name)
             field = go.fields.get(name)
             if field is None:
-                yield at
+                yield "".join(path)
             else:
-                yield from _unknown_paths(field.type, item, at)
+                yield from _unknown_paths(field.type, item, path)
+            path.pop()
     elif go.cls == "pointer" and go.elem is not None:
         yield from _unknown_paths(go.elem, value, path)
     elif go.elem is not None and isinstance(value, dict):
         for key, item in value.items():
-            yield from _unknown_paths(go.elem, item, f"{path}.{key}")
+            path.append(f".{key}")
+            yield from _unknown_paths(go.elem, item, path)
+            path.pop()
     elif go.elem is not None and isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _unknown_paths(go.elem, item, f"{path}[{index}]")
+            path.append(f"[{index}]")
+            yield from _unknown_paths(go.elem, item, path)
+            path.pop()

@@ -28,7 +28,7 @@ from attractor.objects.field import InOrder
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _ZEROS: Mapping[str, Any] = {"string": "", "bool": False, "int": 0, "intstr": 0, "quantity": "0"}
 _OF_THE_SPEC = {
@@ -41,10 +41,15 @@ _OF_THE_SPEC = {
 """Fields that the published pod spec has, and the internal one's security context."""
 
 
+MAX_COMPARED_LINES = 1000
+"""Up to so many lines of both values together all that differs is shown, beyond them the beginning of it."""
+SHOWN_LINES, CONTEXT_LINES = 20, 3
+
+
 @cache
 def _types() -> Mapping[str, Sequence[Sequence[Any]]]:
     found: Mapping[str, Sequence[Sequence[Any]]] = json.loads(
-        files("attractor.apiserver.builtin").joinpath("internaltypes.json").read_bytes()
+        files("attractor.apiserver.kinds.builtin").joinpath("internaltypes.json").read_bytes()
     )
     return found
 
@@ -86,8 +91,22 @@ def _move_to_security_context(spec: JsonObject, written: InOrder) -> None:
 
 def difference(old: JsonObject, new: JsonObject, kind: str) -> str:
     """What differs, as a unified diff of the two values' indented JSON."""
-    lines = difflib.unified_diff(_lines(shown(old, kind)), _lines(shown(new, kind)))
-    return "".join(line for line in lines if line not in {"--- \n", "+++ \n"})
+    before, after = _lines(shown(old, kind)), _lines(shown(new, kind))
+    if len(before) + len(after) <= MAX_COMPARED_LINES:
+        lines = difflib.unified_diff(before, after)
+        return "".join(line for line in lines if line not in {"--- \n", "+++ \n"})
+    return _first_difference(before, after)
+
+
+def _first_difference(before: list[str], after: list[str]) -> str:
+    """Where two long texts begin to differ: comparing all of them takes time that grows with the square of them."""
+    least = min(len(before), len(after))
+    head = next((at for at in range(least) if before[at] != after[at]), least)
+    start = max(head - CONTEXT_LINES, 0)
+    gone, come = before[head : head + SHOWN_LINES], after[head : head + SHOWN_LINES]
+    same = [f" {line}" for line in before[start:head]]
+    sizes = f"@@ -{start + 1},{len(same) + len(gone)} +{start + 1},{len(same) + len(come)} @@\n"
+    return "".join((sizes, *same, *(f"-{line}" for line in gone), *(f"+{line}" for line in come)))
 
 
 def _lines(value: Any) -> list[str]:

@@ -14,8 +14,8 @@ from attractor.objects.fields import SelectableFields, as_text, value_at
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor.objects.apply.fieldset import FieldSet
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apply.fieldset import FieldSet
+    from attractor.objects.json_types import JsonObject
 
 _ADMISSION = "admissionregistration.k8s.io"
 _RBAC = "rbac.authorization.k8s.io"

@@ -5,7 +5,7 @@ Of those that are too large the upper bits are lost, and ``3.0`` is 3.
 A strategic merge patch and an applied configuration become objects by that converter; a posted object does not, and is
 refused for such a number.
 
->>> from attractor.objects.builtin import find
+>>> from attractor.k8s.catalog import find
 >>> lease = find("coordination.k8s.io", "v1", "leases").definition
 >>> fitted({"spec": {"leaseDurationSeconds": 2**31 + 5}}, lease)
 {'spec': {'leaseDurationSeconds': -2147483643}}
@@ -20,11 +20,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from attractor.objects.builtin import go_type
+from attractor.k8s.catalog import go_type
 
 if TYPE_CHECKING:
-    from attractor.objects.builtin import GoType
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.k8s.catalog import GoType
+    from attractor.objects.json_types import JsonObject
 
 _INT64 = range(-(2**63), 2**63)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin.validation.rules import amount, each
+from attractor.apiserver.kinds.builtin.validation.rules import amount, each
 from attractor.objects import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 DEPRECATED_LABELS = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
@@ -42,6 +42,8 @@ _SECCOMP = "seccomp.security.alpha.kubernetes.io/pod"
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_COMPARED_PORTS = 16
+"""With so many of the same number each port is compared: more warnings than that nobody is told."""
 _NO_SELECTOR = "a null labelSelector results in matching no pod"
 
 
@@ -197,7 +199,8 @@ def _ports(spec: JsonObject, path: str) -> Iterator[str]:
             others = taken.setdefault((port.get("containerPort"), port.get("protocol")), [])
             for other, there in others:
                 yield from _port_clash(port, where, other, there)
-            others.append((port, where))
+            if len(others) < _COMPARED_PORTS:
+                others.append((port, where))
     named: dict[str, str] = {}
     for container, at in _containers(spec, path):
         for port, where in each(container, "ports", at):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from attractor.apiserver.builtin.defaults.workloads import TEMPLATE_GENERATION
-from attractor.apiserver.builtin.servicenetwork import keep_allocated, settle_families
+from attractor.apiserver.kinds.builtin.defaults.workloads import TEMPLATE_GENERATION
+from attractor.apiserver.kinds.builtin.service_network import keep_allocated, settle_families
 from attractor.objects.quantity import Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 Preparation: TypeAlias = "Callable[[JsonObject], None]"
 UpdatePreparation: TypeAlias = "Callable[[JsonObject, JsonObject], None]"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 HEADLESS = "None"
 _WITH_CLUSTER_IP = frozenset(("ClusterIP", "NodePort", "LoadBalancer"))

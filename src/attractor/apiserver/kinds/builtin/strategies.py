@@ -1,6 +1,6 @@
 """The strategy of a built-in kind: decoding, defaults, preparation and rules put together.
 
->>> from attractor.objects.builtin import find
+>>> from attractor.k8s.catalog import find
 >>> strategy = strategy_for(find("", "v1", "services"))
 >>> strategy.has_generation, strategy.allow_create_on_update, strategy.validate_name("-st")[0][:28]
 (False, True, 'a lowercase RFC 1123 label m')
@@ -12,24 +12,24 @@ from base64 import b64encode
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin import kindfacts, preparation, subresources, validation
-from attractor.apiserver.builtin.decode import decoder
-from attractor.apiserver.builtin.defaults import defaulter
-from attractor.apiserver.builtin.fitting import fitted
-from attractor.apiserver.builtin.validation.core import validate_finalizers
-from attractor.apiserver.builtin.warnings import warner_of
-from attractor.apiserver.strategy import Decoded, Strategy
+from attractor.apiserver.kinds.builtin import kind_facts, preparation, subresources, validation
+from attractor.apiserver.kinds.builtin.decode import decoder
+from attractor.apiserver.kinds.builtin.defaults import defaulter
+from attractor.apiserver.kinds.builtin.number_conversion import fitted
+from attractor.apiserver.kinds.builtin.validation.core import validate_finalizers
+from attractor.apiserver.kinds.builtin.warnings import warner_of
+from attractor.apiserver.kinds.strategy import Decoded, Strategy
+from attractor.apply.manager import RESET_STATUS
+from attractor.k8s.catalog import go_type
 from attractor.objects import names
-from attractor.objects.apply.manager import RESET_STATUS
-from attractor.objects.builtin import go_type
 from attractor.objects.fields import METADATA_ONLY
 
 if TYPE_CHECKING:
-    from attractor.apiserver.builtin.decode import Decode
-    from attractor.objects.apply.fieldset import FieldSet
-    from attractor.objects.builtin import ResourceInfo
+    from attractor.apiserver.kinds.builtin.decode import Decode
+    from attractor.apply.fieldset import FieldSet
+    from attractor.k8s.catalog import ResourceInfo
     from attractor.objects.field import FieldError
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _OWNED_BY_MAIN = ("labels", "annotations", "finalizers", "ownerReferences")
 _FINISHED = frozenset(("Failed", "Succeeded"))
@@ -47,27 +47,27 @@ class BuiltinStrategy(Strategy):
         self._rules_of_new = validation.rules_of_new(self._kind)
         self._rules_of_change = validation.rules_of_change(self._kind)
         self._warner = warner_of(info.group, info.kind)
-        self._name_rule = kindfacts.NAME_RULES.get(self._key, names.dns1123_subdomain)
-        self.has_generation = self._key in kindfacts.WITH_GENERATION
+        self._name_rule = kind_facts.NAME_RULES.get(self._key, names.dns1123_subdomain)
+        self.has_generation = self._key in kind_facts.WITH_GENERATION
         self.counts_changes = self._key == "storage.k8s.io/CSIDriver"
         self.has_status_subresource = "status" in info.subresources
-        self.allow_create_on_update = self._key in kindfacts.CREATED_BY_PUT
-        self.allow_unconditional_update = self._key not in kindfacts.NEEDS_VERSION
-        self.orphans_by_default = self._key in kindfacts.ORPHANS_BY_DEFAULT
-        self.warns_of_orphans = kindfacts.ORPHAN_WARNINGS.get(self._key, "")
-        self.selectable = kindfacts.SELECTABLE_FIELDS.get(self._key, METADATA_ONLY)
+        self.allow_create_on_update = self._key in kind_facts.CREATED_BY_PUT
+        self.allow_unconditional_update = self._key not in kind_facts.NEEDS_VERSION
+        self.orphans_by_default = self._key in kind_facts.ORPHANS_BY_DEFAULT
+        self.warns_of_orphans = kind_facts.ORPHAN_WARNINGS.get(self._key, "")
+        self.selectable = kind_facts.SELECTABLE_FIELDS.get(self._key, METADATA_ONLY)
         self._is_secret = self._key == "/Secret"
         self._decode: Decode | None = None
         """Made when it is first needed: types are many, and most of them are never read."""
-        self._empty_is_said = kindfacts.EMPTY_IS_SAID.get(self._key, ())
-        self._reset_by_main = kindfacts.RESET_FIELDS.get(
+        self._empty_is_said = kind_facts.EMPTY_IS_SAID.get(self._key, ())
+        self._reset_by_main = kind_facts.RESET_FIELDS.get(
             (self._key, ""), RESET_STATUS if self.has_status_subresource else None
         )
-        self._drops_status = self.has_status_subresource and self._key not in kindfacts.KEEPS_STATUS_ON_CREATE
+        self._drops_status = self.has_status_subresource and self._key not in kind_facts.KEEPS_STATUS_ON_CREATE
         self._prepare_new = preparation.CREATE.get(self._key)
         self._prepare_change = preparation.UPDATE.get(self._key)
         self._canonicalize = preparation.CANONICAL.get(self._key)
-        self._is_checked_before_metadata = self._key in kindfacts.METADATA_LAST
+        self._is_checked_before_metadata = self._key in kind_facts.METADATA_LAST
 
     def decode(self, obj: JsonObject) -> Decoded:
         """Read the object as Go does; a secret's ``stringData`` becomes data here."""
@@ -88,13 +88,13 @@ class BuiltinStrategy(Strategy):
         """A status write leaves the spec alone, and as much of metadata as the kind's rules say."""
         if not subresource:
             return self._reset_by_main
-        if (self._key, subresource) in kindfacts.RESET_FIELDS:
-            return kindfacts.RESET_FIELDS[self._key, subresource]
+        if (self._key, subresource) in kind_facts.RESET_FIELDS:
+            return kind_facts.RESET_FIELDS[self._key, subresource]
         if subresource == "finalize":
             return super().reset_fields("")
-        if subresource != "status" or self._key in kindfacts.STATUS_KEEPS_METADATA:
+        if subresource != "status" or self._key in kind_facts.STATUS_KEEPS_METADATA:
             return super().reset_fields(subresource)
-        if self._key in kindfacts.STATUS_KEEPS_LABELS:
+        if self._key in kind_facts.STATUS_KEEPS_LABELS:
             return {"f:metadata": {"f:labels": {}}, "f:spec": {}}
         return {"f:spec": {}}
 
@@ -153,10 +153,10 @@ class BuiltinStrategy(Strategy):
     def _prepare_status(self, obj: JsonObject, old: JsonObject) -> None:
         for field in (set(obj) | set(old)) - {"apiVersion", "kind", "metadata", "status"}:
             _put_back(obj, old, field)
-        if self._key in kindfacts.STATUS_KEEPS_METADATA:
+        if self._key in kind_facts.STATUS_KEEPS_METADATA:
             for field in _OWNED_BY_MAIN:
                 _put_back(obj["metadata"], old["metadata"], field)
-        elif self._key in kindfacts.STATUS_KEEPS_LABELS:
+        elif self._key in kind_facts.STATUS_KEEPS_LABELS:
             _put_back(obj["metadata"], old["metadata"], "labels")
         prepare = preparation.STATUS.get(self._key)
         if prepare is not None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.validation import certificates, podupdates
+from attractor.apiserver.kinds.builtin.validation import certificates, podupdates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from attractor.objects.field import FieldError
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 
 def _only(obj: JsonObject, old: JsonObject, **changed: JsonObject) -> None:
@@ -48,14 +48,14 @@ def prepare_resize(pod: JsonObject, old: JsonObject) -> None:
 
 
 def prepare_approval(request: JsonObject, old: JsonObject) -> None:
-    """Only the conditions of a certificate signing request change."""
+    """Only the conditions of a certificate signing request change, and its metadata, as in Kubernetes."""
     status = {**(old.get("status") or {})}
     conditions = (request.get("status") or {}).get("conditions")
     if conditions:
         status["conditions"] = conditions
     else:
         status.pop("conditions", None)
-    _only(request, old, status=status)
+    request["spec"], request["status"] = old["spec"], status
 
 
 PREPARE: Mapping[tuple[str, str], Callable[[JsonObject, JsonObject], None]] = {

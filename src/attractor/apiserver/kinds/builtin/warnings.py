@@ -12,14 +12,14 @@ import re
 from base64 import b64decode
 from typing import TYPE_CHECKING, TypeAlias
 
-from attractor.apiserver.builtin.podwarnings import DEPRECATED_LABELS, pod_warnings, term_warnings
-from attractor.apiserver.builtin.validation.rules import amount, each
+from attractor.apiserver.kinds.builtin.pod_warnings import DEPRECATED_LABELS, pod_warnings, term_warnings
+from attractor.apiserver.kinds.builtin.validation.rules import amount, each
 from attractor.objects import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 Warner: TypeAlias = "Callable[[JsonObject, JsonObject | None], Iterator[str]]"
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from attractor.apiserver.custom.rules import name_errors, spec_errors
-from attractor.apiserver.strategy import Decoded, Strategy
+from attractor.apiserver.kinds.custom.rules import name_errors, spec_errors
+from attractor.apiserver.kinds.strategy import Decoded, Strategy
 from attractor.objects import names
 from attractor.objects.field import FieldError
-from attractor.objects.schema.formats import unrecognized_formats
+from attractor.schema.formats import unrecognized_formats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.objects.apply.fieldset import FieldSet
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apply.fieldset import FieldSet
+    from attractor.objects.json_types import JsonObject
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _PROTECTED_SUFFIXES = (".k8s.io", ".kubernetes.io")

@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from attractor.apiserver.builtin.decode import decoder
-from attractor.apiserver.custom.remote import RemoteConversion
-from attractor.apiserver.custom.resource import CustomStrategy, check_embedded_metadata
-from attractor.apiserver.kinds import Kind, ScalePaths
-from attractor.objects import builtin
-from attractor.objects.apply.prune import Unconvertible
+from attractor.apiserver.kinds.builtin.decode import decoder
+from attractor.apiserver.kinds.custom.resource import CustomStrategy, check_embedded_metadata
+from attractor.apiserver.kinds.custom.webhook_conversion import RemoteConversion
+from attractor.apiserver.kinds.served_kind import Kind, ScalePaths
+from attractor.apply.prune import Unconvertible
+from attractor.k8s import catalog
 from attractor.objects.fields import SelectableFields
 from attractor.objects.gvk import GroupVersionKind, version_order
-from attractor.objects.schema import Schema
-from attractor.objects.schema.custom import CustomSchema
+from attractor.schema import Schema
+from attractor.schema.custom import CustomSchema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.builtin.decode import Decode
+    from attractor.apiserver.kinds.builtin.decode import Decode
     from attractor.apiserver.transaction import Transaction
-    from attractor.objects.apply.manager import Convert
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apply.manager import Convert
+    from attractor.objects.json_types import JsonObject
 
 PREFIX = "apiextensions.k8s.io/customresourcedefinitions/"
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -152,7 +152,7 @@ def _with_metadata(doc: JsonObject) -> Schema:
         "kind": {"type": "string"},
         "metadata": {"$ref": OBJECT_META},
     }
-    return Schema({**doc, "properties": {**(doc.get("properties") or {}), **identity}}, builtin.definition)
+    return Schema({**doc, "properties": {**(doc.get("properties") or {}), **identity}}, catalog.definition)
 
 
 def _scale_paths(scale: JsonObject) -> ScalePaths:

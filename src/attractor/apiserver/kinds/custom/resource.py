@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.metadata import content_errors
-from attractor.apiserver.strategy import Decoded, Strategy
-from attractor.apiserver.undecodable import DecodeError
+from attractor.apiserver.kinds.metadata import content_errors
+from attractor.apiserver.kinds.strategy import Decoded, Strategy
+from attractor.apiserver.request.decode_errors import DecodeError
 from attractor.objects import names
 from attractor.objects.field import FieldError
-from attractor.objects.patch.gotext import go_kind, go_text
-from attractor.objects.schema.embedded import check_metadata_shape
+from attractor.patch.go_text import go_kind, go_text
+from attractor.schema.embedded import check_metadata_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.apiserver.builtin.decode import Decode
-    from attractor.apiserver.kinds import ScalePaths
+    from attractor.apiserver.kinds.builtin.decode import Decode
+    from attractor.apiserver.kinds.served_kind import ScalePaths
     from attractor.objects.gvk import GroupVersionKind
-    from attractor.objects.jsontypes import JsonObject
-    from attractor.objects.schema.custom import CustomSchema
+    from attractor.objects.json_types import JsonObject
+    from attractor.schema.custom import CustomSchema
 
 _FIRST_TOO_LARGE = 2.0**63
 """From here on a number is left as it is: nothing here writes integers of more than 64 bits."""

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin.validation.webhookclient import validate_client
-from attractor.apiserver.custom.columns import (
+from attractor.apiserver.kinds.builtin.validation.webhookclient import validate_client
+from attractor.apiserver.kinds.custom.columns import (
     column_errors,
     deprecation_errors,
     selectable_errors,
     subresource_errors,
 )
-from attractor.apiserver.custom.internal import internal_spec
+from attractor.apiserver.kinds.custom.internal import internal_spec
 from attractor.objects import names
 from attractor.objects.field import FieldError
-from attractor.objects.schema.goform import versions_form
-from attractor.objects.schema.structural import check_structural
+from attractor.schema.go_form import versions_form
+from attractor.schema.structural import check_structural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _REVIEW_VERSIONS = ("v1", "v1beta1")
 

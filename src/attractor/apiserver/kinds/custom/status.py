@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from attractor.apiserver.custom.registry import PREFIX
+from attractor.apiserver.kinds.custom.registry import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.store.contract import Snapshot
 
 MANAGER = "kube-apiserver"

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from attractor.apiserver.outside import Endpoint, Question
+from attractor.apiserver.admission.outside_calls import Endpoint, Question
 from attractor.objects import names
 from attractor.objects.errors import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from attractor.apiserver.outside import Answer
+    from attractor.apiserver.admission.outside_calls import Answer
     from attractor.objects.gvk import GroupVersionKind
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 TIMEOUT_S = 30
 _PREFIX = "failed to call webhook: "

@@ -21,4 +21,5 @@
 #include "module_search.c"
 #include "module_save.c"
 #include "module_graph.c"
+#include "interposition.c"
 #include "module.c"

@@ -90,7 +90,7 @@ static PyMethodDef kernel_methods[] = {
 };
 
 static PyTypeObject kernel_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "attractor.check._kernel.Kernel",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "attractor.check.engine._kernel.Kernel",
     .tp_basicsize = sizeof(KernelObject),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_doc = "Tries, states and the search over them.",
@@ -100,7 +100,7 @@ static PyTypeObject kernel_type = {
 };
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_kernel", "The native engine of the checker.", -1,
-                                        NULL, NULL, NULL, NULL, NULL};
+                                        functions, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__kernel(void) {
     if (PyType_Ready(&kernel_type) < 0) return NULL;

@@ -5,6 +5,6 @@ Time goes down, one row a step; each party has a lane; arrows are messages, and 
 each step. The diagram is there without JavaScript; a script only shows the step that was clicked.
 """
 
-from attractor.check.story.diagram.page import page
+from attractor.check.report.diagram.page import page
 
 __all__ = ["page"]

@@ -5,15 +5,17 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from attractor.check.story.diagram.layout import LANE, ROW
+from attractor.check.report.diagram.layout import ROW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.check.story.diagram.layout import Arrow, Layout
+    from attractor.check.report.diagram.layout import Arrow, Layout
 
-LABEL = 25
-"""How many characters of a message's label fit between two lanes."""
+LETTER = 6.4
+"""How wide a letter of a message's label is."""
+SHORTEST = 9
+"""So many letters of a label are shown however near its ends are."""
 
 
 def svg(layout: Layout) -> str:
@@ -69,7 +71,8 @@ def _arrow(arrow: Arrow) -> Iterator[str]:
         yield f'<line class="shaft" x1="{arrow.x1:g}" y1="{arrow.y1:g}" x2="{arrow.x2:g}" y2="{arrow.y2:g}"/>'
     yield _cross(arrow) if message.is_lost else _head(arrow)
     x, y = arrow.middle
-    yield f'<text x="{x:g}" y="{y - 4:g}">{escape(_cut(message.label))}</text></g>'
+    room = max(SHORTEST, int(abs(arrow.x2 - arrow.x1) / LETTER))
+    yield f'<text x="{x:g}" y="{y - 4:g}">{escape(_cut(message.label, room))}</text></g>'
 
 
 def _head(arrow: Arrow) -> str:
@@ -100,14 +103,15 @@ def _dots(layout: Layout) -> Iterator[str]:
         yield f'<circle class="{names}" data-step="{number}" cx="{x:g}" cy="{y:g}" r="6"/>'
 
 
-def _cut(label: str) -> str:
-    return label if len(label) <= LABEL else f"{label[: LABEL - 1]}…"
+def _cut(label: str, room: int) -> str:
+    return label if len(label) <= room else f"{label[: room - 1]}…"
 
 
 def lane_heads(layout: Layout) -> str:
     """The titles over the lanes, as HTML."""
     return "\n".join(
-        f'<div class="head {lane.kind}" style="left:{layout.x(lane.id) - LANE / 2:g}px;width:{LANE}px">'
+        f'<div class="head {lane.kind}" title="{escape(lane.title)}" '
+        f'style="left:{layout.x(lane.id) - layout.lane / 2:g}px;width:{layout.lane}px">'
         f"<b>{escape(lane.title)}</b><small>{escape(lane.kind)}</small></div>"
         for lane in layout.story.lanes
     )

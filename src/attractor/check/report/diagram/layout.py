@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.check.story.story import Lane, Message, Step, Story
+    from attractor.check.report.story import Lane, Message, Step, Story
 
 LANE = 158
+"""The width of a lane, where there is room; lanes are as narrow as it takes to stand side by side in ``ROOM``."""
+NARROWEST = 64
+ROOM = 624
 ROW = 60
 MARGIN = 30
 LOST_AT = 0.62
@@ -51,13 +54,14 @@ class Layout:
 
     def __init__(self, story: Story) -> None:
         self.story = story
-        self.width = 2 * MARGIN + LANE * len(story.lanes)
+        self.lane = max(NARROWEST, min(LANE, ROOM // max(1, len(story.lanes))))
+        self.width = 2 * MARGIN + self.lane * len(story.lanes)
         self.height = ROW * (len(story) + 1) + MARGIN
         self._column = {lane.id: number for number, lane in enumerate(story.lanes)}
 
     def x(self, lane: str) -> float:
         """The middle of a lane."""
-        return MARGIN + LANE * (self._column[lane] + 0.5)
+        return MARGIN + self.lane * (self._column[lane] + 0.5)
 
     def top(self, number: int) -> float:
         """The upper edge of a step's row; row 0 is the initial state."""

@@ -30,12 +30,20 @@
 
   function showChanges(step) {
     detail.append(make("h3", step.changes.length ? "what changed" : "nothing changed"));
+    const inside = make("details", undefined, "machinery");
+    inside.append(make("summary", "and in caches, queues and workers"));
     for (const change of step.changes) {
-      detail.append(make("div", change.title, "slot"));
+      const isShown = /^(object|external) /.test(change.slot);
+      const place = isShown ? detail : inside;
+      place.append(make("div", change.title, "slot"));
       for (const [sign, path, text] of change.lines) {
         const kind = { "+": "plus", "-": "minus", "~": "change" }[sign];
-        detail.append(make("div", `${sign} ${path}${path && text ? ": " : ""}${text}`, `line ${kind}`));
+        place.append(make("div", `${sign} ${path}${path && text ? ": " : ""}${text}`, `line ${kind}`));
       }
+    }
+    if (inside.children.length > 1) detail.append(inside);
+    if (inside.previousSibling && inside.previousSibling.tagName === "H3") {
+      inside.firstChild.textContent = "only caches, queues and workers";
     }
   }
 
@@ -44,12 +52,16 @@
     detail.append(make("h3", number ? `the state after step ${number}` : "the initial state"));
     const rank = ([slot]) => (slot.startsWith("object ") ? 0 : slot.startsWith("external ") ? 1 : 2);
     const slots = Object.entries(states[number]).sort((one, other) => rank(one) - rank(other));
+    const machinery = make("details", undefined, "machinery");
+    machinery.append(make("summary", "caches, queues and workers"));
     for (const [slot, value] of slots) {
       if (value === null || (Array.isArray(value) && !value.length)) continue;
       const part = make("details");
+      part.open = rank([slot]) === 1;
       part.append(make("summary", slot, changed.has(slot) ? "changed" : ""), make("pre", pretty(value)));
-      detail.append(part);
+      (rank([slot]) < 2 ? detail : machinery).append(part);
     }
+    if (machinery.children.length > 1) detail.append(machinery);
   }
 
   function show(number) {

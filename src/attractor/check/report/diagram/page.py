@@ -9,13 +9,13 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.story.diagram.drawing import lane_heads, svg
-from attractor.check.story.diagram.layout import ROW, Layout
-from attractor.check.story.differing import difference
-from attractor.check.story.table import title_of
+from attractor.check.report.diagram.drawing import lane_heads, svg
+from attractor.check.report.diagram.layout import ROW, Layout
+from attractor.check.report.json_difference import difference
+from attractor.check.report.table import title_of
 
 if TYPE_CHECKING:
-    from attractor.check.story.story import Change, Step, Story
+    from attractor.check.report.story import Change, Step, Story
 
 
 _MARK = re.compile(r"\{\{(\w+)\}\}")
@@ -30,6 +30,7 @@ def page(story: Story) -> str:
         "world": escape(story.world),
         "says": escape(story.says),
         "ending": escape(story.ending),
+        "because": _because(story),
         "steps": "\n".join(_items(story)),
         "heads": lane_heads(layout),
         "drawing": svg(layout),
@@ -42,9 +43,18 @@ def page(story: Story) -> str:
     return _MARK.sub(lambda mark: parts[mark[1]], _text("page.html"))
 
 
+def _because(story: Story) -> str:
+    """Why the claim is false, with the values that make it so."""
+    if not story.because:
+        return ""
+    where, *why = map(escape, story.because)
+    values = "\n".join(why)
+    return f'<section class="because"><b>{where}</b><pre>{values}</pre></section>'
+
+
 @cache
 def _text(name: str) -> str:
-    return files("attractor.check.story.diagram").joinpath(name).read_text(encoding="utf-8")
+    return files("attractor.check.report.diagram").joinpath(name).read_text(encoding="utf-8")
 
 
 def _inline(data: Any) -> str:

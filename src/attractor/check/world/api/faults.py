@@ -34,7 +34,7 @@ class Faults:
     delayed_request: Budget = 0
     """The caller learns that no answer came, and the write arrives some time later."""
     lost_request: Budget = 0
-    """A write does not reach the server; the caller learns that no answer came."""
+    """A request does not reach the server; the caller learns that no answer came."""
     lost_answer: Budget = 0
     """A write is carried out and its answer is lost; the caller learns that no answer came."""
     conflict: int = 0
@@ -44,6 +44,16 @@ class Faults:
     closed_watch: Budget = 0
     """A watch is closed, by the server's will or with 410 Gone; what it had not delivered is found by a new list."""
 
+    refusal: Budget = 0
+    """The server refuses a request, and nothing happens: 403, 429 or 500, and 422 for a write."""
+    timeout: Budget | None = None
+    """A reconcile takes longer than ``timeout_s`` of its controller allows, and is cancelled where it waits.
+
+    That may happen to any, so it does once where a controller declares a ``timeout_s``, unless said otherwise. Those
+    that declare none have the limit of production (300 s), and are struck where you say how often.
+    """
+    stop: Budget = 0
+    """A host is stopped in good order and starts again: what runs may finish, or is cancelled where it waits."""
     stale_list: Budget = 0
     """A cache lists from a server that lags behind: it gets an older state, and the events since then afterwards."""
     stale_read: Budget = 0
@@ -56,6 +66,9 @@ class Faults:
     """A call of an outside system fails before anything happened there."""
     external_silence: Budget = 0
     """A call of an outside system does what it should, and the answer is lost."""
+
+    delayed_call: Budget = 0
+    """A call of an outside system gets no answer, and takes effect some time later, if at all."""
 
     def budgets(self) -> dict[str, Budget]:
         """The faults that are on, by name."""

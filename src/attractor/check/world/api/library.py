@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attractor.check.world.properties import Claim, StepClaim, always
+from attractor.check.world.api.properties import Claim, StepClaim, always
 from attractor.objects.resource import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from attractor.check.world.looking import Look
+    from attractor.check.world.api.state import WorldState
 
 R = TypeVar("R", bound=Resource)
 
@@ -26,7 +26,7 @@ R = TypeVar("R", bound=Resource)
 def no_duplicates(kind: type[R], by: Callable[[R], Hashable], *, at_most: int = 1, name: str = "") -> Claim:
     """Never more than ``at_most`` objects of a kind that are the same by ``by`` (what a child is made for)."""
 
-    def holds(look: Look) -> bool:
+    def holds(look: WorldState) -> bool:
         count: dict[Hashable, int] = {}
         for obj in look.list(kind):
             made_for = by(obj)
@@ -39,7 +39,7 @@ def no_duplicates(kind: type[R], by: Callable[[R], Hashable], *, at_most: int = 
 def no_orphans(owner: type[Resource], children: Sequence[type[Resource]], *, name: str = "") -> Claim:
     """Once users and faults stop, no child is left whose owner is gone, and stays so."""
 
-    def holds(look: Look) -> bool:
+    def holds(look: WorldState) -> bool:
         alive = {obj.metadata.uid for obj in look.list(owner)}
         for kind in children:
             for child in look.list(kind):
@@ -52,21 +52,21 @@ def no_orphans(owner: type[Resource], children: Sequence[type[Resource]], *, nam
 
 
 def finalizer_after_clean_up(
-    kind: type[R], finalizer: str, is_clean: Callable[[Look, R], bool], *, name: str = ""
+    kind: type[R], finalizer: str, is_clean: Callable[[WorldState, R], bool], *, name: str = ""
 ) -> Claim:
     """An object that is being deleted keeps its finalizer until everything it stands for is cleaned up."""
 
-    def holds(look: Look) -> bool:
+    def holds(look: WorldState) -> bool:
         deleting = [obj for obj in look.list(kind) if obj.metadata.is_deleting]
         return all(finalizer in obj.metadata.finalizers or is_clean(look, obj) for obj in deleting)
 
     return always(holds, name=name or f"{kind.gvk.kind} keeps its finalizer until it is clean")
 
 
-def status_not_ahead(kind: type[R], is_true: Callable[[Look, R], bool], *, name: str = "") -> Claim:
+def status_not_ahead(kind: type[R], is_true: Callable[[WorldState, R], bool], *, name: str = "") -> Claim:
     """What a status says is so: ``is_true`` compares it with the world, in every reachable state."""
 
-    def holds(look: Look) -> bool:
+    def holds(look: WorldState) -> bool:
         return all(is_true(look, obj) for obj in look.list(kind))
 
     return always(holds, name=name or f"status of {kind.gvk.kind} is not ahead of the world")
@@ -75,7 +75,7 @@ def status_not_ahead(kind: type[R], is_true: Callable[[Look, R], bool], *, name:
 def no_write_after_deletion(owner: type[Resource], child: type[Resource], *, name: str = "") -> StepClaim:
     """No step creates a child for an owner that is gone, or that is being deleted."""
 
-    def holds(before: Look, after: Look) -> bool:
+    def holds(before: WorldState, after: WorldState) -> bool:
         here = {obj.metadata.uid for obj in before.list(child)}
         alive = {obj.metadata.uid for obj in before.list(owner) if not obj.metadata.is_deleting}
         made = [obj for obj in after.list(child) if obj.metadata.uid not in here]
@@ -87,7 +87,7 @@ def no_write_after_deletion(owner: type[Resource], child: type[Resource], *, nam
 def at_most_one_worker(*, name: str = "at most one worker on a key") -> Claim:
     """A key is never reconciled twice at once, on any hosts: leaders that overlap break it."""
 
-    def holds(look: Look) -> bool:
+    def holds(look: WorldState) -> bool:
         return all(number <= 1 for number in look.workers().values())
 
     return always(holds, name=name)
@@ -98,7 +98,7 @@ def unchanged_by(
 ) -> StepClaim:
     """Only users change this part of a kind's objects (its spec, say); no controller does."""
 
-    def holds(before: Look, after: Look) -> bool:
+    def holds(before: WorldState, after: WorldState) -> bool:
         old = {(obj.key, obj.metadata.uid): part(obj) for obj in before.list(kind)}
         now = {(obj.key, obj.metadata.uid): part(obj) for obj in after.list(kind)}
         return all(old[key] == value for key, value in now.items() if key in old)

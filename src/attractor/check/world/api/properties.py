@@ -1,4 +1,4 @@
-"""What may be claimed of a world. Each claim is a function of a ``Look`` and a word.
+"""What may be claimed of a world. Each claim is a function of a ``WorldState`` and a word.
 
     eventually_stable(lambda world: pair_is_right(world))      once users and faults stop, it is reached and kept
     always(no_duplicates)    sometimes(both_exist)    always_step(lambda before, after: ...)
@@ -19,11 +19,11 @@ from attractor.check.errors import require_plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from attractor.check.world.looking import Look
+    from attractor.check.world.api.state import WorldState
 
-Predicate: TypeAlias = "Callable[[Look], bool]"
-StepPredicate: TypeAlias = "Callable[[Look, Look], bool]"
-ActorPredicate: TypeAlias = "Callable[[Look, Look, str], bool]"
+Predicate: TypeAlias = "Callable[[WorldState], bool]"
+StepPredicate: TypeAlias = "Callable[[WorldState, WorldState], bool]"
+ActorPredicate: TypeAlias = "Callable[[WorldState, WorldState, str], bool]"
 Word = Literal["eventually_always", "always", "sometimes", "always_eventually", "eventually", "settles"]
 
 
@@ -53,7 +53,7 @@ class StepClaim:
     def __post_init__(self) -> None:
         require_plain(self.holds, "a claim")
 
-    def judge(self, before: Look, after: Look, actor: str) -> bool:
+    def judge(self, before: WorldState, after: WorldState, actor: str) -> bool:
         """Whether the claim is true of a step."""
         return bool(self.holds(before, after, actor) if self.tells_actor else self.holds(before, after))
 
@@ -98,26 +98,25 @@ def sometimes(holds: Predicate, *, name: str = "") -> Claim:
     return Claim(name or _named(holds), "sometimes", (holds,))
 
 
-BITS = 8
+BITS = 32
+"""Enough to tell apart as many contents of the store as there can be states."""
 
 
 def goes_quiet() -> Claim:
     """Once users and faults stop, a time comes after which no stored object changes: no hot loop, no fight.
 
-    A step changes one object, from one content to another, whose numbers differ in some bit. So a run on which objects
-    keep changing has, for some bit, both values of the parity of that bit over all objects, again and again.
+    Every content of the whole store that is met has a number of its own. A run on which anything keeps changing meets
+    two contents again and again, whose numbers differ in some bit; one that goes quiet meets one content in the end.
     """
-    return Claim("goes quiet", "settles", tuple(_parity(bit) for bit in range(BITS)))
+    numbers: dict[object, int] = {}
+    return Claim("goes quiet", "settles", tuple(_bit_of_content(numbers, bit) for bit in range(BITS)))
 
 
-def _parity(bit: int) -> Predicate:
-    def parity(look: Look) -> bool:
-        total = 0
-        for _, version in look.versions():
-            total ^= version >> bit & 1
-        return bool(total)
+def _bit_of_content(numbers: dict[object, int], bit: int) -> Predicate:
+    def has_bit(look: WorldState) -> bool:
+        return bool(numbers.setdefault(look.versions(), len(numbers)) >> bit & 1)
 
-    return parity
+    return has_bit
 
 
 def _named(function: Callable[..., bool]) -> str:

@@ -15,16 +15,15 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from attractor.check.checking import check
-from attractor.check.world import telling
-from attractor.check.world.driving import Walk
-from attractor.check.world.looking import store_key
-from attractor.check.world.notes import Performed
-from attractor.check.world.properties import eventually_stable
-from attractor.check.world.storage import uid_of
-from attractor.check.world.users import Create, Delete, Edit
-from attractor.check.world.world import World
-from attractor.objects.builtin.core_v1 import ConfigMap
+from attractor.check.api import check
+from attractor.check.world.api.properties import eventually_stable
+from attractor.check.world.api.state import store_key
+from attractor.check.world.api.users import Create, Delete, Edit
+from attractor.check.world.api.world import World
+from attractor.check.world.simulation.events import Performed
+from attractor.check.world.simulation.manual_walk import Walk
+from attractor.check.world.simulation.storage import uid_of
+from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta, Resource, Struct
 from attractor.runtime import effects
@@ -34,8 +33,8 @@ from attractor.runtime.toolkit.owners import is_controlled_by, set_controller
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.check.world.looking import Look
-    from attractor.check.world.users import User
+    from attractor.check.world.api.state import WorldState
+    from attractor.check.world.api.users import User
     from attractor.runtime.context import Context
 
 Lag = Literal["latest", "c-lag", "u-lag", "d-lag", "recreated"]
@@ -91,7 +90,7 @@ async def by_uid(ctx: Context, key: Key) -> None:
     await _keep(ctx, key, guarded=True)
 
 
-def _wanted(world: Look) -> bool:
+def _wanted(world: WorldState) -> bool:
     """The child is as the owner wants it; what somebody else put in its place is untouched."""
     owner, found = world.get(Owner, KEY), world.find(ConfigMap, KEY)
     if found is not None and not is_controlled_by(found, owner):
@@ -99,7 +98,7 @@ def _wanted(world: Look) -> bool:
     return (None if found is None else found.data) == (None if owner.spec.text is None else {"text": owner.spec.text})
 
 
-def _foreign_stays(world: Look) -> bool:
+def _foreign_stays(world: WorldState) -> bool:
     """What somebody else put in the place of the child is there, untouched."""
     found = world.find(ConfigMap, KEY)
     return found is not None and found.data == {"text": "theirs"}
@@ -143,11 +142,11 @@ def cell(lag: Lag, action: Action, *, guarded: bool = False) -> Cell:
     once = walk.look(desired)
     # Once the lag has happened: before it there is nothing of somebody else's to keep.
     claim = eventually_stable(lambda look: desired(look) or _before(look, lag))
-    eventually = check(world.but(properties=[claim]))["eventually stable"].verdict == "holds"
+    eventually = check(world.but(properties=[claim]))["eventually stable"].verdict != "violated"
     return Cell(lag, action, once, eventually, "; ".join(asked) or "nothing was planned")
 
 
-def _before(look: Look, lag: Lag) -> bool:
+def _before(look: WorldState, lag: Lag) -> bool:
     """Whether the name was not yet taken by somebody else, so that the table's question does not arise."""
     if lag != "recreated":
         return False
@@ -162,7 +161,7 @@ def _is_write(note: Performed) -> bool:
 def _told(note: Performed) -> str:
     error = note.answer.error
     outcome = "ok" if error is None else f"{getattr(error, 'code', '')} {type(error).__name__}".strip()
-    return f"{telling.described(note.effect).split()[0]} -> {outcome}"
+    return f"{effects.described(note.effect).split()[0]} -> {outcome}"
 
 
 def _world(lag: Lag, action: Action, guarded: bool) -> World:

@@ -1,12 +1,12 @@
-"""``Look``: what properties see of a world: the stored objects, typed, and the outside systems. It only reads."""
+"""``WorldState``: what properties see of a world: the stored objects, typed, and the outside systems. It only reads."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from attractor.apiserver.response import with_version
-from attractor.check.model import AFTER
-from attractor.check.world.storage import root_of
+from attractor.check.engine.model import AFTER
+from attractor.check.world.simulation.storage import root_of
 from attractor.client.codec import typed_codec
 from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource
@@ -14,8 +14,8 @@ from attractor.objects.resource import Resource
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from attractor.check.world.stage import View
-    from attractor.check.world.universe import Universe
+    from attractor.check.world.simulation.model import Universe
+    from attractor.check.world.simulation.slots import View
     from attractor.store.contract import Entry
 
 R = TypeVar("R", bound=Resource)
@@ -75,22 +75,35 @@ class Scene(Protocol):
         ...
 
 
+EVENTS = ("core/events/", "events.k8s.io/events/")
+"""Where the store keeps Events."""
+
+
 class Moment:
     """A world in one state; the scene that the checker looks at."""
 
-    def __init__(self, universe: Universe, view: View) -> None:
-        self._universe, self._view = universe, view
+    def __init__(self, universe: Universe, view: View, seen: set[str] | None = None) -> None:
+        """``seen`` is told the roots of the kinds that are looked at."""
+        self._universe, self._view, self._seen = universe, view, seen
         self.roots = universe.roots
 
     def entry(self, key: str) -> Entry | None:
         """What the store has under a key."""
+        self._note(key)
         with self._universe.stage.on(self._view):
             return self._universe.storage.entry(key)
 
     def keys(self, prefix: str) -> list[str]:
         """The store's keys under a prefix, in order."""
+        self._note(prefix)
         with self._universe.stage.on(self._view):
             return self._universe.storage.keys(prefix)
+
+    def _note(self, where: str) -> None:
+        if self._seen is not None:
+            self._seen.add(root_of(where))
+            if root_of(where) in EVENTS:
+                self._universe.stage.reads_events("a claim")
 
     def external(self, protocol: Any) -> Any:
         """The model of an outside system, in this state."""
@@ -115,7 +128,7 @@ class Moment:
         return found
 
 
-class Look:
+class WorldState:
     """The world at one moment."""
 
     def __init__(self, scene: Scene) -> None:

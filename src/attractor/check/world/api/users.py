@@ -23,8 +23,8 @@ from attractor.objects.gvk import Key
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from attractor.check.world.looking import Look
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.check.world.api.state import WorldState
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.resource import Resource
 
 
@@ -34,7 +34,7 @@ class Create:
 
     object: Resource
     times: int = 1
-    when: Callable[[Look], bool] | None = None
+    when: Callable[[WorldState], bool] | None = None
 
     @property
     def label(self) -> str:
@@ -55,7 +55,7 @@ class Edit:
     patch: Sequence[JsonObject] = ()
     subresource: str = ""
     times: int = 1
-    when: Callable[[Look], bool] | None = None
+    when: Callable[[WorldState], bool] | None = None
 
     def __post_init__(self) -> None:
         """Raises ``SpecError`` for one patch where several are meant, and for a key that is none."""
@@ -85,7 +85,7 @@ class Delete:
     times: int = 1
     propagation: Literal["Background", "Foreground", "Orphan"] | None = None
     uid: str = ""
-    when: Callable[[Look], bool] | None = None
+    when: Callable[[WorldState], bool] | None = None
 
     def __post_init__(self) -> None:
         """Raises ``SpecError`` for a key that is none."""

@@ -12,35 +12,70 @@ check(world).assert_holds()
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.errors import SpecError
-from attractor.check.signatures import require_answer
-from attractor.check.world.clock import checked
-from attractor.check.world.externals import NoAnswer
-from attractor.check.world.faults import Faults
-from attractor.check.world.hosting import distinct, placement
-from attractor.check.world.parts import Parts
-from attractor.check.world.properties import Claim, StepClaim, goes_quiet
-from attractor.check.world.server import EPOCH
-from attractor.check.world.storage import INCARNATIONS
-from attractor.check.world.universe import Universe
-from attractor.check.world.users import Create, Delete, Edit, Script, all_acts
+from attractor.check.errors import Grown, SpecError
+from attractor.check.spec.signatures import require_answer
+from attractor.check.world.api.faults import Budget, Faults
+from attractor.check.world.api.properties import Claim, StepClaim, goes_quiet
+from attractor.check.world.api.users import Create, Delete, Edit, Script, all_acts
+from attractor.check.world.simulation.background import PLACES
+from attractor.check.world.simulation.clock import checked
+from attractor.check.world.simulation.discovered import Parts
+from attractor.check.world.simulation.externals import NoAnswer
+from attractor.check.world.simulation.generated_names import NAMES, ORDERED
+from attractor.check.world.simulation.model import Universe
+from attractor.check.world.simulation.placement import distinct, has_limit, placement
+from attractor.check.world.simulation.server import EPOCH
+from attractor.check.world.simulation.storage import GENERATIONS, INCARNATIONS
+from attractor.check.world.simulation.suspended import ANSWERS
 from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource
 from attractor.runtime.controller import Controller
+from attractor.runtime.overdue import WORKERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from attractor.check.errors import Grown
-    from attractor.check.model import Model
-    from attractor.check.world.users import User
+    from attractor.check.engine.model import Model
+    from attractor.check.world.api.users import User
+
+
+BOUNDS = ("lag", "incarnations", "generations", "generated_names", "ordered_names", "background", "answers")
+"""The parameters that keep a world finite; a verdict names those that were binding."""
+FEW_WORKERS = 2
+"""Workers of a controller where nobody says how many; production then has more, so this is a bound, too."""
 
 
 class World:
-    """A world that can be checked. It is a value: composing and exploring it changes nothing that can be noticed."""
+    """A world that can be checked. It is a value: composing and exploring it changes nothing that can be noticed.
+
+    ``workers`` is for controllers that declare none: what you give ``Manager(workers=...)``. Where you do not say,
+    there are two, and where production's four would do more the verdict is *holds within* two. ``own_writes=False``
+    shows what breaks if reads miss own writes.
+
+    ``lag``: undelivered events of each kind; a write that would exceed it waits, or with ``closes_lagging_watches``
+    closes the watch.
+    ``incarnations``: how many objects of one name, one after the other, are told apart by uid; ``generations`` of
+    one object; ``generated_names`` before they come again, of which the first ``ordered_names`` sort in any order;
+    ``background``: pieces of a controller's background work that make steps at once; ``answers``: how many one
+    reconcile may ask for. Where one of these seven bounds keeps anything from happening, the verdict says *holds
+    within* it.
+
+    ``hosts`` are processes: names of replicas, each of which runs all ``controllers``; or, instead of
+    ``controllers``, a mapping that says what each of them runs. Each has caches, queues and memory of its own.
+
+    ``quiet`` adds the claim that the world goes quiet; ``kinds`` names kinds that nothing else here mentions;
+    without ``election`` every host acts at once, with it the first of those that run the same leads. ``clock`` is
+    the instants that the time goes through (it stands still at one, and never if it is ``Swinging``); ``externals``
+    are models of outside systems by protocol class, ``external_failure`` what a call raises that gets no answer.
+    ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is never owed.
+    To compare: ``joins_local_steps=False`` makes a step of everything that a reconcile asks for;
+    ``recalls_answers=False`` runs a reconcile, and the server, again where the same came to the same place before;
+    ``changes_blindly=False`` runs a step for each value of what it only adds to (a queue, a set of names).
+    """
 
     def __init__(
         self,
@@ -52,10 +87,15 @@ class World:
         externals: Mapping[Any, object] | None = None,
         *,
         name: str = "",
-        workers: int = 2,
+        workers: int | None = None,
         lag: int = 3,
         closes_lagging_watches: bool = False,
         incarnations: int = INCARNATIONS,
+        generations: int = GENERATIONS,
+        generated_names: int = NAMES,
+        ordered_names: int = ORDERED,
+        background: int = PLACES,
+        answers: int = ANSWERS,
         hosts: Sequence[str] | Mapping[str, Sequence[Controller]] = ("host1",),
         election: bool = False,
         own_writes: bool = True,
@@ -63,49 +103,33 @@ class World:
         quiet: bool = True,
         resync: bool = False,
         kinds: Sequence[type[Resource]] = (),
-        clock: Sequence[datetime] = (EPOCH,),
+        clock: Sequence[datetime] | None = None,
         external_failure: Callable[[], Exception] = NoAnswer,
         joins_local_steps: bool = True,
-        merges_reconciles: bool = True,
         recalls_answers: bool = True,
         changes_blindly: bool = True,
     ) -> None:
-        """``workers`` per controller; ``lag``: undelivered events per kind; ``own_writes`` switches D6 off to show why.
-
-        With ``closes_lagging_watches`` a watch that would lag further is closed; otherwise writes wait for it.
-        ``incarnations``: how many objects of one name, one after the other, are told apart by uid.
-
-        ``hosts`` are processes: names of replicas, each of which runs all ``controllers``; or, instead of
-        ``controllers``, a mapping that says what each of them runs. Each has caches, queues and memory of its own.
-
-        ``quiet`` adds the claim that the world goes quiet; ``kinds`` names kinds that nothing else here mentions;
-        without ``election`` every host acts at once, with it the first of those that run the same leads. ``clock`` is
-        the instants that the time goes through (it stands still at one, and never if it is ``Swinging``); ``externals``
-        are models of outside systems by protocol class, ``external_failure`` what a call raises that gets no answer.
-        ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is never owed.
-        To compare: ``joins_local_steps=False`` makes a step of everything that a reconcile asks for;
-        ``merges_reconciles=False`` tells reconciles apart by all that they were ever answered;
-        ``recalls_answers=False`` runs a reconcile, and the server, again where the same came to the same place before;
-        ``changes_blindly=False`` runs a step for each value of what it only adds to (a queue, a set of names).
-        """
+        """Put a world together; the class says what each argument is."""
         self._given = {name: value for name, value in locals().items() if name != "self"}
         _require_lists(controllers=controllers, objects=objects, users=users, properties=properties)
         self.placement = placement(controllers, hosts)
         """What each host runs, where they do not all run the same."""
-        if workers < 1 or lag < 1:
-            raise SpecError(f"a world needs at least one worker and a lag of 1, not workers={workers}, lag={lag}")
+        self.workers = FEW_WORKERS if workers is None else workers
+        _require_positive({"workers": self.workers, **{name: self._given[name] for name in BOUNDS}})
         self.controllers = tuple(controllers) or distinct(self.placement)
         self.objects, self.users = tuple(objects), tuple(users)
         self.faults = faults or Faults()
-        self.workers, self.lag, self.incarnations = workers, lag, incarnations
+        self.lag, self.incarnations, self.answers = lag, incarnations, answers
+        self.generations, self.background = generations, background
+        self.generated_names, self.ordered_names = generated_names, min(ordered_names, generated_names)
         self.closes_lagging_watches = closes_lagging_watches
         self.hosts, self.election = tuple(hosts), election
         self._check_declared(properties)
         self._check_faults()
         self.externals = dict(externals or {})
-        self.external_failure, self.clock = external_failure, checked(clock)
+        self.external_failure, self.clock = external_failure, checked((EPOCH,) if clock is None else clock)
         self.joins_local_steps, self.resync = joins_local_steps, resync
-        self.merges_reconciles, self.recalls_answers = merges_reconciles, recalls_answers
+        self.recalls_answers = recalls_answers
         self._check_externals()
         self.own_writes, self.garbage_collection, self.changes_blindly = own_writes, garbage_collection, changes_blindly
         self.name = name or "world of " + ", ".join(one.name for one in self.controllers)
@@ -120,9 +144,44 @@ class World:
         """The same world, except for some of its arguments."""
         return World(**{**self._given, **changes})
 
+    def wider(self, bound: str) -> World | None:
+        """The same world with a bound raised by one (``answers`` doubled); None for what is no bound of a world."""
+        if bound == "timeout":
+            return self.but(faults=replace(self.faults, timeout=2 if self.faults.timeout is None else 1))
+        if bound == "workers":
+            return self.but(workers=WORKERS)
+        if bound not in BOUNDS:
+            return None
+        value: int = getattr(self, bound)
+        return self.but(**{bound: 2 * value if bound == "answers" else value + 1})
+
+    @property
+    def says_time(self) -> bool:
+        """Whether the author said what time it is."""
+        return self._given["clock"] is not None
+
     def controllers_on(self, host: str) -> tuple[Controller, ...]:
         """The controllers that a host runs: its own, or all of them."""
         return self.controllers if self.placement is None else self.placement[host]
+
+    def workers_of(self, one: Controller) -> int:
+        """How many objects a controller reconciles at once: as many as it declares, or else as the world says."""
+        return one.workers or self.workers
+
+    def lacks_workers(self, one: Controller) -> bool:
+        """Whether production has more workers for a controller, as far as anybody said."""
+        return one.workers is None and self._given["workers"] is None
+
+    def budgets_of(self, host: str) -> dict[str, Budget]:
+        """What may go wrong on a host: as the faults say, and a timeout where a controller there declares one."""
+        found = self.faults.budgets()
+        if self.faults.timeout is None and any(has_limit(one) for one in self.controllers_on(host)):
+            found["timeout"] = 1
+        return found
+
+    def times_out(self, one: Controller) -> bool:
+        """Whether reconciles of a controller may take too long: it says how long, or production does and you ask."""
+        return has_limit(one) or (one.timeout_s is None and bool(self.faults.timeout))
 
     @property
     def electing(self) -> tuple[tuple[str, ...], ...]:
@@ -208,9 +267,17 @@ class World:
         """Take up a part that exploring has shown to be there."""
         self._parts.take(grown)
 
+    def found_parts(self) -> list[list[Any]]:
+        """The parts that exploring has shown to be there, as JSON."""
+        return self._parts.told()
+
     def compose(self) -> Universe:
-        """The parts of the world, put together afresh."""
-        return Universe(self, self._parts)
+        """The parts of the world, put together afresh; also those that the initial objects show to be there."""
+        while True:
+            try:
+                return Universe(self, self._parts)
+            except Grown as grown:
+                self.grow(grown)
 
     def compile(self) -> Model:
         """The model to explore."""
@@ -222,6 +289,12 @@ def _require_lists(**given: object) -> None:
     for name, value in given.items():
         if isinstance(value, Controller | Resource | Create | Edit | Delete | Script | Claim | StepClaim):
             raise SpecError(f"`{name}` of a world is a list, and this is one {type(value).__name__}: {name}=[...]")
+
+
+def _require_positive(given: Mapping[str, int]) -> None:
+    for name, value in given.items():
+        if value < 1:
+            raise SpecError(f"{name}={value} of a world is too few; it is at least 1")
 
 
 def _called(given: object) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import SpecError
-from attractor.check.world.freezing import Unfreezable, freeze
+from attractor.check.trace import plain
+from attractor.check.values.snapshot import KNOWN, Unfreezable, copied, freeze
 from attractor.runtime.performer import Memory
 from attractor.runtime.toolkit.statemap import MapState
 
@@ -17,30 +17,32 @@ if TYPE_CHECKING:
 class Kept:
     """A value inside a state: compared by content, handed out as a copy."""
 
-    __slots__ = ("_identity", "_value")
+    __slots__ = ("_hash", "_identity", "held")
 
     def __init__(self, value: Any) -> None:
         try:
             self._identity: Hashable = freeze(value)
+            self.held = copied(value)
+            """The value itself; nobody may change it."""
         except Unfreezable as problem:
             raise SpecError(
-                f"{value!r} is to be kept in a state, but {problem}; use dataclasses, numbers, texts and containers"
+                f"a {type(value).__name__} is to be kept in a state, but {problem.told}; use {KNOWN}"
             ) from None
-        self._value = copy.deepcopy(value)
+        self._hash = hash(self._identity)
 
     @property
     def value(self) -> Any:
         """A copy of the caller's own."""
-        return copy.deepcopy(self._value)
+        return copied(self.held)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Kept) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash(self._identity)
+        return self._hash
 
-    def __repr__(self) -> str:
-        return repr(self._value)
+    def __plain__(self) -> Any:
+        return plain(self.held)
 
 
 def loaded(state: tuple[Any, ...]) -> Memory:

@@ -25,6 +25,8 @@ class Parts:
     """Controllers, and keys that they are asked to reconcile."""
     keeps_managers: bool = False
     """Whether somebody uses server-side apply, so that ownership of fields must be stored."""
+    leaves_bounds: bool = False
+    """Whether some step leads out of the bounds within which the world is explored."""
 
     def take(self, grown: Grown) -> None:
         """Take up a part."""
@@ -36,5 +38,13 @@ class Parts:
                 self.keys.add(part)
             case "managers":
                 self.keeps_managers = True
+            case "bounds":
+                self.leaves_bounds = True
             case _:
                 raise grown
+
+    def told(self) -> list[list[Any]]:
+        """What was found, as JSON."""
+        keys = [["keys", [name, list(key)]] for name, key in sorted(self.keys)]
+        managers = [["managers", "managedFields"]] if self.keeps_managers else []
+        return [*(["kinds", root] for root in sorted(self.roots)), *keys, *managers]

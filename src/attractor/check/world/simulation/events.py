@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from attractor.check.world.suspension import Answer
-    from attractor.check.world.viewing import Told
+    from attractor.check.world.simulation.informer import Told
+    from attractor.check.world.simulation.suspended import Answer
     from attractor.client.transport import ClientRequest, ClientResponse
     from attractor.objects.gvk import Key
     from attractor.runtime.effects import Effect
@@ -106,4 +106,13 @@ class Called:
     trouble: str | None = None
 
 
-Note: TypeAlias = Called | Requested | Delivered | Enqueued | Started | Performed | Ended | Operated | Closed | Recorded
+@dataclass(frozen=True)
+class Named:
+    """The server generated a name with this ending."""
+
+    ending: str
+
+
+Note: TypeAlias = (
+    Named | Called | Requested | Delivered | Enqueued | Started | Performed | Ended | Operated | Closed | Recorded
+)

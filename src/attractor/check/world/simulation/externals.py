@@ -32,16 +32,20 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from attractor.check.errors import Disabled, SpecError
-from attractor.check.world.notes import Called
-from attractor.check.world.remembering import Kept
+from attractor.check.sandbox.outside import barred
+from attractor.check.sandbox.purity import Guard
+from attractor.check.values.snapshot import KNOWN, Unfreezable, copied, freeze
+from attractor.check.world.simulation.controller_memory import Kept
+from attractor.check.world.simulation.events import Called
+from attractor.check.world.simulation.suspended import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Hashable, Iterable
 
-    from attractor.check.world.stage import Cell, Stage
+    from attractor.check.world.simulation.slots import Cell, Stage
 
 F = TypeVar("F", bound="Callable[..., Any]")
 _MARK = "__attractor_happens__"
@@ -65,25 +69,64 @@ def happens(*, fair: bool = False, times: int | None = None) -> Callable[[F], F]
     return mark
 
 
+def happenings_of(model: type) -> list[tuple[str, Happening]]:
+    """The steps that systems of a class take by themselves, by name."""
+    found = ((name, getattr(method, _MARK, None)) for name, method in inspect.getmembers(model))
+    return [(name, each) for name, each in found if isinstance(each, Happening)]
+
+
 class NoAnswer(TimeoutError):
     """An outside system did not answer; whether it did what it was asked is not known."""
 
 
+class Done(NamedTuple):
+    """What became of a model, and what it answered."""
+
+    after: Kept
+    answer: Answer
+
+
+class LateCall(NamedTuple):
+    """A call of an outside system that takes effect some time."""
+
+    external: str
+    host: str
+    method: str
+    given: Kept
+
+    def __plain__(self) -> Any:
+        return f"{self.external}.{self.method}"
+
+
 class WorldExternal:
-    """One outside system: its state is a slot, its methods are what ``Performer`` calls."""
+    """One outside system: its state is a slot, its methods are what ``Performer`` calls.
+
+    A method is a function of the state and its arguments. So it is run twice, on two copies, the first time that it
+    meets both, and must do the same; after that, what it did is known.
+    """
 
     def __init__(self, stage: Stage, protocol: Any, model: object, failure: Callable[[], Exception]) -> None:
         self._stage, self._failure = stage, failure
         self.name: str = getattr(protocol, "__name__", str(protocol))
-        self.state: Cell = stage.slot("external", self.name, Kept(model))
-        self.trouble: str | None = None
         self.model_class = type(model)
+        self._done: dict[Hashable, Done] = {}
+        self._guard = Guard(self.model_class)
+        self._pristine = self._guard.state()
+        stage.model.before_audit.append(self._done.clear)
+        self.state: Cell = stage.slot("external", self.name, self._kept(model, self.model_class))
+        self.trouble: str | None = None
         self.on_change: list[Callable[[], None]] = []
         """Who is told that its state may have changed."""
         called = seen_by(model, "host")
         for name in _methods(protocol):
             if not callable(getattr(called, name, None)):
                 raise SpecError(f"{type(model).__name__} models {self.name} but has no method {name!r}")
+
+    def _kept(self, model: object, at: Any) -> Kept:
+        try:
+            return Kept(model)
+        except SpecError as problem:
+            raise SpecError(f"{_line(at)}: {problem}, and leave locks, clients and generators out of models") from None
 
     @property
     def is_told_of_crashes(self) -> bool:
@@ -97,10 +140,13 @@ class WorldExternal:
 
     def runs(self, host: str) -> bool:
         """Whether a host is up, as far as the outside decides."""
-        return bool(self.state.get().value.runs(host))
+        answer = self._do("", "runs", (host,), {}).answer
+        if answer.error is not None:
+            raise answer.error
+        return bool(answer.value)
 
-    def _keep(self, model: object) -> None:
-        self.state.set(Kept(model))
+    def _keep(self, after: Kept) -> None:
+        self.state.set(after)
         for told in self.on_change:
             told()
 
@@ -110,47 +156,95 @@ class WorldExternal:
 
     def host_dies(self, host: str) -> None:
         """A host dies, and with it what it held of the system."""
-        model = self.state.get().value
-        model.host_dies(host)
-        self.state.set(Kept(model))
+        done = self._do("", "host_dies", (host,), {})
+        if done.answer.error is not None:
+            raise done.answer.error
+        self.state.set(done.after)
 
     def call(self, host: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Answer a call of a host, or what its trouble makes of it."""
-        if self.trouble == "call failed":
+        if self.trouble in {"call failed", "call delayed"}:
             self._note(name, args, None, self.trouble)
             raise self._failure()
-        model = self.state.get().value
-        try:
-            result = _finished(getattr(seen_by(model, host), name)(*args, **kwargs))
-        except Exception as error:
-            self._keep(model)
-            self._note(name, args, error, self.trouble)
-            if self.trouble:
-                raise self._failure() from None
-            raise
-        self._keep(model)
-        self._note(name, args, result, self.trouble)
+        after, (result, error) = self._do(host, name, args, kwargs)
+        self._keep(after)
+        self._note(name, args, result if error is None else error, self.trouble)
         if self.trouble:
-            raise self._failure()
+            raise self._failure() from None
+        if error is not None:
+            raise error
         return result
+
+    def arrive(self, call: LateCall) -> None:
+        """A call takes effect that nobody waits for any more."""
+        args, kwargs = call.given.value
+        after, (result, error) = self._do(call.host, call.method, args, kwargs)
+        self._keep(after)
+        self._note(call.method, args, result if error is None else error, None)
+
+    def _do(self, host: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Done:
+        """What a method does in the present state: as it did before, or by running it, on behalf of a host if any."""
+        before: Kept = self.state.get()
+        asked = (before, host, name, freeze((args, kwargs)))
+        done = self._done.get(asked)
+        if done is None:
+            done = self._run(before, host, name, args, kwargs)
+            with barred():
+                again = self._run(before, host, name, args, kwargs)
+            line = _line(getattr(self.model_class, name, self.model_class))
+            if (done.after, freeze(tuple(done.answer))) != (again.after, freeze(tuple(again.answer))):
+                raise SpecError(
+                    f"{line}: `{self.model_class.__name__}.{name}` was run twice in the same state with the same "
+                    "arguments, and did different things; a model must depend on its attributes and arguments only"
+                )
+            if self._guard.state() != self._pristine:
+                raise SpecError(
+                    f"{line}: `{self.model_class.__name__}.{name}` changes a variable outside of the model, which is "
+                    "no part of the state; keep it in an attribute of the model"
+                )
+            self._done[asked] = done
+            record = self._stage.model.record
+            if record is not None:
+                situation = (freeze(before.held), host, asked[-1])
+                content = (freeze(done.after.held), freeze(tuple(done.answer)))
+                record.note(situation, f"`{self.model_class.__name__}.{name}`", line, repr(done.answer.value), content)
+        return Done(done.after, done.answer.copied())
+
+    def _run(self, before: Kept, host: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Done:
+        model = before.value
+        called = seen_by(model, host) if host else model
+        method = getattr(called, name)
+        try:
+            answer = Answer(_finished(method(*copied(args), **copied(kwargs))))
+        except SpecError:
+            raise
+        except Exception as error:  # whoever called gets to see it
+            answer = Answer(None, error)
+        try:
+            answer = answer.copied()
+        except Unfreezable as problem:
+            raise SpecError(
+                f"{_line(method)}: `{self.model_class.__name__}.{name}` answers with what cannot be part of a state: "
+                f"{problem.told}; use {KNOWN}"
+            ) from None
+        return Done(self._kept(model, method), answer)
 
     def _note(self, name: str, args: tuple[Any, ...], result: Any, trouble: str | None) -> None:
         self._stage.note(Called(self.name, name, args, result, trouble))
 
     def happenings(self) -> list[tuple[str, Happening]]:
         """The steps that it takes by itself."""
-        found = ((name, getattr(method, _MARK, None)) for name, method in inspect.getmembers(self.model_class))
-        return [(name, each) for name, each in found if isinstance(each, Happening)]
+        return happenings_of(self.model_class)
 
     def happen(self, name: str) -> Iterable[Any]:
         """Take a step of its own; answers the keys that sources are told of."""
-        before = self.state.get()
-        model = before.value
-        told = getattr(model, name)()
-        after = Kept(model)
+        before: Kept = self.state.get()
+        after, (told, error) = self._do("", name, (), {})
+        if error is not None:
+            raise error
         if after == before and not told:
             raise Disabled
-        self._keep(model)
+        self._keep(after)
         self._note(name, (), told, None)
         return told or ()
 
@@ -177,11 +271,20 @@ def seen_by(model: object, host: str) -> object:
     return model if part is None else part(host)
 
 
+def _line(written: Any) -> str:
+    """File and line of a class or a method."""
+    plain = inspect.unwrap(getattr(written, "__func__", written))
+    try:
+        return f"{inspect.getsourcefile(plain)}:{inspect.getsourcelines(plain)[1]}"
+    except (OSError, TypeError):
+        return getattr(written, "__qualname__", repr(written))
+
+
 def _methods(protocol: Any) -> list[str]:
     return [name for name, each in vars(protocol).items() if inspect.isfunction(each) and not name.startswith("_")]
 
 
 def _finished(result: Any) -> Any:
-    from attractor.check.world.host import at_once
+    from attractor.check.world.simulation.host import at_once
 
     return at_once(result) if inspect.isawaitable(result) else result

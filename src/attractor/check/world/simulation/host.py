@@ -6,20 +6,26 @@ let a timer fire, crash. Each step runs on the stage, so all that the process kn
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.registry import find_kind
-from attractor.apiserver.watch import Watch
+from attractor.apiserver.kinds.registry import find_kind
+from attractor.apiserver.response import refusal
+from attractor.apiserver.verbs.watch import Watch
 from attractor.cache import Cache
 from attractor.check.errors import Disabled, SpecError
-from attractor.check.world.notes import Requested
-from attractor.check.world.viewing import Lag, WatchSlots, WorldInformer
-from attractor.check.world.worker import Worker
+from attractor.check.sandbox.lint import REFUSED
+from attractor.check.world.simulation.background import PLACES
+from attractor.check.world.simulation.events import Requested
+from attractor.check.world.simulation.informer import Lag, WatchSlots, WorldInformer
+from attractor.check.world.simulation.worker import Worker
 from attractor.client import Client
 from attractor.client.errors import AnswerLost, ServerUnreachable
 from attractor.client.kinds import MetadataOnly
 from attractor.client.retry import NO_RETRY
+from attractor.client.transport import ClientResponse
+from attractor.objects.errors import ApiError
 from attractor.objects.resource import Scheme
 
 if TYPE_CHECKING:
@@ -27,15 +33,21 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Literal
 
-    from attractor.check.world.server import ApiServer
-    from attractor.check.world.stage import Cell, Stage
-    from attractor.client.transport import ClientRequest, ClientResponse
+    from attractor.check.world.simulation.server import ApiServer
+    from attractor.check.world.simulation.slots import Cell, Stage
+    from attractor.client.transport import ClientRequest
     from attractor.objects.gvk import Key
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller
     from attractor.store.contract import Event
 
-    Trouble = Literal["request lost", "answer lost", "captured", "repeated", "cut off"]
+    Trouble = Literal[
+        "request lost", "answer lost", "captured", "repeated", "cut off", "refused", "cancelled", "cancelled after"
+    ]
+
+REFUSALS: dict[int, str] = {403: "Forbidden", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError"}
+"""How a server may refuse what it could do."""
 
 
 class Captured(BaseException):
@@ -53,6 +65,8 @@ class WorldTransport:
         self._server, self._stage, self._sender = server, stage, sender
         self.trouble: Trouble | None = None
         self.last: ClientRequest | None = None
+        self.refusal = 500
+        """The code of the answer while requests are refused."""
         self.is_cut_off: Callable[[], bool] = lambda: False
 
     async def send(self, request: ClientRequest) -> ClientResponse:
@@ -60,9 +74,17 @@ class WorldTransport:
         self.last = request
         if self.trouble == "captured":
             raise Captured(request)
-        if self.is_cut_off():
+        is_cancelled = self.trouble in {"cancelled", "cancelled after"}
+        if self.is_cut_off() and not is_cancelled:  # whoever is told to end waits for no answer; it was sent before
             self._stage.note(Requested(self._sender, request, None, "cut off"))
             raise ServerUnreachable(f"{request.method} {request.path}: the server cannot be reached")
+        if self.trouble == "cancelled":
+            self._stage.note(Requested(self._sender, request, None, self.trouble))
+            raise asyncio.CancelledError
+        if self.trouble == "refused":
+            response = refused_with(self.refusal)
+            self._stage.note(Requested(self._sender, request, response))
+            return response
         if self.trouble == "request lost":
             self._stage.note(Requested(self._sender, request, None, self.trouble))
             raise AnswerLost(f"{request.method} {request.path}: no answer came")
@@ -70,6 +92,8 @@ class WorldTransport:
             self._stage.note(Requested(self._sender, request, self._server.send(request)))
         response = self._server.send(request)
         self._stage.note(Requested(self._sender, request, response, self.trouble))
+        if self.trouble == "cancelled after":
+            raise asyncio.CancelledError
         if self.trouble == "answer lost":
             raise AnswerLost(f"{request.method} {request.path}: no answer came")
         return response
@@ -80,6 +104,12 @@ class WorldTransport:
 
     async def aclose(self) -> None:
         """Nothing is held."""
+
+
+def refused_with(code: int) -> ClientResponse:
+    """The answer of a server that does not want to."""
+    status: JsonObject = {"code": code, "reason": REFUSALS[code], "message": REFUSED}
+    return ClientResponse(code, refusal(ApiError.from_status(status)).encode())
 
 
 def at_once(work: Awaitable[Any]) -> Any:
@@ -103,22 +133,25 @@ class Host:
         stage: Stage,
         *,
         keys: Mapping[str, tuple[Key, ...]],
-        workers: int,
+        workers: Mapping[str, int],
+        lacks_workers: Callable[[Controller], bool],
+        background: int = PLACES,
         lag: Lag,
         own_writes: bool,
         externals: Mapping[type, object],
         joins_local_steps: bool,
-        merges_reconciles: bool,
+        answers: int,
         recalls_answers: bool,
     ) -> None:
-        self.name = name
+        self.name, self.lacks_workers = name, lacks_workers
         self._stage, self._server = stage, server
         self.kinds: tuple[type[Resource], ...] = tuple(dict.fromkeys(kind for one in controllers for kind in one.kinds))
-        self._lag = lag
-        self.joins_local_steps, self.merges_reconciles = joins_local_steps, merges_reconciles
+        self._lag, self.background = lag, background
+        self.joins_local_steps, self.answers = joins_local_steps, answers
         self.recalls_answers = recalls_answers
         self.leaders: Cell | None = None
         """Where there is an election: the hosts that think they lead, the one that does last."""
+        self.is_stopping: Callable[[], bool] = lambda: False
         self.conditions: list[Callable[[], bool]] = []
         """What must be true for the host to be up, where others decide that."""
         self.on_crash: list[Callable[[str], None]] = []
@@ -130,7 +163,8 @@ class Host:
         make = partial(WorldInformer, slots=self._slots)
         self.cache = Cache(self.client, own_writes=own_writes, make=make)
         self.workers = [
-            Worker(one, self, stage, keys=keys[one.name], workers=workers, externals=externals) for one in controllers
+            Worker(one, self, stage, keys=keys[one.name], workers=workers[one.name], externals=externals)
+            for one in controllers
         ]
         self.informers: dict[type[Resource], WorldInformer] = {kind: self.workers_informer(kind) for kind in self.kinds}
 

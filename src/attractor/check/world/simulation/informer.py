@@ -22,14 +22,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import orjson
 
 from attractor.cache.core import ViewCore
-from attractor.cache.floors import Removed, Unsure, Wrote
 from attractor.cache.index import Indexer
 from attractor.cache.informer import Informer
+from attractor.cache.own_writes import Removed, Unsure, Wrote
 from attractor.cache.reflector import Watching
+from attractor.check.engine.model import Domain
 from attractor.check.errors import Disabled
-from attractor.check.model import Domain
-from attractor.check.world.notes import Closed, Delivered
-from attractor.check.world.stage import With, Without
+from attractor.check.world.simulation.events import Closed, Delivered
+from attractor.check.world.simulation.slots import With, Without
+from attractor.check.world.simulation.storage import LAG
 from attractor.client.codec import encoded
 from attractor.client.events import WatchEvent
 from attractor.client.kinds import EncodedObject, MetadataOnly
@@ -38,9 +39,9 @@ from attractor.objects.gvk import Key
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor.apiserver.watch import Watch
-    from attractor.cache.floors import Floor
-    from attractor.check.world.stage import Cell, Stage
+    from attractor.apiserver.verbs.watch import Watch
+    from attractor.cache.own_writes import Floor
+    from attractor.check.world.simulation.slots import Cell, Stage
     from attractor.store.contract import Event
 
 
@@ -113,6 +114,10 @@ class WatchSlots:
         """Say that an event is delivered."""
         self._stage.note(Delivered(self._name, told))
 
+    def note_index(self, index: str) -> None:
+        """Remember that an index found something."""
+        self._stage.used_indexes.add((self._name.rpartition("/")[2], index))
+
     def tell(self, told: Told) -> None:
         """An event happened; the watch has it to deliver, unless nobody watches or it is too far behind."""
         state = self.watch.get()
@@ -121,8 +126,10 @@ class WatchSlots:
         if isinstance(state, frozenset):
             self.watch.set(state | {told.key})
         elif state == self.lag and not self._closes:
+            self._stage.bind("lag", LAG.format(self.lag), self.lag)
             raise Disabled
         elif state == self.lag:
+            self._stage.bind("lag", LAG.format(self.lag), self.lag)
             self.watch.set(frozenset({told.key, *(cell.get().key for cell in self.events)}))
             self._clear_events()
             self._stage.note(Closed(self._name))
@@ -227,8 +234,11 @@ class SlotIndexer(Indexer):
 
     def keys(self, name: str, value: str) -> frozenset[Key]:
         """The keys of the objects that have a value in an index."""
-        found = ((key, self.get(key)) for key in self)
-        return frozenset(key for key, obj in found if obj is not None and value in self.values_of(name, obj))
+        objects = ((key, self.get(key)) for key in self)
+        found = frozenset(key for key, obj in objects if obj is not None and value in self.values_of(name, obj))
+        if found:
+            self._slots.note_index(name)
+        return found
 
     def objects(self) -> Mapping[Key, EncodedObject]:
         """Everything, to be looked at only."""

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from attractor.check.engine.execution import apply, padded, steps
 from attractor.check.errors import SpecError
-from attractor.check.execution import apply, padded, steps
-from attractor.check.world.looking import Look, Moment
-from attractor.check.world.stage import Sketch
+from attractor.check.world.api.state import Moment, WorldState
+from attractor.check.world.simulation.slots import Sketch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from attractor.check.model import Instance, State
-    from attractor.check.world.notes import Note
-    from attractor.check.world.world import World
+    from attractor.check.engine.model import Instance, State
+    from attractor.check.world.api.world import World
+    from attractor.check.world.simulation.events import Note
 
 T = TypeVar("T")
 
@@ -54,13 +54,13 @@ class Walk:
             raise SpecError(f"{action}({said}) cannot be taken; there is: {', '.join(self.enabled()) or 'nothing'}")
         self._state, self.notes = found
 
-    def look(self, judge: Callable[[Look], T]) -> T:
+    def look(self, judge: Callable[[WorldState], T]) -> T:
         """What somebody who looks at the world sees now."""
         sketch = Sketch(self._model)
         sketch.values = {
             slot.index: slot.domain.values[number] for slot, number in zip(self._model.slots, self._state, strict=False)
         }
-        return judge(Look(Moment(self.universe, sketch)))
+        return judge(WorldState(Moment(self.universe, sketch)))
 
     def _ways(self, action: str, arguments: dict[str, Any]) -> Iterator[tuple[State, list[Note]]]:
         for each in self._model.actions:

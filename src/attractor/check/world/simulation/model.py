@@ -9,32 +9,37 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.garbage import plan_garbage
-from attractor.apiserver.registry import builtin_kind, find_kind, served_builtin
-from attractor.apiserver.termination import plan_namespaces
-from attractor.check.errors import Disabled, SpecError
-from attractor.check.model import Expected, Fairness, Model
-from attractor.check.properties import Case, Property
-from attractor.check.world import acting, failing
-from attractor.check.world.clock import Swinging
-from attractor.check.world.externals import WorldExternal
-from attractor.check.world.host import Host
-from attractor.check.world.looking import After, Look, Moment, root
-from attractor.check.world.notes import Operated
-from attractor.check.world.properties import Claim, StepClaim, actor_of
-from attractor.check.world.server import ApiServer
-from attractor.check.world.slips import unawaited
-from attractor.check.world.stage import Sketch, Stage
-from attractor.check.world.storage import Storage
-from attractor.check.world.viewing import Lag
+from attractor.apiserver.controllers.garbage import plan_garbage
+from attractor.apiserver.controllers.termination import plan_namespaces
+from attractor.apiserver.kinds.registry import builtin_kind, find_kind, served_builtin
+from attractor.check.engine.model import Expected, Fairness, Model
+from attractor.check.errors import Disabled, SpecError, is_authors
+from attractor.check.sandbox.lint import unawaited
+from attractor.check.sandbox.outside import barring
+from attractor.check.sandbox.purity import Guard
+from attractor.check.spec.properties import Case, Property
+from attractor.check.world.api.properties import Claim, StepClaim, actor_of
+from attractor.check.world.api.state import After, Moment, WorldState, root
+from attractor.check.world.simulation import fault_actions, user_actions
+from attractor.check.world.simulation.clock import Swinging
+from attractor.check.world.simulation.events import Operated
+from attractor.check.world.simulation.externals import WorldExternal
+from attractor.check.world.simulation.generated_names import NameBounds
+from attractor.check.world.simulation.host import Host
+from attractor.check.world.simulation.informer import Lag
+from attractor.check.world.simulation.server import ApiServer
+from attractor.check.world.simulation.slots import Sketch, Stage
+from attractor.check.world.simulation.storage import Storage
+from attractor.check.world.simulation.unused_parts import never_strikes, unused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from attractor.apiserver.operation import Operation
+    from attractor.apiserver.request.operation import Operation
     from attractor.apiserver.transaction import Transaction
-    from attractor.check.world.parts import Parts
-    from attractor.check.world.world import World
+    from attractor.check.world.api.world import World
+    from attractor.check.world.simulation.discovered import Parts
+    from attractor.check.world.simulation.slots import Cell
     from attractor.objects.resource import Resource
     from attractor.runtime.controller import Controller
 
@@ -49,19 +54,25 @@ class Universe:
         self.world = world
         self.model = Model(world.name, is_composed=True)
         self.stage = Stage(self.model)
-        self.stage.bounds = self.model.within
-        self.stage.changes_blindly = world.changes_blindly
+        self.stage.changes_blindly, self.stage.says_time = world.changes_blindly, world.says_time
+        if parts.leaves_bounds:
+            self.stage.add_bounds()
         self.storage = Storage(self.stage)
-        self.storage.incarnations = world.incarnations
+        self.storage.incarnations, self.storage.generations = world.incarnations, world.generations
         self.storage.keeps_managers = parts.keeps_managers
         self.storage.history = world.lag if world.faults.stale_list or world.faults.stale_read else 0
-        self.server = ApiServer(self.stage, self.storage, world.clock, recalls=world.recalls_answers)
+        names = NameBounds(world.generated_names, world.ordered_names)
+        self.server = ApiServer(self.stage, self.storage, world.clock, names=names, recalls=world.recalls_answers)
         self.kinds = world.kinds
         self._grown_kinds = _builtin_kinds(parts.roots - {root(kind) for kind in self.kinds})
         self.externals = {
             protocol: WorldExternal(self.stage, protocol, model, world.external_failure)
             for protocol, model in world.externals.items()
         }
+        self.looked_at: dict[str, set[str]] = {}
+        """The roots of the kinds that each claim looks at."""
+        self._strikes: dict[int, Expected] = {}
+        """What is expected of each fault, by the slot of its budget."""
         self.on_step: Callable[[], None] | None = None
         """Called at the end of each run of a step, while a trace is being told."""
         initial = Sketch(self.model)
@@ -77,17 +88,19 @@ class Universe:
                     self.server,
                     self.stage,
                     keys=keys,
-                    workers=world.workers,
+                    workers={one.name: world.workers_of(one) for one in world.controllers},
+                    lacks_workers=world.lacks_workers,
+                    background=world.background,
                     lag=Lag(world.lag, world.closes_lagging_watches),
                     own_writes=world.own_writes,
                     externals={protocol: each.seen_by(name) for protocol, each in self.externals.items()},
                     joins_local_steps=world.joins_local_steps,
-                    merges_reconciles=world.merges_reconciles,
+                    answers=world.answers,
                     recalls_answers=world.recalls_answers,
                 )
                 for name in world.hosts
             ]
-            acting.write_objects(self, world.objects)
+            user_actions.write_objects(self, world.objects)
         self._may_end_hosts = False
         """Whether the running step may have ended a host."""
         self._join_lives()
@@ -95,24 +108,24 @@ class Universe:
         """How many objects were changed so far, in whatever step: steps compare it before and after."""
         self.storage.on_event += [self._changed, *(host.hear for host in self.hosts)]
         self.model.add_initial(initial.values)
-        further = "; a watch further behind is closed, and the kind listed again"
-        self.model.within[
-            f"caches lag by at most {world.lag} undelivered events of a kind"
-            + (further if world.closes_lagging_watches else "")
-        ] = None
         self._add_hosts()
-        if world.garbage_collection:
+        self._add_server()
+        user_actions.add_happenings(self)
+        user_actions.add_users(self, world.users)
+        fault_actions.add_faults(self, world.faults)
+        self._add_claims()
+        self.model.afterwards.append(partial(unused, self))
+
+    def _add_server(self) -> None:
+        """Add what the server does by itself, and time."""
+        if self.world.garbage_collection:
             self.add("collect garbage", (), self._collect_garbage, fair=True)
         if NAMESPACES in self.roots:
             self.add("end namespace", (), self._end_namespaces, fair=True)
-        if len(world.clock) > 1:
+        if len(self.world.clock) > 1:
             self.add("tick", (), self.server.tick, fair=True)
-        if isinstance(world.clock, Swinging):
+        if isinstance(self.world.clock, Swinging):
             self.model.within["the clock swings for ever between its last two instants"] = None
-        acting.add_happenings(self)
-        acting.add_users(self, world.users)
-        failing.add_faults(self, world.faults)
-        self._add_claims()
 
     def _changed(self, _event: Any) -> None:
         self.changes += 1
@@ -167,6 +180,19 @@ class Universe:
             self.model.fairness.append(Fairness(self.model.actions[index].label, (index,)))
         return index
 
+    def expect_strike(self, budget: Cell, *actions: int) -> None:
+        """Expect a fault with that budget to strike, by one of its actions."""
+        for action in actions:
+            self.count_fault(budget, action)
+        if budget.ref not in self._strikes:
+            self._strikes[budget.ref] = never_strikes(str(self.model.slots[budget.ref].key))
+            self.model.expected.append(self._strikes[budget.ref])
+        self._strikes[budget.ref].instances += actions
+
+    def count_fault(self, budget: Cell, action: int) -> None:
+        """Count an action among the faults of that budget, so that runs with fewer faults are shown first."""
+        self.model.budgets.setdefault(budget.ref, []).append(action)
+
     def _add_hosts(self) -> None:
         world_resyncs = self.world.resync
         expected = {one.name: _expected(one) for one in self.world.controllers}
@@ -184,15 +210,12 @@ class Universe:
                     of = (("host", host.name), ("controller", worker.declared.name))
                     self.add("resync", of, worker.resync, fair=False)
                 for place in worker.background.places:
-                    whose = (("host", host.name), ("controller", worker.declared.name), ("place", place))
-                    step = lambda worker=worker, place=place: worker.background.go_on(place)  # noqa: E731
-                    self.add("background", whose, step, fair=True)
-                for key in worker.keys:
-                    who = (("host", host.name), ("controller", worker.declared.name), ("key", str(key)))
-                    start = lambda worker=worker, key=key: worker.start(key)  # noqa: E731
-                    runs.instances.append(self.add("start", who, start, fair=True))
-                    self.add("go on", who, lambda worker=worker, key=key: worker.go_on(key), fair=True)  # type: ignore[misc]
-                    self.add("timer", who, lambda worker=worker, key=key: worker.queue.fire(key), fair=True)  # type: ignore[misc]
+                    self.add("background", place.arguments, place.take, fair=True)
+                for key, reconcile in worker.reconciles.items():
+                    who = reconcile.arguments
+                    runs.instances.append(self.add("start", who, partial(worker.start, key), fair=True))
+                    self.add("go on", who, reconcile.go_on, fair=True)
+                    self.add("timer", who, partial(worker.queue.fire, key), fair=True)
 
     def served(self, kind: type[Resource]) -> Any:
         """A kind as the server serves it."""
@@ -227,6 +250,9 @@ class Universe:
                 self._claim_steps(claim)
             else:
                 self._claim(claim)
+            for judge in (claim.holds,) if isinstance(claim, StepClaim) else claim.predicates:
+                if is_authors(getattr(getattr(judge, "__code__", None), "co_filename", "<unknown>")):
+                    self.model.before_audit.append(_unchanging(claim.name, judge))
 
     def _claim_steps(self, claim: StepClaim) -> None:
         judges: dict[str, int] = {}
@@ -243,18 +269,21 @@ class Universe:
         self.model.applied.add(claim.name)
 
     def _add_judge(self, claim: StepClaim, actor: str) -> int:
+        seen, judge = self.looked_at.setdefault(claim.name, set()), barring(claim.judge)
+
         def holds(view: Any, *_: Any) -> bool:
-            return claim.judge(Look(Moment(self, view)), Look(Moment(self, After(view))), actor)
+            return judge(WorldState(Moment(self, view, seen)), WorldState(Moment(self, After(view), seen)), actor)
 
         (index,) = self.model.add_predicates(claim.name, holds)
         return index
 
     def _claim(self, claim: Claim) -> None:
         cases = []
-        for predicate in claim.predicates:
+        seen = None if claim.word == "settles" else self.looked_at.setdefault(claim.name, set())
+        for predicate in map(barring, claim.predicates):
 
             def holds(view: Any, *_: Any, predicate: Any = predicate) -> bool:
-                return bool(predicate(Look(Moment(self, view))))
+                return bool(predicate(WorldState(Moment(self, view, seen))))
 
             (index,) = self.model.add_predicates(claim.name, holds)
             cases.append(Case((), (index,)))
@@ -278,3 +307,19 @@ def _builtin_kinds(roots: set[str]) -> list[Any]:
         if at in roots:
             found.setdefault(at, builtin_kind(info.gvk.group, info.gvk.version, info.resource))
     return list(found.values())
+
+
+def _unchanging(name: str, judge: Callable[..., Any]) -> Callable[[], None]:
+    """A look, at the end, at whether a claim has changed what outlives it: then it answers by when it is asked."""
+    guard = Guard(judge, closures=False)
+    pristine = guard.state()
+
+    def look() -> None:
+        if guard.state() != pristine:
+            code = judge.__code__
+            raise SpecError(
+                f"{code.co_filename}:{code.co_firstlineno}: the claim `{name}` changes a variable outside of itself, "
+                "so what it says would depend on how often it was asked; let it only look"
+            )
+
+    return look

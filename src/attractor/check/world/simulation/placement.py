@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,11 @@ def placement(
     for name, each in hosts.items():
         _check_runs(name, each)
     return {name: tuple(each) for name, each in hosts.items()}
+
+
+def has_limit(one: Controller) -> bool:
+    """Whether a controller declares how long a reconcile may take."""
+    return one.timeout_s is not None and one.timeout_s != math.inf
 
 
 def distinct(placed: Mapping[str, Sequence[Controller]] | None) -> tuple[Controller, ...]:

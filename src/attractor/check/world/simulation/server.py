@@ -13,29 +13,33 @@ from urllib.parse import unquote
 
 import msgspec
 
-from attractor.apiserver.asked import User
 from attractor.apiserver.core import Core, Request
-from attractor.apiserver.custom.naming import plan_names
-from attractor.apiserver.operation import APPLY_PATCH, Operation
+from attractor.apiserver.kinds.custom.status import plan_names
+from attractor.apiserver.request.caller import User
+from attractor.apiserver.request.operation import APPLY_PATCH, Operation
 from attractor.apiserver.response import ObjectBody, Response, refusal
 from attractor.apiserver.server import FIRST_NAMESPACES
 from attractor.apiserver.transaction import Transaction
-from attractor.check.errors import Disabled, Grown
-from attractor.check.model import Model
-from attractor.check.world.clock import next_instant
-from attractor.check.world.recalling import Recollection
-from attractor.check.world.stage import Sketch, Stage
-from attractor.check.world.storage import FRESH_UID, NAMES, Storage, WorldSnapshot
+from attractor.check.engine.model import Model
+from attractor.check.errors import Disabled, Grown, SpecError
+from attractor.check.world.simulation.clock import next_instant
+from attractor.check.world.simulation.events import Named
+from attractor.check.world.simulation.generated_names import NAME_BOUNDS, Generated, NameBounds
+from attractor.check.world.simulation.server_memo import Recollection
+from attractor.check.world.simulation.slots import Sketch, Stage
+from attractor.check.world.simulation.storage import FRESH_UID, Storage, WorldSnapshot
 from attractor.client.transport import ClientResponse
 from attractor.objects.errors import ApiError
+from attractor.objects.resource.structural import SchemaError
 from attractor.runtime.manifests import crds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from attractor.check.world.stage import Cell
+    from attractor.apiserver.transaction import Piece
+    from attractor.check.world.simulation.slots import Cell
     from attractor.client.transport import ClientRequest
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.resource import Resource
     from attractor.store.contract import Entry
 
@@ -50,8 +54,8 @@ _DEFINITIONS: dict[str, Any] = {
 class WorldSource:
     """Where transactions take time, uids and names from: the state of the world."""
 
-    def __init__(self, stage: Stage, clock: Sequence[datetime]) -> None:
-        self._stage = stage
+    def __init__(self, stage: Stage, clock: Sequence[datetime], names: NameBounds) -> None:
+        self._stage, self._names = stage, names
         self.clock = clock
         self._texts = [at.strftime("%Y-%m-%dT%H:%M:%SZ") for at in clock]
         self.tick: Cell = stage.slot("clock", None, 0)
@@ -75,13 +79,20 @@ class WorldSource:
         return FRESH_UID
 
     def suffix(self) -> str:
-        """The next generated name of the world."""
-        cell = self._stage.slot("generated names", None, 0)
-        number: int = cell.get()
-        cell.set((number + 1) % NAMES)
-        if number + 1 == NAMES:
-            self._stage.bounds[f"{NAMES} generated names, which then come again"] = None
-        return f"{number:05d}"
+        """The ending of the next generated name, in any order among the first few."""
+        cell = self._stage.slot("generated names", None, Generated())
+        made: Generated = cell.get()
+        most, ordered = self._names
+        ways = made.after(self._names)
+        which = self._stage.view.choose(range(len(ways))) if len(ways) > 1 else 0
+        if made.others + len(made.ordered) + 1 == most:
+            self._stage.bind("generated_names", f"{most} generated names", most)
+        if len(made.ordered) >= ordered:
+            self._stage.bind("ordered_names", f"any order among the first {ordered} generated names", ordered)
+        ending, after = ways[which]
+        cell.set(after)
+        self._stage.note(Named(ending))
+        return ending
 
     def draw(self, below: int) -> int:
         """The first of what may be drawn."""
@@ -94,18 +105,26 @@ class Done(NamedTuple):
     response: Response
     puts: Mapping[str, bytes]
     deletes: frozenset[str]
+    pieces: Sequence[Piece] | None = None
+    """The same in parts, where each has a version, and an event, of its own."""
 
 
 class ApiServer:
     """Answers requests in the running step."""
 
     def __init__(
-        self, stage: Stage, storage: Storage, clock: Sequence[datetime] = (EPOCH,), *, recalls: bool = True
+        self,
+        stage: Stage,
+        storage: Storage,
+        clock: Sequence[datetime] = (EPOCH,),
+        *,
+        names: NameBounds = NAME_BOUNDS,
+        recalls: bool = True,
     ) -> None:
-        """Without ``recalls`` the core is run for every request, also where its answer is known."""
+        """Without ``recalls`` the core is run for every request; ``names`` bounds the generated ones."""
         self.storage = storage
         self._core = Core()
-        self._source = WorldSource(stage, clock)
+        self._source = WorldSource(stage, clock, names)
         self.recollection = Recollection(storage, self._source)
         if recalls:
             stage.model.before_audit.append(self.recollection.work_always)
@@ -162,6 +181,10 @@ class ApiServer:
         response = done.response
         if not (done.puts or done.deletes):
             return response
+        if done.pieces is not None:
+            for puts, deletes in done.pieces:
+                self.storage.commit(puts, deletes)
+            return response.committed(1)
         kept = self.storage.commit(done.puts, done.deletes)
         body = response.body
         if kept and isinstance(body, ObjectBody) and body.revision is None:
@@ -175,7 +198,10 @@ class ApiServer:
     def found(self, kinds: Iterable[type[Resource]], namespaces: Iterable[str] = ()) -> None:
         """Put what every cluster has into the store, and the definitions of these kinds."""
         own = tuple(kind for kind in kinds if not kind.resource_info.definition)
-        self.storage.fixed.update(_beginning(own, tuple(namespaces), self._source.clock[0]))
+        try:
+            self.storage.fixed.update(_beginning(own, tuple(namespaces), self._source.clock[0]))
+        except SchemaError as problem:
+            raise SpecError(str(problem)) from None
 
     def write_beginning(self, definitions: Iterable[JsonObject], namespaces: Iterable[str]) -> None:
         """Write namespaces and CustomResourceDefinitions into an empty store."""
@@ -206,7 +232,7 @@ def _beginning(kinds: tuple[type[Resource], ...], namespaces: tuple[str, ...], n
 
 
 def _done(response: Response, txn: Transaction) -> Done:
-    return Done(response, txn.puts, frozenset(txn.deletes))
+    return Done(response, txn.puts, frozenset(txn.deletes), txn.pieces)
 
 
 def _key_of(puts: Mapping[str, bytes], value: bytes, kept: dict[str, bytes]) -> str:

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from attractor.check.errors import Disabled
+from attractor.check.errors import Disabled, Grown, SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
 
-    from attractor.check.model import Domain, Model
+    from attractor.check.engine.model import Domain, Model
 
 T = TypeVar("T")
 
@@ -54,8 +54,15 @@ class Stage:
         self.model = model
         self._cells: dict[tuple[str, Hashable], Cell] = {}
         self._view: View | None = None
-        self.bounds: dict[str, None] = {}
-        """What was cut off to keep the world finite, in words, as far as it mattered in some step."""
+        self._outside: Cell | None = None
+        self.used_indexes: set[tuple[str, str]] = set()
+        """Kind and name of each index that found something."""
+        self.says_time = True
+        """Whether the author said what time it is; whoever asks for it otherwise is told."""
+        self.told_sources = False
+        """Whether an outside system named a key to the controllers' sources."""
+        self._emits: str = ""
+        self._reads_events: str = ""
         self.changes_blindly = True
         """Whether an ``update`` is one; otherwise it reads and writes, to compare."""
         self.on_note: Callable[[Any], None] | None = None
@@ -77,10 +84,43 @@ class Stage:
             raise RuntimeError("no step is running")
         return self._view
 
+    def bind(self, name: str, text: str, value: int) -> None:
+        """Say that a parameter of the world keeps this step from what it does without; ``value`` is what it is now."""
+        self.model.bind(name, text, f"World({name}={value + 1})")
+
+    def add_bounds(self) -> None:
+        """Have states that are left out: those after a step that called ``leave_bounds``."""
+        outside = self._outside = self.slot("outside of the bounds", default=False)
+        self.model.constraints += self.model.add_predicates("the bounds", lambda view: not view.read(outside.ref))
+
+    def leave_bounds(self) -> None:
+        """What follows the running step is left out; that it would go on counts, so nobody waits there for ever."""
+        if self._outside is None:
+            raise Grown("bounds", None)
+        self._outside.set(True)
+
     def note(self, what: Any) -> None:
         """Say what happened inside the step, to whoever wants to know."""
         if self.on_note is not None:
             self.on_note(what)
+
+    def emits(self, who: str) -> None:
+        """Somebody tells people of an object by an Event; raises ``SpecError`` where somebody here would see it."""
+        self._emits = self._emits or who
+        self._check_events()
+
+    def reads_events(self, who: str) -> None:
+        """Somebody looks at Events; raises ``SpecError`` where somebody emits them."""
+        self._reads_events = self._reads_events or who
+        self._check_events()
+
+    def _check_events(self) -> None:
+        if self._emits and self._reads_events:
+            raise SpecError(
+                f"{self._reads_events} looks at Events, and {self._emits} emits them; what `ctx.emit` tells is no "
+                "object of a world, so the verdict would be about a world without it: say it in an object (a condition "
+                "of the status), or check the two in worlds of their own"
+            )
 
     def slot(self, variable: str, key: Hashable = None, default: Any = None, domain: Domain | None = None) -> Cell:
         """The slot of that name; a new one holds ``default`` in every state known so far."""

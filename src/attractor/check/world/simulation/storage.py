@@ -6,7 +6,7 @@ the production verbs read exactly the slots that they need. A commit writes slot
 - A stored object's revision is the number of its content among all contents ever stored under its key: equal content,
   equal version. So states repeat when they are the same.
 - Its uid tells the key and the incarnation: how often the name was taken, counted up to ``incarnations`` and round.
-- ``managedFields`` are dropped unless somebody applies; ``generation`` is counted up to ``GENERATIONS`` and round.
+- ``managedFields`` are dropped unless somebody applies; ``generation`` is counted up to ``generations`` and round.
 
 Kinds that never change in a world (namespaces, definitions, whatever the server looks up on its own) are *fixed*: they
 take no slots. The first write to one of them raises ``Grown``: the world is then composed anew with that kind in slots.
@@ -21,22 +21,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from attractor.check.errors import Grown
-from attractor.check.world.stage import With, Without
+from attractor.check.world.simulation.slots import With, Without
 from attractor.store.contract import Entry, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from attractor.check.world.stage import Cell, Stage
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.check.world.simulation.slots import Cell, Stage
+    from attractor.objects.json_types import JsonObject
 
 INCARNATIONS = 3
 """How many incarnations of a name are told apart, unless the world says otherwise."""
 GENERATIONS = 8
+"""How many generations of an object are told apart, unless the world says otherwise."""
+LAG = "a lag of {} undelivered events of a kind"
+"""How a verdict names the bound on what a cache, or a server that lags behind, has not seen."""
 FRESH_UID = "00000000-0000-4000-8000-000000000000"
 """The uid that the server gives a new object before the store knows its name."""
-NAMES = 16
-"""How many generated names there are before they come again."""
 
 
 class Stored(NamedTuple):
@@ -47,7 +48,12 @@ class Stored(NamedTuple):
 
     def __plain__(self) -> Any:
         """The object as JSON."""
-        return None if self.value is None else orjson.loads(self.value)
+        if self.value is None:
+            return None
+        try:
+            return orjson.loads(self.value)
+        except orjson.JSONDecodeError:  # no object, but a note of the server's own, such as whose port it is
+            return self.value.decode(errors="replace")
 
 
 NOTHING = Stored()
@@ -84,7 +90,7 @@ class Storage:
         """The roots of the kinds that live in slots; None while the fixed ones are being written."""
         self.on_event: list[Callable[[Event], None]] = []
         self.keeps_managers = False
-        self.incarnations = INCARNATIONS
+        self.incarnations, self.generations = INCARNATIONS, GENERATIONS
         self.history = 0
         """How many changes of each kind are kept, for servers that answer from an older state."""
         self._older: dict[str, Stored] = {}
@@ -191,7 +197,8 @@ class Storage:
         if before.value is None:
             incarnation = incarnation % self.incarnations + 1
             if incarnation <= before.incarnation:
-                self._stage.bounds[f"{self.incarnations} incarnations of a name are told apart, by uid"] = None
+                text = f"{self.incarnations} incarnations of a name, told apart by uid"
+                self._stage.bind("incarnations", text, self.incarnations)
             self.names(root).update(With(key))
         value = self.canonical(value, uid_of(key, incarnation))
         if value == before.value:
@@ -203,7 +210,10 @@ class Storage:
         cell.set(logged.after)
         if self.history:
             log = self.log(root_of(logged.key))
-            log.set((*log.get(), logged)[-self.history :])
+            changes = (*log.get(), logged)
+            if len(changes) > self.history:
+                self._stage.bind("lag", LAG.format(self.history), self.history)
+            log.set(changes[-self.history :])
         event = self._event(logged)
         for told in self.on_event:
             told(event)
@@ -245,13 +255,15 @@ class Storage:
     def _made_canonical(self, value: bytes, uid: str) -> bytes:
         if FRESH_UID.encode() in value:
             value = value.replace(FRESH_UID.encode(), uid.encode())
+        if not value.startswith(b"{"):
+            return value  # no object: a claim, such as that of a node port
         obj: JsonObject = orjson.loads(value)
         metadata = obj["metadata"]
         if not self.keeps_managers:
             metadata.pop("managedFields", None)
-        if metadata.get("generation", 0) > GENERATIONS:
+        if metadata.get("generation", 0) > self.generations:
             metadata["generation"] = 1
-            self._stage.bounds[f"generations are counted up to {GENERATIONS}, then from 1 again"] = None
+            self._stage.bind("generations", f"{self.generations} generations of an object", self.generations)
         return orjson.dumps(obj)
 
 

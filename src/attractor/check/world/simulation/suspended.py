@@ -1,8 +1,8 @@
-"""Reconciles that wait: each known by its frames, each brought back to life by running it again.
+"""Reconciles that wait: each known by the answers that it was given, each brought back to life by running it again.
 
 A coroutine cannot be copied, and the checker needs the same suspended reconcile in many states. So what a state holds
-is a ``Suspended``: an identity (``frames`` and the effect that it waits for, whole: what is asked need not be in any
-variable that is still read), and one history of answers that leads there.
+is a ``Suspended``: one object for each history of answers that leads there. Histories are nodes of a tree (``Place``),
+so an answer is written down once, and two histories are the same exactly if they are the same node.
 To go on from it, a new coroutine is made and given that history; live ones that are left over are used up first.
 
 What makes this right: a reconcile is a function of its answers. It is therefore run twice whenever it gets somewhere
@@ -13,20 +13,24 @@ For the same reason it is not run again where the same answer comes to the same 
 
 from __future__ import annotations
 
-import copy
+import asyncio
 import logging
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from attractor.check import endless
 from attractor.check.errors import SpecError, raising_line
-from attractor.check.noloop import needs_a_loop
-from attractor.check.world.frames import frame_of
-from attractor.check.world.freezing import Unfreezable, freeze
-from attractor.check.world.locking import held_lock
-from attractor.check.world.telling import described
+from attractor.check.sandbox import watchdog
+from attractor.check.sandbox.locks import held_lock
+from attractor.check.sandbox.no_event_loop import needs_a_loop
+from attractor.check.sandbox.outside import barring
+from attractor.check.sandbox.purity import Guard
+from attractor.check.values.snapshot import KNOWN, Same, Unfreezable, copied, freeze
 from attractor.objects.resource import DecodeError
 from attractor.runtime.context import Context
-from attractor.runtime.fieldlogger import FieldLogger
+from attractor.runtime.effects import described
+from attractor.runtime.field_logger import FieldLogger
+from attractor.runtime.outcome import ended_itself
+from attractor.runtime.overdue import ReconcileTimeout
 from attractor.runtime.steps import ForeignAwait, Steps
 
 if TYPE_CHECKING:
@@ -37,9 +41,8 @@ if TYPE_CHECKING:
     from attractor.runtime.outcome import Next
     from attractor.runtime.result import Result
 
-MAX_EFFECTS = 500
-"""A reconcile that asks for more than so many things is taken for one that does not end."""
-
+ANSWERS = 200
+"""How many answers one reconcile is given; what it would do with more is not seen, and the verdict says so."""
 
 MAX_LIVE = 4
 """How many live coroutines are kept for one place where reconciles wait."""
@@ -57,23 +60,85 @@ class Answer(NamedTuple):
 
     def copied(self) -> Answer:
         """An answer to give away."""
-        if self.error is not None:
-            return Answer(None, copy.copy(self.error).with_traceback(None))
-        return Answer(copy.deepcopy(self.value))
+        return Answer(copied(self.value), copied(self.error))
+
+
+class Place:
+    """A history of answers: the one before it, and one answer more. Equal histories of one beginning are one object."""
+
+    __slots__ = ("_after", "_last", "answer", "before", "depth", "is_end", "suspended")
+
+    def __init__(self, before: Place | None = None, answer: Answer | None = None) -> None:
+        self.before, self.answer = before, answer
+        self.depth: int = 0 if before is None else before.depth + 1
+        self._after: dict[Hashable, Place] = {}
+        self._last: Place | None = None
+        """The one that was asked for last."""
+        self.suspended: Suspended | None = None
+        """Who waits here, if it is known."""
+        self.is_end = False
+        """Whether it is known to end here."""
+
+    def after(self, answer: Answer) -> Place:
+        """The history with one more answer; raises ``Unfreezable``."""
+        if self._last is not None and self._last.answer is answer:
+            return self._last
+        content = freeze(tuple(answer))
+        found = self._after.get(content)
+        if found is None:
+            found = self._after[content] = Place(self, answer)
+        self._last = found
+        return found
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """All of them, from the first one on."""
+        found: list[Answer] = []
+        at = self
+        while at.before is not None:
+            assert at.answer is not None
+            found.append(at.answer)
+            at = at.before
+        return tuple(reversed(found))
+
+
+class Asked(NamedTuple):
+    """What a coroutine asked for, or how it ended: by content, the line where it did, and in words."""
+
+    content: Hashable
+    line: str
+    text: str
 
 
 class Run:
     """A coroutine that is alive, with the answers that it was given so far."""
 
-    def __init__(self, make: Callable[[], Coroutine[Any, Any, Any]], history: tuple[Answer, ...] = ()) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Coroutine[Any, Any, Any]],
+        history: tuple[Answer, ...] = (),
+        *,
+        noting_from: int | None = None,
+    ) -> None:
+        """With ``noting_from`` what it asks for is noted, after the first so many answers, and nothing from outside."""
         self.history: list[Answer] = []
+        self.asked: list[Asked] = []
+        """What it asked for since it last stood somewhere."""
         self.origin: Suspended | None = None
         """Where it last stood before this step."""
         self.error: Exception | None = None
         self._steps: Steps[Any] | None = None
+        self._is_barred = noting_from == 0
+        """Whether it may ask nothing from outside, and is watched for that."""
         self._advance(lambda: self._begin(make()))
-        for answer in history:
+        for number, answer in enumerate(history):
+            if noting_from is not None and number >= noting_from:
+                self.note()
+            self._is_barred = noting_from is not None and number + 1 >= noting_from
             self.go_on(answer)
+        self._is_barred = False
+        if noting_from is not None:
+            self.note()
 
     def _begin(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         self.coroutine = coroutine
@@ -83,26 +148,29 @@ class Run:
         """Give the effect its answer; what the coroutine raises is kept as ``error``."""
         steps = self._steps
         if steps is None or steps.is_done:
-            raise _differs(self.coroutine, "ended earlier")
+            raise _ended_early(self.coroutine)
         self.history.append(answer)
         given = answer.copied()
         self._advance(lambda: steps.answer(given.value) if given.error is None else steps.fail(given.error))
 
     def _advance(self, move: Callable[[], None]) -> None:
         try:
-            endless.with_watch(move)
-        except endless.Endless as stopped:
+            watchdog.with_watch(barring(move) if self._is_barred else move)
+        except watchdog.Endless as stopped:
             raise CheckedCodeError(
-                f"{raising_line(stopped)}: the reconcile computes for ever here, or at least for {endless.LIMIT_S:g} "
+                f"{raising_line(stopped)}: the reconcile computes for ever here, or at least for {watchdog.LIMIT_S:g} "
                 "s of processor time, without asking for anything; make the loop end"
             ) from None
-        except endless.Stuck as stopped:
+        except watchdog.Stuck as stopped:
             raise CheckedCodeError(
                 f"{raising_line(stopped)}: the reconcile waits here for another thread, and under check there is "
                 "none; ask the context instead, and leave locks out: a key is never reconciled twice at once"
             ) from None
         except ForeignAwait as problem:
             raise CheckedCodeError(str(problem)) from None
+        except (asyncio.CancelledError, SystemExit) as end:  # they end the reconcile and nothing else
+            was_told = any(isinstance(each.error, asyncio.CancelledError) for each in self.history)
+            self.error = ReconcileTimeout(None, "") if was_told else ended_itself(end)
         except Exception as error:  # whatever a reconcile raises is an outcome of it
             if isinstance(error, RuntimeError) and needs_a_loop(error):
                 raise CheckedCodeError(
@@ -110,6 +178,17 @@ class Run:
                     "instead: `Result(requeue_after_s=...)` to wait, `externals` for outside systems"
                 ) from None
             self.error = error
+
+    def note(self) -> None:
+        """Note what it asks for, or how it ended; raises ``CheckedCodeError`` for what cannot be part of a state."""
+        if not self.is_done:
+            line, effect = own_line(self.coroutine), self.effect
+            self.asked.append(Asked(_content(effect, line), line, described(effect)))
+        elif self.error is not None:
+            line = raising_line(self.error)
+            self.asked.append(Asked(_ending(self.error), line, f"raise {type(self.error).__name__}"))
+        else:
+            self.asked.append(Asked(_ending(self.result), _first_line(self.coroutine), "end"))
 
     @property
     def is_done(self) -> bool:
@@ -136,18 +215,17 @@ class Run:
 
 
 class Suspended:
-    """A coroutine that waits for an answer; one object for each identity, so equality is identity."""
+    """A coroutine that waits for an answer; one object for each history, so equality is identity."""
 
-    __slots__ = ("effect", "history", "identity", "key", "line", "live", "make")
+    __slots__ = ("effect", "key", "line", "live", "make", "place")
 
-    def __init__(self, run: Run, key: Key, make: Callable[[], Coroutine[Any, Any, Any]], identity: Hashable) -> None:
-        self.identity = identity
+    def __init__(self, run: Run, key: Key, make: Callable[[], Coroutine[Any, Any, Any]], place: Place) -> None:
         self.key = key
         self.make = make
-        self.history = tuple(run.history)
+        self.place = place
         self.line = own_line(run.coroutine)
         try:
-            self.effect: Effect[Any] = copy.deepcopy(run.effect)
+            self.effect: Effect[Any] = copied(run.effect)
         except DecodeError as error:
             raise SpecError(f"{self.line} hands over what does not fit its type: {error}") from None
         self.live: list[Run] = []
@@ -157,7 +235,7 @@ class Suspended:
 
     def resume(self) -> Run:
         """A live coroutine that has got this far."""
-        return self.live.pop() if self.live else Run(self.make, self.history)
+        return self.live.pop() if self.live else Run(self.make, self.place.answers)
 
     def keep(self, run: Run) -> None:
         """Keep a live coroutine that has got this far, unless there are enough."""
@@ -181,19 +259,17 @@ Went: TypeAlias = Suspended | Finished
 class Suspensions:
     """The suspended coroutines of one function, each known once."""
 
-    def __init__(self, guarded: Callable[[], Hashable] | None = None, *, merges: bool = True) -> None:
-        """``guarded`` tells what the code may not change; without ``merges`` only equal histories are the same."""
-        self._known: dict[Hashable, Suspended] = {}
-        self._guarded = guarded
-        self._merges = merges
-        self._pristine = guarded() if guarded else None
-        self._went: dict[tuple[Suspended, Hashable], Went] | None = {}
-        """Where an answer led, by what waited for it and what it is; None once nothing may be taken for granted."""
+    def __init__(self, function: Any) -> None:
+        self._begun: dict[Hashable, Place] = {}
+        self._function = function
+        self._guard = Guard(function)
+        self._pristine = self._guard.state()
+        self._went: dict[Place, Went] | None = {}
+        """Where an answer led, by all answers up to it; None once nothing may be taken for granted."""
+        self.on_new: Callable[[Place, Hashable, list[Asked]], None] | None = None
+        """Told of what was asked for where a coroutine got somewhere new, and how that began."""
         self.resumed = 0
         """How often user code was executed: begun or gone on."""
-
-    def __len__(self) -> int:
-        return len(self._known)
 
     def begin(self, make: Callable[[], Coroutine[Any, Any, Any]]) -> Run:
         """A coroutine that has run up to its first effect."""
@@ -215,10 +291,7 @@ class Suspensions:
         """
         if self._went is None:
             return go()[0]
-        try:
-            place = suspended, _frozen_answer(answer)
-        except Unfreezable:
-            return go()[0]
+        place = _after(suspended.place, answer, suspended.line)
         known = self._went.get(place)
         if known is None:
             known, is_certain = go()
@@ -234,66 +307,136 @@ class Suspensions:
         self, run: Run, key: Key, make: Callable[[], Coroutine[Any, Any, Any]], origin: Hashable = None
     ) -> Suspended:
         """The value that stands for a coroutine that waits; ``origin`` tells apart what began differently."""
-        if len(run.history) > MAX_EFFECTS:
-            raise CheckedCodeError(
-                f"{own_line(run.coroutine)}: one reconcile of {key} has asked for {MAX_EFFECTS} things and does "
-                "not end; return a Result(requeue_after_s=...) instead of waiting in a loop"
-            )
-        identity = self._identity(run, key, origin)
-        known = self._known.get(identity)
+        place = self._place(run, key, origin)
+        known = place.suspended
         if known is None:
-            _refuse_held(run)
-            again = _again(run, make)
-            if again.is_done or self._identity(again, key, origin) != identity:
-                raise _differs(run.coroutine, "went another way")
-            known = self._known[identity] = Suspended(run, key, make, identity)
+            _refuse_held(run, self._function)
+            again = self._compared(run, key, make)
+            known = place.suspended = Suspended(run, key, make, place)
+            again.asked.clear()
             known.keep(again)
+            if self.on_new is not None:
+                self.on_new(place, (key, origin), run.asked)
+        run.asked.clear()
         known.keep(run)
         return known
 
+    def end(self, run: Run, key: Key, make: Callable[[], Coroutine[Any, Any, Any]], origin: Hashable = None) -> bool:
+        """A coroutine has ended: it must do so, and ask for the same before it, whenever it is given these answers.
+
+        Answers whether it is the first that was given these.
+        """
+        place = self._place(run, key, origin)
+        if place.is_end:
+            return False
+        self._compared(run, key, make)
+        place.is_end = True
+        if self.on_new is not None:
+            self.on_new(place, (key, origin), run.asked)
+        return True
+
+    def _place(self, run: Run, key: Key, origin: Hashable) -> Place:
+        """The history of a coroutine."""
+        place = run.origin.place if run.origin else self._begun.setdefault((key, origin), Place())
+        for answer in run.history[place.depth :]:
+            place = _after(place, answer, own_line(run.coroutine))
+        return place
+
+    def _compared(self, run: Run, key: Key, make: Callable[[], Coroutine[Any, Any, Any]]) -> Run:
+        """Another coroutine that was given the same answers, with nothing from outside, and did the same."""
+        run.note()
+        began = run.origin.place.depth + 1 if run.origin else 0
+        self._guard.look_at_cached()
+        try:
+            again = Run(make, tuple(run.history), noting_from=began)
+        except BaseException:
+            run.close()  # it lets go of what it holds
+            raise
+        compare(run.asked, again.asked, key)
+        if self._guard.forget_cached():  # and once more without what functions have kept
+            once_more = Run(make, tuple(run.history), noting_from=began)
+            once_more.close()
+            compare(run.asked, once_more.asked, key)
+        return again
+
     def check_guarded(self, run: Run, where: str) -> None:
         """Make sure that what the code may not change is as it was."""
-        if self._guarded is not None and self._guarded() != self._pristine:
-            _refuse_held(run, tasks=True)
+        if self._guard.state() != self._pristine:
+            _refuse_held(run, self._function, tasks=True)
             raise CheckedCodeError(
-                f"{where} changes an attribute of its controller, or a global variable; memory that outlives a "
-                "reconcile goes through `ctx.remember` (it is lost at a crash) or into the object's status"
+                f"{_first_line(run.coroutine)}: {where} changes an attribute of its controller, or a global variable; "
+                "memory that outlives a reconcile goes through `ctx.remember` (it is lost at a crash) or into the "
+                "object's status"
             )
 
-    def _identity(self, run: Run, key: Key, origin: Hashable) -> Hashable:
-        if not self._merges:
-            return (key, origin, "history", tuple(_frozen_answer(answer) for answer in run.history))
-        try:
-            memo: dict[int, int] = {}
-            return (key, origin, frame_of(run.coroutine, memo), freeze(run.effect, memo))
-        except Unfreezable:
-            return (key, origin, "history", tuple(_frozen_answer(answer) for answer in run.history))
 
-
-def _again(run: Run, make: Callable[[], Coroutine[Any, Any, Any]]) -> Run:
-    """Another coroutine with the same answers; where it cannot be, the first lets go of what it holds."""
+def _after(place: Place, answer: Answer, line: str) -> Place:
+    """The history with one more answer, which came to this line."""
     try:
-        return Run(make, tuple(run.history))
-    except BaseException:
-        run.close()
-        raise
+        return place.after(answer)
+    except Unfreezable as problem:
+        raise CheckedCodeError(
+            f"{line}: what is answered here cannot be part of a state: {problem.told}; answer with {KNOWN}"
+        ) from None
 
 
-def _frozen_answer(answer: Answer) -> Hashable:
-    return freeze((answer.value, answer.error))
+def _content(effect: Effect[Any], line: str) -> Hashable:
+    """What is asked for, by content."""
+    try:
+        return freeze(effect)
+    except Unfreezable as problem:
+        raise CheckedCodeError(
+            f"{line} hands over what cannot be part of a state: {problem.told}; use {KNOWN}"
+        ) from None
 
 
-def _differs(coroutine: Any, how: str) -> CheckedCodeError:
+def _ending(value: Any) -> Hashable:
+    """What a coroutine returned or raised, by content as far as it can be compared."""
+    try:
+        return freeze(value)
+    except Unfreezable:
+        return Same(type(value))
+
+
+def _first_line(coroutine: Any) -> str:
+    return f"{coroutine.cr_code.co_filename}:{coroutine.cr_code.co_firstlineno}"
+
+
+def compare(one: list[Asked], other: list[Asked], key: Key) -> None:
+    """Raise ``CheckedCodeError`` at the first difference between two runs with the same answers."""
+    for first, second in zip_longest(one, other):
+        if first is None or second is None or first.content != second.content:
+            raise _departed(first, second, key)
+
+
+def _departed(first: Asked | None, second: Asked | None, key: Key) -> CheckedCodeError:
+    """The words for two runs that were given the same answers and went different ways."""
+    line = first.line if first else second.line if second else ""
+    here = f"`{first.text}`" if first else "nothing"
+    if second is None or first is None:
+        there = f"`{second.text}` at {second.line}" if second else "nothing more"
+    elif second.line != line:
+        there = f"`{second.text}` at {second.line}"
+    else:
+        there = f"`{second.text}`" if second.text != first.text else "the same with other content"
     return CheckedCodeError(
-        f"{own_line(coroutine)}: the same answers led the reconcile another way ({how}); it must depend on "
-        "its answers only: no time, random, uuid or id(), no iteration over a set; ask `ctx.now()`, and sort what you "
-        "loop over"
+        f"{line}: the reconcile of {key} was run twice with the same answers, and did {here} here the one time, "
+        f"{there} the other; it must depend on its answers only: ask `ctx.now()` for the time, take no random numbers, "
+        "keep nothing in variables that outlive it, and define classes that are handed over outside of functions"
     )
 
 
-def _refuse_held(run: Run, *, tasks: bool = False) -> None:
+def _ended_early(coroutine: Any) -> CheckedCodeError:
+    return CheckedCodeError(
+        f"{_first_line(coroutine)}: `{coroutine.__name__}` ended earlier when it was run again with the same "
+        "answers; it must depend on its answers only: ask `ctx.now()` for the time, take no random numbers, and keep "
+        "nothing in variables that outlive it"
+    )
+
+
+def _refuse_held(run: Run, function: Any, *, tasks: bool = False) -> None:
     """Refuse a coroutine that waits with a lock of threads in its hands; with ``tasks`` also one of ``asyncio``."""
-    lock = held_lock(run.coroutine, tasks=tasks)
+    lock = held_lock(run.coroutine, function, tasks=tasks)
     if lock is not None:
         line = own_line(run.coroutine)
         run.close()

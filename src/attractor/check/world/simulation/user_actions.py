@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from attractor.check.engine.model import Expected
 from attractor.check.errors import Disabled, SpecError
-from attractor.check.model import Expected
-from attractor.check.world.host import WorldTransport, at_once
-from attractor.check.world.looking import Look, Moment
-from attractor.check.world.users import Create, Delete, Edit, Script, act_name, all_acts, described, steps_of
+from attractor.check.world.api.state import Moment, WorldState
+from attractor.check.world.api.users import Create, Delete, Edit, Script, act_name, all_acts, described, steps_of
+from attractor.check.world.simulation.host import WorldTransport, at_once
+from attractor.check.world.simulation.initial_owners import InitialOwners
 from attractor.client import Client
 from attractor.client.retry import NO_RETRY
 from attractor.objects.errors import ApiError
@@ -19,11 +20,11 @@ from attractor.objects.resource import Scheme
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from attractor.check.world.externals import WorldExternal
-    from attractor.check.world.stage import Cell
-    from attractor.check.world.universe import Universe
-    from attractor.check.world.users import Act, User
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.check.world.api.users import Act, User
+    from attractor.check.world.simulation.externals import WorldExternal
+    from attractor.check.world.simulation.model import Universe
+    from attractor.check.world.simulation.slots import Cell
+    from attractor.objects.json_types import JsonObject
     from attractor.objects.resource import Resource
 
 
@@ -34,11 +35,15 @@ def client(universe: Universe, name: str) -> Client:
 
 
 def write_objects(universe: Universe, objects: Iterable[Resource]) -> None:
-    """Create the initial objects, with their statuses."""
-    user = client(universe, "user")
+    """Create the initial objects, with their statuses, in the given order.
+
+    An owner reference without a uid means the initial object of that kind and name, which comes before.
+    """
+    user, owners = client(universe, "user"), InitialOwners()
     for obj in objects:
         try:
-            made = at_once(user.create(obj))
+            made = at_once(user.create(owners.completed(obj)))
+            owners.made(obj, made.metadata.uid)
             status = getattr(obj, "status", None)
             if "status" in type(obj).resource_info.subresources and status is not None:
                 made.status = status
@@ -67,7 +72,7 @@ def add_users(universe: Universe, users: Iterable[User]) -> None:
             for act in all_acts([user])
         ]
         for place, act, arguments, patch in steps_of(user):
-            sender = Sender(universe, act, _sending(acts, act, patch), acting[place])
+            sender = Sender(universe, act, sending(acts, act, patch), acting[place])
             if isinstance(user, Script):
                 step = _following(sender, left, total - place)
             else:
@@ -76,7 +81,8 @@ def add_users(universe: Universe, users: Iterable[User]) -> None:
         universe.model.expected += acting
 
 
-def _sending(acts: Client, act: Act, patch: JsonObject | None) -> Callable[[], Awaitable[Any]]:
+def sending(acts: Client, act: Act, patch: JsonObject | None) -> Callable[[], Awaitable[Any]]:
+    """The request by which a user acts."""
     match act:
         case Create(obj):
             return lambda: acts.create(obj)
@@ -120,7 +126,7 @@ class Sender:
     def send(self) -> bool:
         """Whether it changed anything; there is no step when it is not the time for it, or when it is refused."""
         universe, changes = self.universe, self.universe.changes
-        if self.act.when is not None and not self.act.when(Look(Moment(universe, universe.stage.view))):
+        if self.act.when is not None and not self.act.when(WorldState(Moment(universe, universe.stage.view))):
             self.expected.why = "its `when` is true in no reached state"
             raise Disabled
         try:
@@ -147,6 +153,7 @@ def _happening(universe: Universe, external: WorldExternal, name: str, budget: C
         if budget is not None:
             spend(budget)
         keys = list(external.happen(name))
+        universe.stage.told_sources |= bool(keys)
         for worker in (worker for host in universe.hosts for worker in host.workers if worker.declared.sources):
             for key in keys:
                 worker.queue.add(Key(*key))

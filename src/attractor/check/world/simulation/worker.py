@@ -10,35 +10,40 @@ notice the request, and an answer that is lost or that a crash overtakes is a st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 from attractor.check.errors import Disabled, SpecError
-from attractor.check.world.auditing import OrderAudit
-from attractor.check.world.guarding import guarded_state
-from attractor.check.world.notes import Ended, Performed, Recorded, Started
-from attractor.check.world.queueing import WorldQueue
-from attractor.check.world.remembering import Kept, loaded, saved
-from attractor.check.world.slips import slip
-from attractor.check.world.stage import Sketch
-from attractor.check.world.suspension import Answer, Finished, Suspended, Suspensions, context
-from attractor.check.world.working import Background
+from attractor.check.sandbox.lint import slip
+from attractor.check.sandbox.outside import barring
+from attractor.check.values.snapshot import freeze
+from attractor.check.world.simulation.activity import Activity, Pending
+from attractor.check.world.simulation.background import Background
+from attractor.check.world.simulation.controller_memory import loaded, saved
+from attractor.check.world.simulation.events import Ended, Performed, Recorded, Started
+from attractor.check.world.simulation.set_order_audit import OrderAudit
+from attractor.check.world.simulation.slots import Sketch
+from attractor.check.world.simulation.suspended import Answer, Finished, Suspended, Suspensions, context
+from attractor.check.world.simulation.workqueue import WorldQueue
+from attractor.objects.gvk import GroupVersionKind
 from attractor.runtime import effects
 from attractor.runtime.outcome import after_error, after_result, wrong_result
+from attractor.runtime.overdue import WORKERS
 from attractor.runtime.performer import Performer
 from attractor.runtime.routing import handler
 from attractor.runtime.views import Views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
-    from attractor.check.world.host import Host
-    from attractor.check.world.stage import Cell, Stage
-    from attractor.check.world.suspension import Run, Went
+    from attractor.check.world.simulation.host import Host
+    from attractor.check.world.simulation.slots import Cell, Stage
+    from attractor.check.world.simulation.suspended import Asked, Place, Run, Went
     from attractor.objects.gvk import Key
-    from attractor.runtime.controller import Controller
+    from attractor.runtime.controller import Controller, For, Owns, Watches
     from attractor.runtime.effects import Effect
-
-    Wanted = Callable[[Effect[Any]], bool]
+    from attractor.runtime.predicates import Predicate
 
 MEMORY = (effects.Recall, effects.Remember, effects.Forget, effects.Defer)
 LOCAL = (*MEMORY, effects.Now, effects.Emit, effects.Schedule, effects.Start)
@@ -49,20 +54,6 @@ Where somebody can (background work that shares the memory, a clock that moves),
 STATELESS = (effects.Now, effects.Emit)
 """Those of them whose answer is always the same, and which leave nothing behind in the state."""
 NOTHING = effects.Gather(())
-WRITES = (effects.Create, effects.Update, effects.Patch, effects.Delete)
-
-
-def is_write(effect: Effect[Any]) -> bool:
-    """Whether an effect writes to the server."""
-    return isinstance(effect, WRITES)
-
-
-class Pending(NamedTuple):
-    """A reconcile under way: what it waits for, the priority of its key, and the answers to part of a ``Gather``."""
-
-    suspended: Suspended
-    priority: int = 0
-    answers: tuple[Kept | None, ...] = ()
 
 
 class Worker:
@@ -80,17 +71,22 @@ class Worker:
     ) -> None:
         self.declared, self.host, self.keys = declared, host, keys
         self.name = f"{host.name}/{declared.name}"
-        self._stage, self._workers = stage, workers
+        self.stage, self._workers = stage, workers
         self.queue = WorldQueue(stage, self.name, declared.name, keys)
         self.memory: Cell = stage.slot("memory", self.name, ())
         self.background = Background(stage, self)
-        self.audit = OrderAudit()
-        self.suspensions = Suspensions(lambda: guarded_state(declared), merges=host.merges_reconciles)
+        self.reconciles = {key: Reconcile(self, key) for key in keys}
+        self.audit = OrderAudit(stage.model)
+        self.suspensions = Suspensions(declared.reconcile)
+        self.suspensions.on_new = self._record
         if host.recalls_answers:
             stage.model.before_audit.append(self.suspensions.run_always)
         else:
             self.suspensions.run_always()
+        if any(map(_is_event, declared.kinds)):
+            stage.reads_events(f"controller {declared.name}")
         with stage.on(Sketch(stage.model)):
+            declared = _barring(declared)
             self.views = Views(declared, host.cache)
             self._handlers = []
             for kind, informer in self.views.informers.items():
@@ -112,29 +108,24 @@ class Worker:
     def _add(self, key: Key, priority: int) -> None:
         self.queue.add(key, priority=priority)
 
+    def _record(self, place: Place, began: Any, asked: list[Asked]) -> None:
+        """Note what code did with all answers that it was given, if somebody wants to know."""
+        record = self.stage.model.record
+        if record is not None and asked:
+            key, origin = began
+            answers = [freeze(tuple(each)) for each in place.answers]
+            situation = (str(key), freeze(origin.task.held) if origin else None, *answers)
+            who = f"the {'background work' if origin else 'reconcile'} of {key} by {self.name}"
+            record.note(situation, who, asked[-1].line, asked[-1].text, [each.content for each in asked])
+
     def running(self, key: Key) -> Cell:
         """The slot of the reconcile of a key: None, or what it waits for and the priority of its key."""
-        return self._stage.slot("reconcile", f"{self.name}/{key}")
+        return self.stage.slot("reconcile", f"{self.name}/{key}")
 
-    def pending(self, key: Key) -> Pending:
-        """The reconcile that is under way for a key; there is no step when there is none."""
-        found: Pending | None = self.running(key).get()
-        if found is None:
-            raise Disabled
-        return found
-
-    def asked(self, key: Key, only: Wanted | None = None) -> tuple[int, Effect[Any]]:
-        """What the reconcile of a key waits for: an effect, or one of those that it asked for together.
-
-        With ``only`` there is no step unless such an effect is among them.
-        """
-        pending = self.pending(key)
-        effect = pending.suspended.effect
-        inner = effect.effects if isinstance(effect, effects.Gather) else (effect,)
-        open_ = [at for at in range(len(inner)) if not (pending.answers and pending.answers[at] is not None)]
-        fitting = [at for at in open_ if only is None or only(inner[at])]
-        at = fitting[0] if len(fitting) == 1 else self._stage.view.choose(fitting)
-        return at, inner[at]
+    @property
+    def activities(self) -> Sequence[Activity]:
+        """What may be under way: a reconcile of each key, and background work at each place."""
+        return [*self.reconciles.values(), *self.background.places]
 
     def reads_server(self, effect: Effect[Any]) -> bool:
         """Whether an effect is a read that the cache does not answer."""
@@ -146,25 +137,23 @@ class Worker:
 
     def start(self, key: Key) -> None:
         """A free worker takes the key and begins to reconcile."""
-        if self.host.unsynced.get() or (self.declared.needs_leader and not self.host.may_write()):
+        if (
+            self.host.unsynced.get()
+            or self.host.is_stopping()
+            or (self.declared.needs_leader and not self.host.may_write())
+        ):
             raise Disabled
-        priority = self.queue.take(key, self._workers)
-        self._stage.note(Started(self.name, key))
-        self._arrive(key, self._settle(key, self.suspensions.begin(self._maker(key)))[0], priority)
+        priority = self.queue.take(key, self._workers, self._on_busy)
+        self.stage.note(Started(self.name, key))
+        self.reconciles[key].arrive(self._settle(key, self.suspensions.begin(self._maker(key)))[0], priority)
 
-    def go_on(self, key: Key, only: Wanted | None = None) -> None:
-        """Perform what the reconcile of a key waits for, and let it go on."""
-        pending = self.pending(key)
-        at, effect = self.asked(key, only)
-        answer = self.answer(key, effect)
-        if isinstance(pending.suspended.effect, effects.Gather):
-            answers = list(pending.answers or (None,) * len(pending.suspended.effect.effects))
-            answers[at] = Kept(answer.value if answer.error is None else answer.error)
-            if None in answers:
-                self.running(key).set(pending._replace(answers=tuple(answers)))
-                return
-            answer = Answer(tuple(each.value for each in answers if each is not None))
-        self._arrive(key, self._answered(key, pending.suspended, answer), pending.priority)
+    def _on_busy(self) -> None:
+        """A key waits only because there are fewer workers than in production."""
+        if self.host.lacks_workers(self.declared):
+            text = f"{self._workers} workers of a controller that does not declare how many"
+            self.stage.model.bind(
+                "workers", text, f"World(workers={WORKERS}), as production has, or declare `workers=`"
+            )
 
     def resync(self) -> None:
         """Everything is reconciled again, although nothing changed."""
@@ -178,21 +167,21 @@ class Worker:
         self.queue.forget()
         self.memory.set(())
         self.background.forget()
-        for key in self.keys:
-            self.running(key).set(None)
+        for each in self.reconciles.values():
+            each.cell.set(None)
 
     # Inside a step.
 
     def _maker(self, key: Key) -> Callable[[], Coroutine[Any, Any, Any]]:
         return lambda: self.declared.reconcile(context(self.declared.name, key), key)
 
-    def _answered(self, key: Key, suspended: Suspended, answer: Answer) -> Went:
+    def answered(self, key: Key, suspended: Suspended, answer: Answer) -> Went:
         """Where a reconcile gets to with an answer; its code is run unless that is known."""
 
         def go() -> tuple[Went, bool]:
             return self._settle(key, self.suspensions.resume(suspended, answer))
 
-        if self._stage.on_note is not None:  # somebody wants to hear what the code does
+        if self.stage.on_note is not None:  # somebody wants to hear what the code does
             return go()[0]
         return self.suspensions.recall(suspended, answer, go)
 
@@ -205,20 +194,25 @@ class Worker:
         if not run.is_done:
             went = self.suspensions.suspend(run, key, self._maker(key))
             return went, is_alone and not isinstance(went.effect, MEMORY)
-        self.audit.finished(run, key, self._maker(key), self.declared.reconcile)
+        if self.suspensions.end(run, key, self._maker(key)):
+            self.audit.finished(run, key, self._maker(key), self.declared.reconcile)
         error = run.error or wrong_result(run.result)
         if error is not None and (remark := slip(self.declared.name, error)):
-            self._stage.model.remarks[remark] = None
+            self.stage.model.remarks[remark] = None
         return Finished(error, after_error(error) if error is not None else after_result(run.result)), is_alone
 
-    def _arrive(self, key: Key, went: Went, priority: int) -> None:
-        """The reconcile of a key has got there."""
-        if isinstance(went, Suspended):
-            self.running(key).set(Pending(went, priority))
+    def bound_answers(self, suspended: Suspended) -> None:
+        """A coroutine has got there; with too many answers it is left there, and the verdict says so."""
+        if suspended.place.depth <= self.host.answers:
             return
-        self._stage.note(Ended(self.name, key, went.error, went.follows))
-        self.queue.finish(key, went.follows, priority)
-        self.running(key).set(None)
+        self.stage.model.bind(
+            "answers",
+            f"{self.host.answers} answers of one reconcile of {self.declared.name}, which asks in a loop at "
+            f"{suspended.line}",
+            "return Result(requeue_after_s=...) there instead of asking again, "
+            f"or World(answers={2 * self.host.answers})",
+        )
+        self.stage.leave_bounds()
 
     def run_local(self, key: Key, run: Run, *, is_background: bool = False) -> bool:
         """Answer what nobody else can notice, for as long as nothing else is asked.
@@ -227,8 +221,13 @@ class Worker:
         Says whether the answers were the same as always, without a look at the state, and left nothing behind in it.
         """
         is_alone = True
-        while not run.is_done and self._is_unnoticed(run.effect, is_background=is_background):
+        while (
+            not run.is_done
+            and len(run.history) <= self.host.answers
+            and self._is_unnoticed(run.effect, is_background=is_background)
+        ):
             is_alone = is_alone and (run.effect == NOTHING or isinstance(run.effect, STATELESS))
+            run.note()
             run.go_on(self.answer(key, run.effect))
         self.suspensions.check_guarded(run, f"controller {self.declared.name!r}")
         return is_alone
@@ -244,12 +243,13 @@ class Worker:
 
     def answer(self, key: Key, effect: Effect[Any]) -> Answer:
         """Perform an effect; a failure is an answer too."""
-        from attractor.check.world.host import at_once
+        from attractor.check.world.simulation.host import at_once
 
         if effect == NOTHING:
             return Answer(())
         if isinstance(effect, effects.Start):
             self.background.start(effect)
+        self._remark(effect)
         is_memory = isinstance(effect, MEMORY)
         if is_memory:
             self._performer.memory = loaded(self.memory.get())
@@ -257,22 +257,86 @@ class Worker:
             value = at_once(self._performer.perform(effect))
         except SpecError:
             raise
-        except Exception as error:  # the reconcile gets to see whatever fails
+        except (Exception, asyncio.CancelledError) as error:  # the reconcile gets to see whatever fails
             answer = Answer(None, error)
         else:
             answer = Answer(value)
         if is_memory:
             self.memory.set(saved(self._performer.memory))
-        self._stage.note(Performed(self.name, key, effect, answer))
+        self.stage.note(Performed(self.name, key, effect, answer))
         return answer
+
+    def _remark(self, effect: Effect[Any]) -> None:
+        """Say what an effect is not in a world."""
+        who = f"controller {self.declared.name}"
+        if isinstance(effect, effects.Emit):
+            self.stage.emits(who)
+        elif isinstance(effect, effects.Get | effects.List) and _is_event(effect.kind):
+            self.stage.reads_events(who)
+        elif isinstance(effect, effects.Now) and not self.stage.says_time:
+            self.stage.model.remarks[
+                f"{who} asks for the time, which stands still here: nothing ever expires, and all objects are of the "
+                "same age; give the world the instants that matter, as in World(clock=(noon, evening))"
+            ] = None
+
+
+def _is_event(kind: effects.Kind) -> bool:
+    gvk = kind if isinstance(kind, GroupVersionKind) else kind.gvk
+    return gvk.kind == "Event" and gvk.group in {"", "events.k8s.io"}
+
+
+class Reconcile(Activity):
+    """The reconcile of one key."""
+
+    def __init__(self, worker: Worker, key: Key) -> None:
+        who = (("host", worker.host.name), ("controller", worker.declared.name), ("key", str(key)))
+        super().__init__(worker, worker.running(key), who)
+        self._key = key
+
+    def key(self, pending: Pending) -> Key:
+        """The key."""
+        return self._key
+
+    def resume(self, pending: Pending, answer: Answer) -> None:
+        """Let it run on with an answer."""
+        went = self.worker.answered(self._key, pending.suspended, answer)
+        self.arrive(went, pending.priority, is_cancelled=pending.is_cancelled)
+
+    def arrive(self, went: Went, priority: int, *, is_cancelled: bool = False) -> None:
+        """It has got there."""
+        if isinstance(went, Suspended):
+            self.worker.bound_answers(went)
+            self.cell.set(Pending(went, priority, is_cancelled=is_cancelled))
+            return
+        self.worker.stage.note(Ended(self.worker.name, self._key, went.error, went.follows))
+        self.worker.queue.finish(self._key, went.follows, priority)
+        self.cell.set(None)
+
+
+def _barring(declared: Controller) -> Controller:
+    """The same declaration, whose functions may ask nothing from outside."""
+
+    def when(part: For | Owns | Watches[Any]) -> Predicate:
+        return cast("Predicate", barring(part.when))
+
+    watches = (
+        replace(each, when=when(each), to_keys=each.to_keys and barring(each.to_keys)) for each in declared.watches
+    )
+    return replace(
+        declared,
+        for_=replace(declared.for_, when=when(declared.for_)),
+        owns=tuple(replace(each, when=when(each)) for each in declared.owns),
+        watches=tuple(watches),
+        indexes=tuple(replace(each, values=barring(each.values)) for each in declared.indexes),
+    )
 
 
 class _Recorder:
     """Takes Events about objects; nobody in a world reads them."""
 
     def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+        self.stage = stage
 
     def record(self, controller: str, obj: Any, kind: str, reason: str, message: str) -> None:
         """Note an Event for the account."""
-        self._stage.note(Recorded(controller, reason, message))
+        self.stage.note(Recorded(controller, reason, message))

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from attractor.check.errors import Disabled, Grown
-from attractor.check.world.notes import Enqueued
+from attractor.check.world.simulation.events import Enqueued
 from attractor.workqueue.core import QueueCore, QueueState
 
 if TYPE_CHECKING:
-    from attractor.check.world.stage import Cell, Stage
+    from collections.abc import Callable
+
+    from attractor.check.world.simulation.slots import Cell, Stage
     from attractor.objects.gvk import Key
     from attractor.runtime.outcome import Next
 
@@ -81,21 +83,29 @@ class WorldQueue:
         self.state: Cell = stage.slot("queue", name, empty)
         self.timers: Cell = stage.slot("timers", name, frozenset())
         self._empty = empty
+        self.is_shut: Callable[[], bool] = lambda: False
 
     def add(self, key: Key, *, priority: int = 0) -> None:
-        """Ask for a key to run soon."""
+        """Ask for a key to run soon; nobody can once the queue is shut."""
+        if self.is_shut():
+            return
         if key not in self._keys:
             raise Grown("keys", (self._controller, key))
         self.state.update(_Add(key, self._priority(priority)))
         self._stage.note(Enqueued(self._name, key))
 
-    def take(self, key: Key, workers: int) -> int:
-        """Hand the key to a worker if it is next and a worker is free; answers its priority."""
+    def take(self, key: Key, workers: int, on_busy: Callable[[], None]) -> int:
+        """Hand the key to a worker if it is next and a worker is free; answers its priority.
+
+        ``on_busy`` is told that it is next and no worker is free.
+        """
         core = QueueCore.of(self.state.get())
-        if len(core.processing) >= workers:
-            raise Disabled
+        is_busy = len(core.processing) >= workers
         got = core.get()
         if got is None or got[0] != key:
+            raise Disabled
+        if is_busy:
+            on_busy()
             raise Disabled
         self.state.set(core.state())
         self.timers.update(_Unscheduled(key))
@@ -109,24 +119,36 @@ class WorldQueue:
 
     def later(self, key: Key, priority: int = 0) -> None:
         """Let a key come again when its timer fires."""
+        if self.is_shut():
+            return
         if key not in self._keys:
             raise Grown("keys", (self._controller, key))
         self.timers.update(_Also(Timer(key, self._priority(priority))))
 
     def schedule(self, key: Key) -> None:
         """Let a key run soon, unless it runs before."""
+        if self.is_shut():
+            return
         if key not in self._keys:
             raise Grown("keys", (self._controller, key))
         self.timers.update(_Also(Timer(key, 0, is_scheduled=True)))
 
     def fire(self, key: Key) -> None:
-        """The time of a delayed key has come."""
+        """The time of a delayed key has come: as the queue was told, or as ``ctx.schedule`` asked for."""
         timers: frozenset[Timer] = self.timers.get()
-        due = [timer for timer in timers if timer.key == key]
-        if not due:
+        kinds = sorted({timer.is_scheduled for timer in timers if timer.key == key})
+        if not kinds:
             raise Disabled
+        is_scheduled = kinds[0] if len(kinds) == 1 else self._stage.view.choose(kinds)
+        due = [timer for timer in timers if timer.key == key and timer.is_scheduled == is_scheduled]
         self.timers.set(timers - frozenset(due))
         self.add(key, priority=max(timer.priority for timer in due))
+
+    def forget_waiting(self) -> None:
+        """Nothing new begins: what waits is dropped, and what is with a worker stays."""
+        state: QueueState[Key] = self.state.get()
+        self.state.set(QueueState((), frozenset(), state.processing))
+        self.timers.set(frozenset())
 
     def forget(self) -> None:
         """The process is gone."""

@@ -21,7 +21,7 @@ from attractor.httpd.formats.printers.columns import (
 
 if TYPE_CHECKING:
     from attractor.httpd.formats.ages import Clock
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _CORE, _RBAC, _CERTIFICATES = "io.k8s.api.core.v1", "io.k8s.api.rbac.v1", "io.k8s.api.certificates.v1"
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attractor.objects import builtin
+from attractor.k8s import catalog
 from attractor.objects.labels import LabelSelector, SelectorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from attractor.httpd.formats.ages import Clock
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 NONE, UNSET = "<none>", "<unset>"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -49,7 +49,7 @@ def describe(about: str) -> str:
     if not about.startswith("io.k8s.") or "#" not in about:
         return about
     definition, _, field = about.partition("#")
-    properties: JsonObject = builtin.document(definition).get("properties") or {}
+    properties: JsonObject = catalog.document(definition).get("properties") or {}
     return str(properties.get(field, {}).get("description", ""))
 
 

@@ -25,7 +25,7 @@ from attractor.objects.gvk import GroupResource
 
 if TYPE_CHECKING:
     from attractor.httpd.formats.ages import Clock
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _CORE, _NETWORKING, _DISCOVERY = "io.k8s.api.core.v1", "io.k8s.api.networking.v1", "io.k8s.api.discovery.v1"
 _SHOWN = 3

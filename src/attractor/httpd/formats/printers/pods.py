@@ -25,7 +25,7 @@ from attractor.httpd.formats.printers.columns import (
 
 if TYPE_CHECKING:
     from attractor.httpd.formats.ages import Clock
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _CORE = "io.k8s.api.core.v1"
 _ENDED = {

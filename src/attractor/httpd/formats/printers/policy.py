@@ -23,7 +23,7 @@ from attractor.httpd.formats.printers.columns import (
 
 if TYPE_CHECKING:
     from attractor.httpd.formats.ages import Clock
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _SCHEDULING, _FLOW = "io.k8s.api.scheduling.v1", "io.k8s.api.flowcontrol.v1"
 _ADMISSION = "admissionregistration.k8s.io"

@@ -21,7 +21,7 @@ from attractor.httpd.formats.printers.columns import (
 
 if TYPE_CHECKING:
     from attractor.httpd.formats.ages import Clock
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _SCALING, _RESOURCE = "io.k8s.api.autoscaling", "io.k8s.api.resource.v1"
 _UNKNOWN = "<unknown>"

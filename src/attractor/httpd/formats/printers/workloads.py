@@ -30,7 +30,7 @@ from attractor.objects.gvk import GroupKind, GroupVersion
 
 if TYPE_CHECKING:
     from attractor.httpd.formats.ages import Clock
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _APPS, _BATCH, _CORE = "io.k8s.api.apps.v1", "io.k8s.api.batch.v1", "io.k8s.api.core.v1"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.objects.quantity import Quantity, QuantityError
-from attractor.operators.dbcluster import redis
+from attractor.operators.dbcluster.drivers import redis
 from attractor.plan import Dag, DagError
 
 if TYPE_CHECKING:
-    from attractor.operators.dbcluster.types import Cluster, Component
+    from attractor.operators.dbcluster.api.types import Cluster, Component
 
 MAX_NAME = 30
 """Longer names would make names of children longer than 63 characters."""

@@ -1,6 +1,6 @@
 """The controller: look, make what is random, plan, carry out.
 
-attractor run attractor.operators.dbcluster.controller
+attractor run attractor.operators.dbcluster.controllers.controller
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from attractor.objects.builtin.apps_v1 import ControllerRevision
-from attractor.objects.builtin.core_v1 import PersistentVolumeClaim, Secret
+from attractor.k8s.apps_v1 import ControllerRevision
+from attractor.k8s.core_v1 import PersistentVolumeClaim, Secret
 from attractor.objects.resource import convert
-from attractor.operators.dbcluster import ending, naming, planning, rendering
-from attractor.operators.dbcluster.entropy import Entropy, SystemEntropy
-from attractor.operators.dbcluster.telling import NO_TIME, tell
-from attractor.operators.dbcluster.types import Cluster, ClusterSpec
+from attractor.operators.dbcluster.api.types import Cluster, ClusterSpec
+from attractor.operators.dbcluster.controllers import deletion_plan, names, objects
+from attractor.operators.dbcluster.controllers import plan as planning
+from attractor.operators.dbcluster.controllers.entropy import Entropy, SystemEntropy
+from attractor.operators.dbcluster.controllers.status import NO_TIME, tell
 from attractor.plan import History, ObjectGraph, Outcome, Plan, Refused, UnknownRevision, take_snapshot
 from attractor.runtime import Context, Key, Permission, Result, Watches, controller
 from attractor.runtime.toolkit.conditions import find_condition
@@ -32,16 +33,16 @@ async def reconcile(ctx: Context, key: Key) -> Result | None:
     if cluster is None:
         return None
     if cluster.metadata.is_deleting:
-        return await _end(ctx, cluster) if has_finalizer(cluster, naming.FINALIZER) else None
-    if not has_finalizer(cluster, naming.FINALIZER):
+        return await _end(ctx, cluster) if has_finalizer(cluster, names.FINALIZER) else None
+    if not has_finalizer(cluster, names.FINALIZER):
         held = cluster.deep_copy()
-        add_finalizer(held, naming.FINALIZER)
+        add_finalizer(held, names.FINALIZER)
         await ctx.merge(cluster, held)
         return None
     if cluster.spec.paused:
         return await _carry_out(ctx, Plan(ObjectGraph(cluster)))
     snapshot = await _look(ctx, cluster)
-    if naming.ROLLBACK in cluster.metadata.annotations:
+    if names.ROLLBACK in cluster.metadata.annotations:
         return await _roll_back(ctx, cluster, snapshot)
     try:
         plan = planning.build(planning.Inputs(cluster, snapshot, await _secrets(ctx, cluster, snapshot)))
@@ -56,7 +57,7 @@ async def _look(ctx: Context, cluster: Cluster) -> Snapshot:
         ctx,
         cluster,
         planning.KINDS,
-        labels=naming.selector(cluster),
+        labels=names.selector(cluster),
         also=lambda obj: isinstance(obj, Secret | PersistentVolumeClaim) and obj.metadata.controller is None,
     )
 
@@ -65,19 +66,19 @@ async def _secrets(ctx: Context, cluster: Cluster, snapshot: Snapshot) -> tuple[
     """The wanted secrets: those there are, untouched, and the missing ones with new contents."""
     entropy = ctx.external(Entropy)
     missing = planning.missing_secrets(cluster, snapshot)
-    key = naming.credentials_key(cluster)
+    key = names.credentials_key(cluster)
     if key in missing:
-        found = [rendering.credentials(cluster, await entropy.password(PASSWORD_LENGTH))]
+        found = [objects.credentials(cluster, await entropy.password(PASSWORD_LENGTH))]
     else:
         found = [planning.as_wanted(snapshot, key)]
     for component in cluster.spec.components:
         if not component.tls:
             continue
-        key = naming.tls_key(cluster, component)
+        key = names.tls_key(cluster, component)
         if key in missing:
-            name = naming.headless_name(cluster, component)
+            name = names.headless_name(cluster, component)
             made = await entropy.certificate(name, (f"*.{name}", f"*.{name}.{cluster.metadata.namespace}"))
-            found.append(rendering.certificate(cluster, component, made))
+            found.append(objects.certificate(cluster, component, made))
         else:
             found.append(planning.as_wanted(snapshot, key))
     return tuple(found)
@@ -99,7 +100,7 @@ def _log(ctx: Context, step: Step) -> None:
 
 
 async def _end(ctx: Context, cluster: Cluster) -> Result | None:
-    plan = ending.build(cluster, await _look(ctx, cluster))
+    plan = deletion_plan.build(cluster, await _look(ctx, cluster))
     is_told = find_condition(cluster.status.conditions, "Terminating") is not None
     if cluster.spec.termination_policy == "DoNotTerminate" and not is_told:
         await ctx.emit(cluster, "DoNotTerminate", "its terminationPolicy forbids the deletion", type="Warning")
@@ -109,7 +110,7 @@ async def _end(ctx: Context, cluster: Cluster) -> Result | None:
 async def _roll_back(ctx: Context, cluster: Cluster, snapshot: Snapshot) -> Result | None:
     """Take the spec of an earlier revision; the annotation that asked for it goes in the same write."""
     changed = cluster.deep_copy()
-    asked = changed.metadata.annotations.pop(naming.ROLLBACK)
+    asked = changed.metadata.annotations.pop(names.ROLLBACK)
     try:
         number = int(asked) if asked.isdecimal() else -1
         changed.spec = convert(ClusterSpec, History(snapshot.of(ControllerRevision)).data(number))
@@ -124,7 +125,7 @@ clusters = controller(
     name="dbclusters",
     for_=Cluster,
     owns=[kind for kind in planning.KINDS if kind is not PersistentVolumeClaim],
-    watches=[Watches(PersistentVolumeClaim, naming.cluster_keys), Watches(Secret, naming.cluster_keys)],
+    watches=[Watches(PersistentVolumeClaim, names.cluster_keys), Watches(Secret, names.cluster_keys)],
     externals=[Entropy],
     permissions=[Permission(PersistentVolumeClaim, ("patch", "delete"))],
 )

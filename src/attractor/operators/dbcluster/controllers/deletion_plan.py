@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.objects.builtin.apps_v1 import StatefulSet
-from attractor.objects.builtin.core_v1 import PersistentVolumeClaim, Secret
-from attractor.operators.dbcluster import naming, validation
+from attractor.k8s.apps_v1 import StatefulSet
+from attractor.k8s.core_v1 import PersistentVolumeClaim, Secret
+from attractor.operators.dbcluster.api import validation
+from attractor.operators.dbcluster.controllers import names
 from attractor.plan import (
     Action,
     Chain,
@@ -27,7 +28,7 @@ from attractor.runtime.toolkit.owners import is_controlled_by
 
 if TYPE_CHECKING:
     from attractor.objects.resource import Resource
-    from attractor.operators.dbcluster.types import Cluster
+    from attractor.operators.dbcluster.api.types import Cluster
 
 _CHILDREN, _DATA = 1000, 1001
 
@@ -54,7 +55,7 @@ def _leaves(cluster: Cluster, obj: Resource) -> bool:
         case "WipeOut":
             return True
         case "Delete":
-            is_of_a_component = cluster.component(obj.metadata.labels.get(naming.COMPONENT, "")) is not None
+            is_of_a_component = cluster.component(obj.metadata.labels.get(names.COMPONENT, "")) is not None
             return is_controlled_by(obj, cluster) or (isinstance(obj, PersistentVolumeClaim) and is_of_a_component)
         case "Halt" | "DoNotTerminate":
             return is_controlled_by(obj, cluster) and not isinstance(obj, Secret)
@@ -67,7 +68,7 @@ def _rank(cluster: Cluster, obj: Resource) -> int:
             order = validation.dependencies(cluster).topological()
         except DagError:
             order = []
-        name = obj.metadata.labels.get(naming.COMPONENT, "")
+        name = obj.metadata.labels.get(names.COMPONENT, "")
         return order.index(name) if name in order else len(order)
     return _DATA if isinstance(obj, Secret | PersistentVolumeClaim) else _CHILDREN
 
@@ -85,5 +86,5 @@ def _let_go(graph: ObjectGraph, snapshot: Snapshot, leaving: Snapshot) -> None:
             ]
             graph.put(Vertex(Ref.of(secret), secret, freed, Action.UPDATE, reason="it is kept for a successor"))
     ended = cluster.deep_copy()
-    ended.metadata.finalizers = [name for name in ended.metadata.finalizers if name != naming.FINALIZER]
+    ended.metadata.finalizers = [name for name in ended.metadata.finalizers if name != names.FINALIZER]
     graph.change(graph.root, after=ended, action=Action.UPDATE, reason="nothing is left")

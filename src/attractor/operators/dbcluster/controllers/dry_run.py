@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.objects.errors import ApiError
-from attractor.operators.dbcluster import naming, planning, rendering
-from attractor.operators.dbcluster.entropy import Certificate
-from attractor.operators.dbcluster.types import Cluster
+from attractor.operators.dbcluster.api.types import Cluster
+from attractor.operators.dbcluster.controllers import names, objects
+from attractor.operators.dbcluster.controllers import plan as planning
+from attractor.operators.dbcluster.controllers.entropy import Certificate
 from attractor.plan import Snapshot
 from attractor.runtime.toolkit.owners import is_controlled_by
 
 if TYPE_CHECKING:
     from attractor.client import Client
-    from attractor.objects.builtin.core_v1 import Secret
+    from attractor.k8s.core_v1 import Secret
     from attractor.objects.resource import Resource
     from attractor.plan import Plan
 
@@ -33,7 +34,7 @@ async def plan_for(client: Client, cluster: Cluster) -> Plan:
     cluster = await _as_stored(client, cluster)
     found: list[Resource] = []
     for kind in planning.KINDS:
-        listed = await client.list(kind, cluster.metadata.namespace, label_selector=naming.selector(cluster))
+        listed = await client.list(kind, cluster.metadata.namespace, label_selector=names.selector(cluster))
         found += [obj for obj in listed if is_controlled_by(obj, cluster) or obj.metadata.controller is None]
     snapshot = Snapshot(found)
     return planning.build(planning.Inputs(cluster, snapshot, _secrets(cluster, snapshot)))
@@ -57,9 +58,9 @@ async def _as_stored(client: Client, cluster: Cluster) -> Cluster:
 def _secrets(cluster: Cluster, snapshot: Snapshot) -> tuple[Secret, ...]:
     """The wanted secrets; the random ones stand for what would be made."""
     missing = set(planning.missing_secrets(cluster, snapshot))
-    wanted = [rendering.credentials(cluster, PLACEHOLDER)]
+    wanted = [objects.credentials(cluster, PLACEHOLDER)]
     wanted += [
-        rendering.certificate(cluster, one, Certificate(PLACEHOLDER, PLACEHOLDER))
+        objects.certificate(cluster, one, Certificate(PLACEHOLDER, PLACEHOLDER))
         for one in cluster.spec.components
         if one.tls
     ]

@@ -9,7 +9,7 @@ from attractor.objects.resource import ObjectMeta
 
 if TYPE_CHECKING:
     from attractor.objects.resource import Resource
-    from attractor.operators.dbcluster.types import Cluster, Component
+    from attractor.operators.dbcluster.api.types import Cluster, Component
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 INSTANCE = "app.kubernetes.io/instance"

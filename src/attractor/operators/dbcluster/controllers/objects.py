@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from attractor.objects.builtin.apps_v1 import StatefulSet
-from attractor.objects.builtin.core_v1 import ConfigMap, PersistentVolumeClaim, Secret, Service, ServiceAccount
-from attractor.objects.builtin.policy_v1 import PodDisruptionBudget
+from attractor.k8s.apps_v1 import StatefulSet
+from attractor.k8s.core_v1 import ConfigMap, PersistentVolumeClaim, Secret, Service, ServiceAccount
+from attractor.k8s.policy_v1 import PodDisruptionBudget
 from attractor.objects.quantity import canonical
 from attractor.objects.resource import ObjectMeta, Resource
-from attractor.operators.dbcluster import naming, redis
+from attractor.operators.dbcluster.controllers import names
+from attractor.operators.dbcluster.drivers import redis
 from attractor.runtime.toolkit.children import hashed_name
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
-    from attractor.operators.dbcluster.entropy import Certificate
-    from attractor.operators.dbcluster.types import Cluster, Component, ServiceSpec
+    from attractor.objects.json_types import JsonObject
+    from attractor.operators.dbcluster.api.types import Cluster, Component, ServiceSpec
+    from attractor.operators.dbcluster.controllers.entropy import Certificate
 
 R = TypeVar("R", bound=Resource)
 
@@ -36,43 +37,43 @@ class ComponentObjects(NamedTuple):
 
 def credentials(cluster: Cluster, password: str) -> Secret:
     """The credentials of all components."""
-    return Secret(metadata=naming.metadata(cluster, "credentials"), data=dict(redis.credentials(password)))
+    return Secret(metadata=names.metadata(cluster, "credentials"), data=dict(redis.credentials(password)))
 
 
 def certificate(cluster: Cluster, component: Component, made: Certificate) -> Secret:
     """A component's certificate."""
     data = {"tls.crt": made.certificate.encode(), "tls.key": made.key.encode()}
-    metadata = naming.metadata(cluster, f"{component.name}-tls", component)
+    metadata = names.metadata(cluster, f"{component.name}-tls", component)
     return Secret(metadata=metadata, type="kubernetes.io/tls", data=data)
 
 
 def account(cluster: Cluster) -> ServiceAccount:
     """Who the pods are."""
-    return ServiceAccount(metadata=naming.metadata(cluster, ""), automount_service_account_token=False)
+    return ServiceAccount(metadata=names.metadata(cluster, ""), automount_service_account_token=False)
 
 
 def service(cluster: Cluster, spec: ServiceSpec, component: Component) -> Service:
     """A way to reach a component."""
-    made = Service(metadata=naming.metadata(cluster, spec.name, component))
-    chosen = naming.component_labels(cluster, component)
+    made = Service(metadata=names.metadata(cluster, spec.name, component))
+    chosen = names.component_labels(cluster, component)
     if spec.role == "primary":
-        chosen["statefulset.kubernetes.io/pod-name"] = f"{naming.workload_key(cluster, component).name}-0"
+        chosen["statefulset.kubernetes.io/pod-name"] = f"{names.workload_key(cluster, component).name}-0"
     return _with_spec(made, {"type": spec.type, "selector": chosen, "ports": [_port()]})
 
 
 def component_objects(cluster: Cluster, component: Component) -> ComponentObjects:
     """What a component consists of, its secrets excepted."""
     data = {redis.CONFIG_FILE: redis.config_text(component)}
-    config = ConfigMap(metadata=naming.metadata(cluster, "", component), data=data)
+    config = ConfigMap(metadata=names.metadata(cluster, "", component), data=data)
     config.metadata.name = hashed_name(f"{cluster.metadata.name}-{component.name}-config", data)
-    carried = naming.component_labels(cluster, component)
-    headless = Service(metadata=naming.metadata(cluster, f"{component.name}-headless", component))
+    carried = names.component_labels(cluster, component)
+    headless = Service(metadata=names.metadata(cluster, f"{component.name}-headless", component))
     headless = _with_spec(headless, {"clusterIP": "None", "selector": carried, "ports": [_port()]})
-    workload = StatefulSet(metadata=naming.metadata(cluster, component.name, component))
+    workload = StatefulSet(metadata=names.metadata(cluster, component.name, component))
     workload = _with_spec(workload, _workload(cluster, component, config.metadata.name))
     budget = None
     if component.replicas > 1:
-        budget = PodDisruptionBudget(metadata=naming.metadata(cluster, component.name, component))
+        budget = PodDisruptionBudget(metadata=names.metadata(cluster, component.name, component))
         budget = _with_spec(budget, {"maxUnavailable": 1, "selector": {"matchLabels": carried}})
     return ComponentObjects(config, headless, workload, budget)
 
@@ -92,7 +93,7 @@ def _port() -> JsonObject:
 
 
 def _workload(cluster: Cluster, component: Component, config: str) -> JsonObject:
-    carried = naming.component_labels(cluster, component)
+    carried = names.component_labels(cluster, component)
     template: JsonObject = {
         "metadata": {"labels": carried},
         "spec": {
@@ -108,7 +109,7 @@ def _workload(cluster: Cluster, component: Component, config: str) -> JsonObject
     }
     return {
         "replicas": component.replicas,
-        "serviceName": naming.headless_name(cluster, component),
+        "serviceName": names.headless_name(cluster, component),
         "selector": {"matchLabels": carried},
         "template": template,
         "volumeClaimTemplates": [claim],
@@ -118,16 +119,16 @@ def _workload(cluster: Cluster, component: Component, config: str) -> JsonObject
 def _volumes(cluster: Cluster, component: Component, config: str) -> list[JsonObject]:
     found: list[JsonObject] = [
         {"name": "config", "configMap": {"name": config}},
-        {"name": "credentials", "secret": {"secretName": naming.credentials_key(cluster).name}},
+        {"name": "credentials", "secret": {"secretName": names.credentials_key(cluster).name}},
     ]
     if component.tls:
-        found.append({"name": "tls", "secret": {"secretName": naming.tls_key(cluster, component).name}})
+        found.append({"name": "tls", "secret": {"secretName": names.tls_key(cluster, component).name}})
     return found
 
 
 def _container(cluster: Cluster, component: Component) -> JsonObject:
-    primary = f"{naming.workload_key(cluster, component).name}-0"
-    password = {"secretKeyRef": {"name": naming.credentials_key(cluster).name, "key": "password"}}
+    primary = f"{names.workload_key(cluster, component).name}-0"
+    password = {"secretKeyRef": {"name": names.credentials_key(cluster).name, "key": "password"}}
     mounts = {"data": DATA_DIR, "config": CONFIG_DIR, "credentials": CREDENTIALS_DIR}
     if component.tls:
         mounts["tls"] = TLS_DIR
@@ -137,7 +138,7 @@ def _container(cluster: Cluster, component: Component) -> JsonObject:
         "DATA_DIR": DATA_DIR,
         "TLS_DIR": TLS_DIR if component.tls else "",
         "PRIMARY_NAME": primary,
-        "PRIMARY_HOST": f"{primary}.{naming.headless_name(cluster, component)}",
+        "PRIMARY_HOST": f"{primary}.{names.headless_name(cluster, component)}",
     }
     amounts = {"cpu": canonical(component.resources.cpu), "memory": canonical(component.resources.memory)}
     return {

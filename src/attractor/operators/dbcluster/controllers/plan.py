@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.objects.builtin.apps_v1 import ControllerRevision, StatefulSet
-from attractor.objects.builtin.core_v1 import ConfigMap, PersistentVolumeClaim, Secret, Service, ServiceAccount
-from attractor.objects.builtin.policy_v1 import PodDisruptionBudget
+from attractor.k8s.apps_v1 import ControllerRevision, StatefulSet
+from attractor.k8s.core_v1 import ConfigMap, PersistentVolumeClaim, Secret, Service, ServiceAccount
+from attractor.k8s.policy_v1 import PodDisruptionBudget
 from attractor.objects.quantity import Quantity
-from attractor.operators.dbcluster import naming, rendering, validation
+from attractor.operators.dbcluster.api import validation
+from attractor.operators.dbcluster.controllers import names
+from attractor.operators.dbcluster.controllers import objects as rendering
 from attractor.plan import (
     Action,
     Chain,
@@ -36,7 +38,7 @@ from attractor.runtime.toolkit.owners import set_controller
 if TYPE_CHECKING:
     from attractor.objects.gvk import Key
     from attractor.objects.resource import Resource
-    from attractor.operators.dbcluster.types import Cluster, Component
+    from attractor.operators.dbcluster.api.types import Cluster, Component
     from attractor.plan import Transformer
 
 KINDS: tuple[type[Resource], ...] = (
@@ -63,8 +65,8 @@ class Inputs(NamedTuple):
 
 def missing_secrets(cluster: Cluster, snapshot: Snapshot) -> list[Key]:
     """The secrets that have to be made: the only thing about a plan that is random."""
-    wanted = [naming.credentials_key(cluster)]
-    wanted += [naming.tls_key(cluster, one) for one in cluster.spec.components if one.tls]
+    wanted = [names.credentials_key(cluster)]
+    wanted += [names.tls_key(cluster, one) for one in cluster.spec.components if one.tls]
     return [key for key in wanted if snapshot.find(Secret, key) is None]
 
 
@@ -88,7 +90,7 @@ def transformers(inputs: Inputs) -> list[Transformer]:
     return [
         Validate(lambda: validation.problems(cluster)),
         Render(inputs),
-        Own(naming.labels(cluster)),
+        Own(names.labels(cluster)),
         Freeze(),
         Compare(snapshot),
         Adopt(),
@@ -173,7 +175,7 @@ class GrowClaims:
     def __call__(self, graph: ObjectGraph) -> None:
         """Add a patch for each claim that is too small."""
         for claim in self.inputs.snapshot.of(PersistentVolumeClaim):
-            component = self.inputs.cluster.component(claim.metadata.labels.get(naming.COMPONENT, ""))
+            component = self.inputs.cluster.component(claim.metadata.labels.get(names.COMPONENT, ""))
             if component is None or claim.metadata.is_deleting:
                 continue
             stored = Quantity.parse(str(claim.spec.resources.requests.get("storage", "0")))
@@ -183,7 +185,7 @@ class GrowClaims:
 
 def workload_ref(cluster: Cluster, component: Component) -> Ref:
     """The vertex of a component's StatefulSet."""
-    return Ref(StatefulSet, naming.workload_key(cluster, component))
+    return Ref(StatefulSet, names.workload_key(cluster, component))
 
 
 def is_rolled_out(vertex: Vertex) -> bool:
@@ -202,7 +204,7 @@ def is_kept(cluster: Cluster, obj: Resource) -> bool:
     """Whether an object stays although it is not wanted: data that a component uses, or that is to outlive it."""
     if not isinstance(obj, PersistentVolumeClaim):
         return False
-    is_used = cluster.component(obj.metadata.labels.get(naming.COMPONENT, "")) is not None
+    is_used = cluster.component(obj.metadata.labels.get(names.COMPONENT, "")) is not None
     return is_used or cluster.spec.termination_policy in {"DoNotTerminate", "Halt"}
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
-from attractor.objects.builtin.apps_v1 import StatefulSet
-from attractor.operators.dbcluster.planning import is_rolled_out, workload_ref
-from attractor.operators.dbcluster.types import Cluster, ClusterStatus, ComponentStatus
+from attractor.k8s.apps_v1 import StatefulSet
+from attractor.operators.dbcluster.api.types import Cluster, ClusterStatus, ComponentStatus
+from attractor.operators.dbcluster.controllers.plan import is_rolled_out, workload_ref
 from attractor.plan import Action
 from attractor.runtime.toolkit.conditions import set_condition
 
 if TYPE_CHECKING:
-    from attractor.operators.dbcluster.types import Component, Phase
+    from attractor.operators.dbcluster.api.types import Component, Phase
     from attractor.plan import ObjectGraph, Plan
 
 NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)

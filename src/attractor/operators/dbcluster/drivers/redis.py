@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.operators.dbcluster.types import Component
+    from attractor.operators.dbcluster.api.types import Component
 
 IMAGE = "redis"
 PORT = 6379

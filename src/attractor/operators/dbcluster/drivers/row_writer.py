@@ -10,11 +10,11 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from attractor.objects.builtin.core_v1 import Pod, Secret, Service
+from attractor.k8s.core_v1 import Pod, Secret, Service
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
-from attractor.operators.dbcluster.redis import PORT
-from attractor.operators.dbcluster.redisclient import RedisConnection, RedisError
+from attractor.operators.dbcluster.drivers.redis import PORT
+from attractor.operators.dbcluster.drivers.redis_client import RedisConnection, RedisError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

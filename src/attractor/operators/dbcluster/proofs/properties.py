@@ -11,24 +11,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from attractor.check.world import always, eventually_stable
-from attractor.check.world.looking import store_key
-from attractor.check.world.storage import uid_of
-from attractor.objects.builtin.apps_v1 import StatefulSet
-from attractor.objects.builtin.core_v1 import ConfigMap, PersistentVolumeClaim, Secret
-from attractor.operators.dbcluster import naming, planning, rendering
-from attractor.operators.dbcluster.entropy import Certificate
-from attractor.operators.dbcluster.planning import KINDS
-from attractor.operators.dbcluster.telling import NO_TIME, tell
-from attractor.operators.dbcluster.types import Cluster
+from attractor.check.world.api.state import store_key
+from attractor.check.world.simulation.storage import uid_of
+from attractor.k8s.apps_v1 import StatefulSet
+from attractor.k8s.core_v1 import ConfigMap, PersistentVolumeClaim, Secret
+from attractor.operators.dbcluster.api.types import Cluster
+from attractor.operators.dbcluster.controllers import names
+from attractor.operators.dbcluster.controllers import objects as rendering
+from attractor.operators.dbcluster.controllers import plan as planning
+from attractor.operators.dbcluster.controllers.entropy import Certificate
+from attractor.operators.dbcluster.controllers.plan import KINDS
+from attractor.operators.dbcluster.controllers.status import NO_TIME, tell
 from attractor.plan import Snapshot
-from attractor.plan.comparing import marked
+from attractor.plan.comparison import marked
 from attractor.runtime import Context, Key, Result, controller
 from attractor.runtime.toolkit.children import hashed_name
 from attractor.runtime.toolkit.owners import is_controlled_by
 
 if TYPE_CHECKING:
-    from attractor.check.world import Look
-    from attractor.check.world.properties import Claim
+    from attractor.check.world import WorldState
+    from attractor.check.world.api.properties import Claim
     from attractor.objects.resource import Resource
 
 MOST = 3
@@ -80,7 +82,7 @@ def settled(cluster: Cluster) -> list[Resource]:
     """A cluster that has been running for long, with all that it consists of: where a world may begin."""
     made = cluster.deep_copy()
     made.metadata.uid = uid_of(store_key(Cluster, cluster.key), 1)
-    made.metadata.finalizers = [naming.FINALIZER]
+    made.metadata.finalizers = [names.FINALIZER]
     made.metadata.generation = 1
     secret = rendering.credentials(made, "password-0")
     plan = planning.build(planning.Inputs(made, Snapshot(), (secret,)))
@@ -101,23 +103,23 @@ def _make_ready(workload: StatefulSet) -> None:
     workload.status.replicas = workload.status.ready_replicas = workload.status.updated_replicas = replicas
 
 
-def belongings(look: Look) -> list[Resource]:
+def belongings(look: WorldState) -> list[Resource]:
     """All that clusters consist of."""
     found = [obj for kind in KINDS for obj in look.list(kind)]
-    return [obj for obj in found if obj.metadata.labels.get(naming.MANAGED_BY) == naming.OPERATOR]
+    return [obj for obj in found if obj.metadata.labels.get(names.MANAGED_BY) == names.OPERATOR]
 
 
-def credentials_come_before_all_else(look: Look) -> bool:
+def credentials_come_before_all_else(look: WorldState) -> bool:
     """While a cluster lives, nothing of it is there without its credentials."""
     for cluster in look.list(Cluster):
-        if not cluster.metadata.is_deleting and look.find(Secret, naming.credentials_key(cluster)) is None:
+        if not cluster.metadata.is_deleting and look.find(Secret, names.credentials_key(cluster)) is None:
             return not any(is_controlled_by(obj, cluster) for obj in belongings(look))
     return True
 
 
-def credentials_stay_the_same(look: Look) -> bool:
+def credentials_stay_the_same(look: WorldState) -> bool:
     """A cluster's credentials are the first that were stored: the Secret is immutable, and was never replaced."""
-    found = [look.find(Secret, naming.credentials_key(cluster)) for cluster in look.list(Cluster)]
+    found = [look.find(Secret, names.credentials_key(cluster)) for cluster in look.list(Cluster)]
     return all(secret is None or (secret.immutable is True and is_first(secret)) for secret in found)
 
 
@@ -126,16 +128,16 @@ def is_first(obj: Resource) -> bool:
     return obj.metadata.uid == uid_of(store_key(type(obj), obj.key), 1)
 
 
-def configuration_is_never_updated(look: Look) -> bool:
+def configuration_is_never_updated(look: WorldState) -> bool:
     """Each ConfigMap holds what its name stands for, and says that it is immutable."""
     return all(
         obj.immutable is True and obj.metadata.name == hashed_name(obj.metadata.name.rpartition("-")[0], obj.data)
         for obj in look.list(ConfigMap)
-        if obj.metadata.labels.get(naming.MANAGED_BY) == naming.OPERATOR
+        if obj.metadata.labels.get(names.MANAGED_BY) == names.OPERATOR
     )
 
 
-def workloads_find_their_configuration(look: Look) -> bool:
+def workloads_find_their_configuration(look: WorldState) -> bool:
     """What a StatefulSet of a living cluster mounts is there."""
     for workload in look.list(StatefulSet):
         owner = workload.metadata.controller
@@ -150,7 +152,7 @@ def workloads_find_their_configuration(look: Look) -> bool:
     return True
 
 
-def everything_is_as_wanted(look: Look) -> bool:
+def everything_is_as_wanted(look: WorldState) -> bool:
     """Each cluster has what its spec asks for and nothing else, and says so; a deleted one is gone, with all it had."""
     wanted: set[tuple[str, Key]] = set()
     for cluster in look.list(Cluster):
@@ -179,11 +181,11 @@ def wanted_refs(cluster: Cluster) -> set[tuple[str, Key]]:
     return {(obj.kind, obj.key) for obj in wanted}
 
 
-def _is_current(look: Look, cluster: Cluster, name: str) -> bool:
+def _is_current(look: WorldState, cluster: Cluster, name: str) -> bool:
     """Whether a component's workload is the one that its spec asks for."""
     component = cluster.component(name)
     assert component is not None
-    stored = look.find(StatefulSet, naming.workload_key(cluster, component))
+    stored = look.find(StatefulSet, names.workload_key(cluster, component))
     desired = rendering.component_objects(cluster, component).workload
     if stored is None or stored.spec.replicas != desired.spec.replicas:
         return False

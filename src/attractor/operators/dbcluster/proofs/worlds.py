@@ -1,4 +1,4 @@
-"""Worlds of the database operator for the checker: ``attractor check attractor.operators.dbcluster.worlds:creation``.
+"""Worlds of the database operator: ``attractor check attractor.operators.dbcluster.proofs.worlds:creation``.
 
 The operator is the production controller, unchanged; a kubelet that needs no time stands for the pods, and a model for
 the source of passwords. Each world is explored completely for its faults, with caches that lag by two events of a kind.
@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.world import Delete, Edit, Faults, Look, World, always, sometimes
-from attractor.objects.builtin.apps_v1 import StatefulSet
-from attractor.objects.builtin.core_v1 import ConfigMap, Secret
+from attractor.check.world import Delete, Edit, Faults, World, WorldState, always, sometimes
+from attractor.k8s.apps_v1 import StatefulSet
+from attractor.k8s.core_v1 import ConfigMap, Secret
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.dbcluster.controller import clusters
-from attractor.operators.dbcluster.entropy import Entropy
-from attractor.operators.dbcluster.properties import (
+from attractor.operators.dbcluster.api.types import Cluster, ClusterSpec, Component
+from attractor.operators.dbcluster.controllers.controller import clusters
+from attractor.operators.dbcluster.controllers.entropy import Entropy
+from attractor.operators.dbcluster.proofs.properties import (
     EntropyModel,
     belongings,
     everything_is_as_wanted,
@@ -23,10 +24,9 @@ from attractor.operators.dbcluster.properties import (
     ready_workloads,
     settled,
 )
-from attractor.operators.dbcluster.types import Cluster, ClusterSpec, Component
 
 if TYPE_CHECKING:
-    from attractor.check.world.properties import Claim
+    from attractor.check.world.api.properties import Claim
 
 KEY = Key("default", "shop")
 RECONFIGURED = {"components": [{"name": "cache", "config": {"maxclients": "64"}}]}
@@ -81,7 +81,7 @@ def reconfiguration() -> World:
     return world(settled(cluster()), users, Faults(crash=1, lost_answer=1), reached, "reconfiguration")
 
 
-def _is_reconfigured(look: Look) -> bool:
+def _is_reconfigured(look: WorldState) -> bool:
     return ["maxclients" in one.data["redis.conf"] for one in look.list(ConfigMap)] == [True]
 
 
@@ -95,7 +95,7 @@ def removal() -> World:
 def dependence() -> World:
     """A new cluster whose component app depends on its component store."""
 
-    def in_order(look: Look) -> bool:
+    def in_order(look: WorldState) -> bool:
         names = {one.metadata.name for one in look.list(StatefulSet)}
         return "shop-app" not in names or "shop-store" in names
 
@@ -113,7 +113,7 @@ def halting() -> World:
     return _ending("Halt", always(_credentials_outlive, name="the credentials outlive it, and belong to nobody"))
 
 
-def _credentials_outlive(look: Look) -> bool:
+def _credentials_outlive(look: WorldState) -> bool:
     return bool(look.list(Cluster)) or [one.metadata.owner_references for one in look.list(Secret)] == [[]]
 
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from yaml.constructor import SafeConstructor
 
-from attractor.operators.devplane.servicetypes import Service
-from attractor.operators.devplane.templates import references
-from attractor.operators.devplane.types import GROUP, VERSION, Executable, ExecutableReplicaSet
+from attractor.operators.devplane.api.executables import GROUP, VERSION, Executable, ExecutableReplicaSet
+from attractor.operators.devplane.api.services import Service
+from attractor.operators.devplane.api.templates import references
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

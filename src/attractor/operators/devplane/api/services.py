@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from attractor.objects.resource import Condition, ListMap, Meta, PrinterColumn, Resource, Struct, field
-from attractor.operators.devplane.types import GROUP, VERSION, Port
+from attractor.operators.devplane.api.executables import GROUP, VERSION, Port
 
 LOOPBACK = "127.0.0.1"
 

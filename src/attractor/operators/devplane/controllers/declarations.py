@@ -1,4 +1,6 @@
-"""All controllers of the developer control plane: ``attractor run attractor.operators.devplane.controller``.
+"""All controllers of the developer control plane.
+
+    attractor run attractor.operators.devplane.controllers.declarations
 
 What is known of processes is kept in the directory that ``ATTRACTOR_DEV_STATE`` names, or else in the user's own state
 directory; a controller that is started again with the same directory finds its processes there. One controller process
@@ -11,16 +13,16 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attractor.operators.devplane.endpoints import endpoints
-from attractor.operators.devplane.executables import executables as executables_of
-from attractor.operators.devplane.health import Prober
-from attractor.operators.devplane.local.probing import LocalProber
-from attractor.operators.devplane.local.processes import LocalProcesses
-from attractor.operators.devplane.local.proxy import LocalProxies
-from attractor.operators.devplane.processes import Processes
-from attractor.operators.devplane.proxies import Proxies
-from attractor.operators.devplane.replicasets import replicasets
-from attractor.operators.devplane.services import services
+from attractor.operators.devplane.controllers.endpoints import endpoints
+from attractor.operators.devplane.controllers.executables import executables as executables_of
+from attractor.operators.devplane.controllers.health import Prober
+from attractor.operators.devplane.controllers.replica_sets import replicasets
+from attractor.operators.devplane.controllers.services import services
+from attractor.operators.devplane.drivers.local.prober import LocalProber
+from attractor.operators.devplane.drivers.local.processes import LocalProcesses
+from attractor.operators.devplane.drivers.local.proxy import LocalProxies
+from attractor.operators.devplane.drivers.processes import Processes
+from attractor.operators.devplane.drivers.proxies import Proxies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from attractor.objects.errors import AlreadyExists, Conflict, NotFound
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.devplane.servicetypes import Endpoint, EndpointSpec
-from attractor.operators.devplane.types import Executable
+from attractor.operators.devplane.api.executables import Executable
+from attractor.operators.devplane.api.services import Endpoint, EndpointSpec
 from attractor.runtime import Index, controller
 from attractor.runtime.toolkit.children import hashed_name, split_children
 from attractor.runtime.toolkit.owners import set_controller

@@ -16,20 +16,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from attractor.operators.devplane.expanding import Places, launch_of, needed, needed_keys, question_of
-from attractor.operators.devplane.health import Answer, Prober, Question, answered, asked, due_at, health_of
-from attractor.operators.devplane.processes import Processes
-from attractor.operators.devplane.servicetypes import Service
-from attractor.operators.devplane.telling import move, tell_end, tell_facts, waits_s
-from attractor.operators.devplane.templates import NotServed, Unresolved
-from attractor.operators.devplane.types import FINAL, Executable
+from attractor.operators.devplane.api.executables import FINAL, Executable
+from attractor.operators.devplane.api.services import Service
+from attractor.operators.devplane.api.templates import NotServed, Unresolved
+from attractor.operators.devplane.controllers.health import Answer, Prober, Question, answered, asked, due_at, health_of
+from attractor.operators.devplane.controllers.launch import Places, launch_of, needed, needed_keys, question_of
+from attractor.operators.devplane.controllers.run_status import move, tell_end, tell_facts, waits_s
+from attractor.operators.devplane.drivers.processes import Processes
 from attractor.runtime import Index, Key, Reconciler, Result, Watches, controller
 from attractor.runtime.toolkit.conditions import find_condition, set_condition
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable
 
-    from attractor.operators.devplane.processes import Launch, Run
+    from attractor.operators.devplane.drivers.processes import Launch, Run
     from attractor.runtime import Context, Controller
 
 LATER_S = 1.0

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from attractor.operators.devplane.processes import Launch
-    from attractor.operators.devplane.types import ExecutableStatus, Health, Probe
+    from attractor.operators.devplane.api.executables import ExecutableStatus, Health, Probe
+    from attractor.operators.devplane.drivers.processes import Launch
 
 
 EAGER_S = 1.0

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attractor.objects.gvk import Key
-from attractor.operators.devplane.health import Question
-from attractor.operators.devplane.processes import Launch
-from attractor.operators.devplane.templates import expand, references
+from attractor.operators.devplane.api.templates import expand, references
+from attractor.operators.devplane.controllers.health import Question
+from attractor.operators.devplane.drivers.processes import Launch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.operators.devplane.servicetypes import Service
-    from attractor.operators.devplane.types import Executable, ExecutableSpec, Probe
+    from attractor.operators.devplane.api.executables import Executable, ExecutableSpec, Probe
+    from attractor.operators.devplane.api.services import Service
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from attractor.objects.errors import AlreadyExists, Conflict, NotFound
 from attractor.objects.resource import ObjectMeta, deep_copy
-from attractor.operators.devplane.types import REPLICA_SET, Executable, ExecutableReplicaSet
+from attractor.operators.devplane.api.executables import REPLICA_SET, Executable, ExecutableReplicaSet
 from attractor.runtime import Reconciler, controller
 from attractor.runtime.toolkit.owners import is_controlled_by, set_controller
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.operators.devplane.types import Health
+    from attractor.operators.devplane.api.executables import Health
     from attractor.runtime import Context, Result
 
 

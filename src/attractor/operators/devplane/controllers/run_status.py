@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from attractor.operators.devplane.types import MOVES
+from attractor.operators.devplane.api.executables import MOVES
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from attractor.operators.devplane.processes import Run
-    from attractor.operators.devplane.types import Executable, ExecutableStatus, Phase, RestartPolicy
+    from attractor.operators.devplane.api.executables import Executable, ExecutableStatus, Phase, RestartPolicy
+    from attractor.operators.devplane.drivers.processes import Run
 
 FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.5, 60.0
 STEADY_S = 60.0

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.objects.gvk import Key
-from attractor.operators.devplane.proxies import CannotListen, Place, Proxies
-from attractor.operators.devplane.servicetypes import Endpoint, Service
+from attractor.operators.devplane.api.services import Endpoint, Service
+from attractor.operators.devplane.drivers.proxies import CannotListen, Place, Proxies
 from attractor.runtime import Index, Reconciler, Result, Watches, controller
 from attractor.runtime.toolkit.conditions import find_condition, set_condition
 from attractor.workqueue.limits import Backoff

@@ -1,7 +1,7 @@
 """The whole plane as one world: a process that serves, its Endpoint, its Service, and the listener in front of it.
 
-``attractor check attractor.operators.devplane.planeworlds:whole``. The controllers of Executables, Endpoints and
-Services run together, unchanged; models stand for processes, probes and listeners. What one controller promises the
+``attractor check attractor.operators.devplane.proofs.plane_worlds:whole``. The controllers of Executables, Endpoints
+and Services run together, unchanged; models stand for processes, probes and listeners. What one controller promises the
 next one builds on; here the promise is about both ends at once: whom the listener leads to, and what really runs.
 """
 
@@ -9,29 +9,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.check.world import Delete, Edit, Faults, Look, World, eventually_stable, sometimes
-from attractor.operators.devplane.endpoints import endpoints
-from attractor.operators.devplane.executables import executables
-from attractor.operators.devplane.health import Prober
-from attractor.operators.devplane.processes import Processes
-from attractor.operators.devplane.properties import ProberModel, ProcessesModel, machine
-from attractor.operators.devplane.proxies import Proxies
-from attractor.operators.devplane.services import services
-from attractor.operators.devplane.servicetypes import Service
-from attractor.operators.devplane.serviceworlds import API, ProxiesModel, executable, service, service_promises
-from attractor.operators.devplane.types import Executable
-from attractor.operators.devplane.worlds import NEWS
+from attractor.check.world import Delete, Edit, Faults, World, WorldState, eventually_stable, sometimes
+from attractor.operators.devplane.api.executables import Executable
+from attractor.operators.devplane.api.services import Service
+from attractor.operators.devplane.controllers.endpoints import endpoints
+from attractor.operators.devplane.controllers.executables import executables
+from attractor.operators.devplane.controllers.health import Prober
+from attractor.operators.devplane.controllers.services import services
+from attractor.operators.devplane.drivers.processes import Processes
+from attractor.operators.devplane.drivers.proxies import Proxies
+from attractor.operators.devplane.proofs.properties import ProberModel, ProcessesModel, machine
+from attractor.operators.devplane.proofs.service_worlds import API, ProxiesModel, executable, service, service_promises
+from attractor.operators.devplane.proofs.worlds import NEWS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.check.world.users import User
+    from attractor.check.world.api.users import User
     from attractor.runtime import Controller
 
 LEADS = "eventually a listener leads to what runs, and to nothing else"
 
 
-def leads_to_what_runs(look: Look) -> bool:
+def leads_to_what_runs(look: WorldState) -> bool:
     """Each listener has as many backends as there are processes that run; a Service is Ready when there is one."""
     running = [run for run in machine(look).runs if run.state == "running"]
     behind = [len(backends) for _, backends in look.external(Proxies).listeners.values()]

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from attractor.check.world import always, always_step, eventually_stable, happens
 from attractor.objects.resource import MicroTime
-from attractor.operators.devplane.processes import Processes, Run
-from attractor.operators.devplane.servicetypes import Service
-from attractor.operators.devplane.types import FINAL, MOVES, Executable, ExecutableReplicaSet
+from attractor.operators.devplane.api.executables import FINAL, MOVES, Executable, ExecutableReplicaSet
+from attractor.operators.devplane.api.services import Service
+from attractor.operators.devplane.drivers.processes import Processes, Run
 from attractor.runtime import Context, Key, Result, controller
 from attractor.runtime.toolkit.owners import is_controlled_by
 
 if TYPE_CHECKING:
-    from attractor.check.world import Look
-    from attractor.check.world.properties import Claim, StepClaim
-    from attractor.operators.devplane.health import Question
-    from attractor.operators.devplane.processes import Launch
-    from attractor.operators.devplane.types import Phase
+    from attractor.check.world import WorldState
+    from attractor.check.world.api.properties import Claim, StepClaim
+    from attractor.operators.devplane.api.executables import Phase
+    from attractor.operators.devplane.controllers.health import Question
+    from attractor.operators.devplane.drivers.processes import Launch
 
 LONG_AGO = MicroTime.of(datetime(2020, 1, 1, tzinfo=UTC))
 FAILURE = 3
@@ -148,30 +148,30 @@ class ProberModel:
         self.problem = "broken" if self.fails else ""
 
 
-def machine(look: Look) -> ProcessesModel:
+def machine(look: WorldState) -> ProcessesModel:
     """The machine of a world."""
     found: ProcessesModel = look.external(Processes)
     return found
 
 
-def live(look: Look) -> list[str]:
+def live(look: WorldState) -> list[str]:
     """The uids of all processes that are there, or will be in any case."""
     return [run.uid for run in machine(look).runs if run.is_live]
 
 
-def never_two_processes(look: Look) -> bool:
+def never_two_processes(look: WorldState) -> bool:
     """No Executable has two processes at once."""
     found = live(look)
     return len(found) == len(set(found))
 
 
-def every_process_has_its_executable(look: Look) -> bool:
+def every_process_has_its_executable(look: WorldState) -> bool:
     """A process is there only while its very Executable is, and says that it is there."""
     phases = {one.metadata.uid: one.status.phase for one in look.list(Executable)}
     return all(phases.get(uid, "") != "" for uid in live(look))
 
 
-def phases_follow_the_table(before: Look, after: Look) -> bool:
+def phases_follow_the_table(before: WorldState, after: WorldState) -> bool:
     """An Executable changes its phase only as the table of moves allows."""
     phases: dict[str, Phase] = {one.metadata.uid: one.status.phase for one in before.list(Executable)}
     told: list[tuple[Phase, Phase]] = [
@@ -180,7 +180,7 @@ def phases_follow_the_table(before: Look, after: Look) -> bool:
     return all(one == other or other in MOVES[one] for one, other in told)
 
 
-def is_as_wanted(look: Look) -> bool:
+def is_as_wanted(look: WorldState) -> bool:
     """Each Executable runs, or has ended for good, and says so; nothing is left of those that are gone."""
     stored, runs = look.list(Executable), machine(look).runs
     if {run.uid for run in runs} - {one.metadata.uid for one in stored}:
@@ -207,12 +207,12 @@ MOST = 2
 """The most replicas that a world ever asks for."""
 
 
-def never_too_many_replicas(look: Look) -> bool:
+def never_too_many_replicas(look: WorldState) -> bool:
     """There are never more replicas than were wanted."""
     return sum(not one.metadata.is_deleting for one in look.list(Executable)) <= MOST
 
 
-def sets_are_complete(look: Look) -> bool:
+def sets_are_complete(look: WorldState) -> bool:
     """Each set has as many replicas as it wants, and says so; no replica is there without its set."""
     owners = look.list(ExecutableReplicaSet)
     owned = 0

@@ -1,4 +1,4 @@
-"""Worlds of Services and Endpoints: ``attractor check attractor.operators.devplane.serviceworlds:runs``.
+"""Worlds of Services and Endpoints: ``attractor check attractor.operators.devplane.proofs.service_worlds:runs``.
 
 The controllers are the production ones, unchanged. ``ProxiesModel`` stands for this machine's listeners, which end with
 the process that holds them; users stand for whoever runs the Executables and says so in their status. Each world is
@@ -14,9 +14,9 @@ from attractor.check.world import (
     Delete,
     Edit,
     Faults,
-    Look,
     Script,
     World,
+    WorldState,
     always,
     always_step,
     eventually_stable,
@@ -25,16 +25,16 @@ from attractor.check.world import (
 )
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.devplane.endpoints import endpoints, is_serving
-from attractor.operators.devplane.proxies import CannotListen, Place, Proxies
-from attractor.operators.devplane.services import backends_of, services
-from attractor.operators.devplane.servicetypes import Endpoint, EndpointSpec, Service, ServiceSpec
-from attractor.operators.devplane.types import Executable, ExecutableSpec, Serves
+from attractor.operators.devplane.api.executables import Executable, ExecutableSpec, Serves
+from attractor.operators.devplane.api.services import Endpoint, EndpointSpec, Service, ServiceSpec
+from attractor.operators.devplane.controllers.endpoints import endpoints, is_serving
+from attractor.operators.devplane.controllers.services import backends_of, services
+from attractor.operators.devplane.drivers.proxies import CannotListen, Place, Proxies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.check.world.properties import Claim, StepClaim
+    from attractor.check.world.api.properties import Claim, StepClaim
     from attractor.runtime import Controller
 
 WEB = Key("default", "web")
@@ -87,7 +87,7 @@ class ProxiesModel:
 # What is promised.
 
 
-def listens_where_it_says_for_whom_it_should(look: Look) -> bool:
+def listens_where_it_says_for_whom_it_should(look: WorldState) -> bool:
     """Each Service's listener is where the status says, leads to its Endpoints, and it is Ready when it has any."""
     held = dict(look.external(Proxies).listeners)
     for service in look.list(Service):
@@ -102,19 +102,19 @@ def listens_where_it_says_for_whom_it_should(look: Look) -> bool:
     return not held
 
 
-def published_ports_never_change(before: Look, after: Look) -> bool:
+def published_ports_never_change(before: WorldState, after: WorldState) -> bool:
     """While a Service lives, the port that its status once said is the port that it says."""
     said = {one.metadata.uid: one.status.effective_port for one in before.list(Service)}
     now = {one.metadata.uid: one.status.effective_port for one in after.list(Service)}
     return all(now.get(uid, port) == port for uid, port in said.items() if port)
 
 
-def no_listener_outlives_its_service(look: Look) -> bool:
+def no_listener_outlives_its_service(look: WorldState) -> bool:
     """A Service is there for as long as its listener is."""
     return set(look.external(Proxies).listeners) <= {one.metadata.uid for one in look.list(Service)}
 
 
-def endpoints_are_those_of_what_runs(look: Look) -> bool:
+def endpoints_are_those_of_what_runs(look: WorldState) -> bool:
     """Each Executable that serves has an Endpoint for each Service that it serves, and there is none besides."""
     wanted = [
         (one.metadata.uid, served.service, one.status.ports[served.service])
@@ -131,7 +131,7 @@ def endpoints_are_those_of_what_runs(look: Look) -> bool:
     return sorted(found) == sorted(wanted)
 
 
-def never_changes(before: Look, after: Look) -> bool:
+def never_changes(before: WorldState, after: WorldState) -> bool:
     """An Endpoint is replaced, not changed."""
     said = {one.metadata.uid: one.spec for one in before.list(Endpoint)}
     return all(said.get(one.metadata.uid, one.spec) == one.spec for one in after.list(Endpoint))
@@ -223,7 +223,7 @@ def taken(declared: Controller = services) -> World:
     return world([declared], [service(FIXED), endpoint(1)], (), Faults(crash=1), [*promised, *reached], proxies)
 
 
-def _listens_unless_taken(look: Look) -> bool:
+def _listens_unless_taken(look: WorldState) -> bool:
     """As promised once the port is free; before, it is told, and nothing listens."""
     if not look.external(Proxies).is_taken:
         return listens_where_it_says_for_whom_it_should(look)
@@ -250,7 +250,7 @@ def runs(declared: Controller = endpoints) -> World:
     return world([declared], [executable()], users, faults, [*endpoint_promises(), *reached])
 
 
-def _ports(look: Look) -> list[int]:
+def _ports(look: WorldState) -> list[int]:
     return [one.spec.port for one in look.list(Endpoint)]
 
 

@@ -1,4 +1,4 @@
-"""Worlds of the developer control plane: ``attractor check attractor.operators.devplane.worlds:started``.
+"""Worlds of the developer control plane: ``attractor check attractor.operators.devplane.proofs.worlds:started``.
 
 The controllers are those of production, unchanged; models stand for the machine. Each world is explored completely for
 its faults.
@@ -13,19 +13,28 @@ from attractor.check.world import (
     Delete,
     Edit,
     Faults,
-    Look,
     Script,
     World,
+    WorldState,
     always,
     eventually_stable,
     sometimes,
 )
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.devplane.executables import executables
-from attractor.operators.devplane.health import Prober
-from attractor.operators.devplane.processes import Processes
-from attractor.operators.devplane.properties import (
+from attractor.operators.devplane.api.executables import (
+    Executable,
+    ExecutableReplicaSet,
+    ExecutableReplicaSetSpec,
+    ExecutableSpec,
+    ExecutableTemplate,
+)
+from attractor.operators.devplane.api.services import Service
+from attractor.operators.devplane.controllers.executables import executables
+from attractor.operators.devplane.controllers.health import Prober
+from attractor.operators.devplane.controllers.replica_sets import replicasets
+from attractor.operators.devplane.drivers.processes import Processes
+from attractor.operators.devplane.proofs.properties import (
     ProberModel,
     ProcessesModel,
     live,
@@ -34,22 +43,13 @@ from attractor.operators.devplane.properties import (
     ready_services,
     sets_are_complete,
 )
-from attractor.operators.devplane.replicasets import replicasets
-from attractor.operators.devplane.servicetypes import Service
-from attractor.operators.devplane.types import (
-    Executable,
-    ExecutableReplicaSet,
-    ExecutableReplicaSetSpec,
-    ExecutableSpec,
-    ExecutableTemplate,
-)
 from attractor.runtime.toolkit.channel import Channel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.check.world.properties import Claim
-    from attractor.check.world.users import User
+    from attractor.check.world.api.properties import Claim
+    from attractor.check.world.api.users import User
     from attractor.runtime import Controller
 
 KEY = Key("default", "web")
@@ -89,7 +89,7 @@ def world(
     )
 
 
-def phase(look: Look) -> str:
+def phase(look: WorldState) -> str:
     """The phase of the Executable; empty when there is none."""
     found = look.find(Executable, KEY)
     return "" if found is None else found.status.phase
@@ -162,7 +162,7 @@ def waiting(declared: Controller | None = None) -> World:
     return made.but(controllers=[*made.controllers, ready_services])
 
 
-def _waits(look: Look) -> bool:
+def _waits(look: WorldState) -> bool:
     found = look.find(Executable, KEY)
     return found is not None and found.status.message.startswith("waits for Service db")
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.objects.builtin.coordination_v1 import Lease
-from attractor.objects.builtin.core_v1 import ServiceAccount
-from attractor.objects.builtin.rbac_v1 import Role, RoleBinding
+from attractor.k8s.coordination_v1 import Lease
+from attractor.k8s.core_v1 import ServiceAccount
+from attractor.k8s.rbac_v1 import Role, RoleBinding
 from attractor.objects.errors import AlreadyExists, Conflict, NotFound
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.edge.types import GROUP, Cloudlet
-from attractor.operators.edge.upgrades import cloudlet_status
+from attractor.operators.edge.api.types import GROUP, Cloudlet
+from attractor.operators.edge.controllers.upgrades import cloudlet_status
 from attractor.runtime import Owns, Permission, controller
 from attractor.runtime.predicates import Predicate
 

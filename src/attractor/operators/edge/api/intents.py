@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from attractor.operators.edge.states import APP_INST, CLUSTER_INST, Actor, CloudletState, TrackedState
-from attractor.operators.edge.types import (
+from attractor.operators.edge.api.states import APP_INST, CLUSTER_INST, Actor, CloudletState, TrackedState
+from attractor.operators.edge.api.types import (
     OVERRIDE,
     AppInst,
     ClusterInst,
@@ -18,7 +18,7 @@ from attractor.operators.edge.types import (
 
 if TYPE_CHECKING:
     from attractor.lifecycle import Lifecycle
-    from attractor.operators.edge.types import Cloudlet, Instance
+    from attractor.operators.edge.api.types import Cloudlet, Instance
 
 T = TrackedState
 DELETIONS = frozenset({T.DELETE_REQUESTED, T.DELETING})

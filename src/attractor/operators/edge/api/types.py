@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from attractor.objects.resource import Meta, PrinterColumn, Resource, Struct, field
-from attractor.operators.edge.states import CloudletState, TrackedState
+from attractor.operators.edge.api.states import CloudletState, TrackedState
 
 GROUP, VERSION = "edge.attractor.dev", "v1"
 FINALIZER = f"{GROUP}/coordinator"

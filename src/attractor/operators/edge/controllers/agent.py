@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.objects.errors import ServiceUnavailable, Timeout
 from attractor.objects.gvk import Key
-from attractor.operators.edge.driver import APP, CLUSTER, Drained, Driver, DriverError, Found, Ref
-from attractor.operators.edge.intents import DELETIONS, lifecycle_of, status_of, with_status
-from attractor.operators.edge.states import Actor, CloudletState, TrackedState
-from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst, Installed
-from attractor.operators.edge.upgrades import agent_state, cloudlet_status
+from attractor.operators.edge.api.intents import DELETIONS, lifecycle_of, status_of, with_status
+from attractor.operators.edge.api.states import Actor, CloudletState, TrackedState
+from attractor.operators.edge.api.types import AppInst, Cloudlet, ClusterInst, Installed
+from attractor.operators.edge.controllers.upgrades import agent_state, cloudlet_status
+from attractor.operators.edge.drivers.protocols import APP, CLUSTER, Drained, Driver, DriverError, Found, Ref
 from attractor.runtime import Index, Result, Watches, controller
 
 if TYPE_CHECKING:
-    from attractor.operators.edge.sessions import Reports
-    from attractor.operators.edge.types import Instance, InstanceStatus
+    from attractor.operators.edge.api.types import Instance, InstanceStatus
+    from attractor.operators.edge.controllers.sessions import Reports
     from attractor.runtime import Context, Controller
 
 T = TrackedState

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 
 from attractor.objects.errors import Conflict, Forbidden, NotFound
 from attractor.objects.gvk import Key
-from attractor.operators.edge import intents
-from attractor.operators.edge.intents import claim_refusal, cluster_status, override_of, status_of, wish
-from attractor.operators.edge.states import Actor, TrackedState
-from attractor.operators.edge.types import FINALIZER, AppInst, Cloudlet, ClusterInst
+from attractor.operators.edge.api import intents
+from attractor.operators.edge.api.intents import claim_refusal, cluster_status, override_of, status_of, wish
+from attractor.operators.edge.api.states import Actor, TrackedState
+from attractor.operators.edge.api.types import FINALIZER, AppInst, Cloudlet, ClusterInst
 from attractor.runtime import Context, Result
 from attractor.runtime.toolkit.finalizers import add_finalizer, remove_finalizer
 
 if TYPE_CHECKING:
     from attractor.objects.resource import Resource
-    from attractor.operators.edge.types import Instance, InstanceStatus
+    from attractor.operators.edge.api.types import Instance, InstanceStatus
 
 T = TrackedState
 RETRY_S = 1.0

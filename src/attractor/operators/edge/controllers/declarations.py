@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.objects.gvk import Key
-from attractor.operators.edge import coordinator, upgrades
-from attractor.operators.edge.access import ACCESS
-from attractor.operators.edge.overdue import OVERDUE
-from attractor.operators.edge.presence import PRESENCE
-from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst
+from attractor.operators.edge.api.access import ACCESS
+from attractor.operators.edge.api.types import AppInst, Cloudlet, ClusterInst
+from attractor.operators.edge.controllers import coordinator, upgrades
+from attractor.operators.edge.controllers.overdue import OVERDUE
+from attractor.operators.edge.controllers.presence import PRESENCE
 from attractor.runtime import Index, Watches, controller
 
 if TYPE_CHECKING:

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attractor.objects.errors import NotFound
-from attractor.operators.edge.intents import lifecycle_of, status_of
-from attractor.operators.edge.states import CLOUDLET
-from attractor.operators.edge.types import AppInst, Cloudlet, ClusterInst
+from attractor.operators.edge.api.intents import lifecycle_of, status_of
+from attractor.operators.edge.api.states import CLOUDLET
+from attractor.operators.edge.api.types import AppInst, Cloudlet, ClusterInst
 from attractor.runtime import Result, controller
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from attractor.objects.gvk import Key
-    from attractor.operators.edge.types import Instance
+    from attractor.operators.edge.api.types import Instance
     from attractor.runtime import Context, Controller
 
 

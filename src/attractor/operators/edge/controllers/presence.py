@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attractor.objects.builtin.coordination_v1 import Lease
+from attractor.k8s.coordination_v1 import Lease
 from attractor.objects.errors import NotFound
 from attractor.objects.gvk import Key
-from attractor.operators.edge.access import account_of, versions_of
-from attractor.operators.edge.states import CloudletState
-from attractor.operators.edge.types import Cloudlet
-from attractor.operators.edge.upgrades import agent_state, cloudlet_status
+from attractor.operators.edge.api.access import account_of, versions_of
+from attractor.operators.edge.api.states import CloudletState
+from attractor.operators.edge.api.types import Cloudlet
+from attractor.operators.edge.controllers.upgrades import agent_state, cloudlet_status
 from attractor.runtime import Permission, Result, controller
 
 if TYPE_CHECKING:

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta, OwnerReference
-from attractor.operators.edge.driver import APP, Step
-from attractor.operators.edge.intents import status_of
-from attractor.operators.edge.types import AppInst, ClusterInst, Progress
-from attractor.runtime.fieldlogger import FieldLogger
+from attractor.operators.edge.api.intents import status_of
+from attractor.operators.edge.api.types import AppInst, ClusterInst, Progress
+from attractor.operators.edge.drivers.protocols import APP, Step
+from attractor.runtime.field_logger import FieldLogger
 
 if TYPE_CHECKING:
     from attractor.client import Client
-    from attractor.operators.edge.driver import Ref
-    from attractor.operators.edge.types import Instance
+    from attractor.operators.edge.api.types import Instance
+    from attractor.operators.edge.drivers.protocols import Ref
 
 KEPT = 20
 """How many messages of an operation are kept."""

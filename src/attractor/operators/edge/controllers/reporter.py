@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from attractor.objects.builtin.coordination_v1 import Lease
+from attractor.k8s.coordination_v1 import Lease
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
 from attractor.objects.resource import MicroTime
-from attractor.operators.edge.access import account_of
-from attractor.operators.edge.driver import APP, CLUSTER, DriverError, Ref
-from attractor.operators.edge.types import AppInst, ClusterInst
-from attractor.runtime.fieldlogger import FieldLogger
+from attractor.operators.edge.api.access import account_of
+from attractor.operators.edge.api.types import AppInst, ClusterInst
+from attractor.operators.edge.drivers.protocols import APP, CLUSTER, DriverError, Ref
+from attractor.runtime.field_logger import FieldLogger
 from attractor.runtime.toolkit.channel import Channel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from attractor.client import Client
-    from attractor.operators.edge.sessions import Reports, Sessions
+    from attractor.operators.edge.controllers.sessions import Reports, Sessions
 
 LASTS = 4
 """A sign of life counts for so many times the interval between two of them, as for the Leases of Kubernetes nodes."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from attractor.client import ByteStream, ClientRequest, ClientResponse, Transport
-    from attractor.operators.edge.driver import Ref
+    from attractor.operators.edge.drivers.protocols import Ref
 
 BROKEN = (ServerUnreachable, AnswerLost, GarbledAnswer)
 """What a request or a watch ends with when the two do not hear each other."""

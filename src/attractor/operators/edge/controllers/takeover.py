@@ -10,15 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from attractor.objects.errors import Forbidden, Unauthorized
-from attractor.operators.edge.driver import Driver, DriverError, Launcher, LaunchError
-from attractor.operators.edge.states import AGENT, Actor, CloudletState, TrackedState
-from attractor.operators.edge.types import AgentInfo, Cloudlet
-from attractor.operators.edge.upgrades import agent_state, cloudlet_status
+from attractor.operators.edge.api.states import AGENT, Actor, CloudletState, TrackedState
+from attractor.operators.edge.api.types import AgentInfo, Cloudlet
+from attractor.operators.edge.controllers.upgrades import agent_state, cloudlet_status
+from attractor.operators.edge.drivers.protocols import Driver, DriverError, Launcher, LaunchError
 from attractor.runtime import Result, controller
 
 if TYPE_CHECKING:
     from attractor.objects.gvk import Key
-    from attractor.operators.edge.types import CloudletStatus
+    from attractor.operators.edge.api.types import CloudletStatus
     from attractor.runtime import Context, Controller
 
 T, C = TrackedState, CloudletState

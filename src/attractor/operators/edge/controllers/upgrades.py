@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.operators.edge.intents import lifecycle_of, status_of
-from attractor.operators.edge.states import CLOUDLET, Actor, CloudletState, TrackedState
-from attractor.operators.edge.types import AppInst, Cloudlet, CloudletStatus, ClusterInst
+from attractor.operators.edge.api.intents import lifecycle_of, status_of
+from attractor.operators.edge.api.states import CLOUDLET, Actor, CloudletState, TrackedState
+from attractor.operators.edge.api.types import AppInst, Cloudlet, CloudletStatus, ClusterInst
 
 if TYPE_CHECKING:
     from attractor.objects.gvk import Key

@@ -1,6 +1,6 @@
 """Drivers: what an agent works with. ``process`` runs instances as processes, ``kubernetes`` in another cluster.
 
-A driver of your own is any class with the methods of ``attractor.operators.edge.driver.Driver``; ``attractor edge agent
+A driver of your own is any class with the methods of ``protocols.Driver``; ``attractor edge agent
 --driver my.module:make`` calls ``make(settings)`` for one.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attractor.operators.edge.driver import Ref, Step, Tell
+    from attractor.operators.edge.drivers.protocols import Ref, Step, Tell
 
 
 def tell_nobody(ref: Ref, step: Step) -> None:

@@ -6,12 +6,12 @@ import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from attractor.operators.edge.driver import Drained
+from attractor.operators.edge.drivers.protocols import Drained
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 
-    from attractor.operators.edge.driver import Found, Ref
+    from attractor.operators.edge.drivers.protocols import Found, Ref
 
 LOOK_S = 0.5
 

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.client import Client, ConfigError, load_kubeconfig
 from attractor.client.http.transport import HttpTransport
-from attractor.objects.builtin.apps_v1 import Deployment
-from attractor.objects.builtin.core_v1 import Namespace
+from attractor.k8s.apps_v1 import Deployment
+from attractor.k8s.core_v1 import Namespace
 from attractor.objects.errors import ApiError, NotFound
 from attractor.objects.gvk import Key
-from attractor.operators.edge.driver import APP, CLUSTER, DriverError, Found, Ref, Step
+from attractor.operators.edge.api.types import GROUP
 from attractor.operators.edge.drivers import tell_nobody
 from attractor.operators.edge.drivers.gate import Gate, changes
-from attractor.operators.edge.types import GROUP
+from attractor.operators.edge.drivers.protocols import APP, CLUSTER, DriverError, Found, Ref, Step
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from attractor.operators.edge.driver import Tell
     from attractor.operators.edge.drivers import DriverSettings
+    from attractor.operators.edge.drivers.protocols import Tell
 
 GENERATION, SETTINGS, INSTANCE = f"{GROUP}/generation", f"{GROUP}/settings", f"{GROUP}/instance"
 CLOUDLET = f"{GROUP}/cloudlet"

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 from attractor.client import Client, load_kubeconfig
 from attractor.client.http.transport import HttpTransport
-from attractor.objects.builtin.core_v1 import ConfigMap, Node
+from attractor.k8s.core_v1 import ConfigMap, Node
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.edge.driver import APP, CLUSTER, DriverError, Ref, Step
 from attractor.operators.edge.drivers.gate import Gate, changes
+from attractor.operators.edge.drivers.protocols import APP, CLUSTER, DriverError, Ref, Step
 from attractor.operators.edge.drivers.records import Record, Records
 from attractor.operators.local import processes
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from attractor.operators.edge.driver import Found
     from attractor.operators.edge.drivers import DriverSettings
+    from attractor.operators.edge.drivers.protocols import Found
     from attractor.operators.local.processes import Process
 
 READY_S = 60.0
@@ -195,7 +195,7 @@ class ProcessDriver:
             raise DriverError(f"{cluster} is not there")
         ready = self._records.home(ref) / "address"
         ready.unlink(missing_ok=True)
-        command = [sys.executable, "-P", "-m", "attractor.operators.edge.app", "--address-file", str(ready)]
+        command = [sys.executable, "-P", "-m", "attractor.operators.edge.drivers.app", "--address-file", str(ready)]
         command += ["--name", ref.name, "--revision", said["revision"], "--cluster", cluster.name]
         self._tell(ref, Step(1, 2, f"starts revision {said['revision']}"))
         process = await self._start(ref, command, ready, cluster.name)

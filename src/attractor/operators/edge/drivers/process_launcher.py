@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from attractor.objects.builtin.core_v1 import ServiceAccount
+from attractor.httpd.auth.certificates import write_private
+from attractor.k8s.core_v1 import ServiceAccount
 from attractor.objects.gvk import Key
-from attractor.operators.edge.access import account_of
-from attractor.operators.edge.driver import LaunchError
+from attractor.operators.edge.api.access import account_of
+from attractor.operators.edge.drivers.protocols import LaunchError
 from attractor.operators.local import processes
 
 if TYPE_CHECKING:
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attractor.client import Client
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
     from attractor.operators.local.processes import Process
 
 TOKEN_S = 30 * 24 * 3600
-"""How long an agent's first token is good; it renews it itself (``renewal``)."""
+"""How long an agent's first token is good; it renews it itself (``token_renewal``)."""
 END_S = 10.0
 NOT_WANTED = 3
 """How an agent ends when its cloudlet does not want its version."""
@@ -50,7 +51,7 @@ class AgentLock:
     def acquire(self) -> None:
         """Take it; raises ``AlreadyRunning``."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        opened = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        opened = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -167,13 +168,9 @@ def with_token(path: Path, token: str) -> bytes:
 
 
 def write_secret(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".new")
-    opened = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(opened, "wb") as file:
-        file.write(content)
-    beside.replace(path)
+    """Write a file that only its owner may read, whole or not at all, whatever lies in the directory already."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_private(path, content)
 
 
 def _last_line(path: Path) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from attractor.operators.edge.driver import Found, Ref
+from attractor.operators.edge.drivers.protocols import Found, Ref
 from attractor.operators.local.processes import Process
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ import orjson
 import yaml
 
 from attractor.client.credentials import Credential, Rewritten, StaticCredentials, bearer
-from attractor.objects.builtin.core_v1 import ServiceAccount
+from attractor.k8s.core_v1 import ServiceAccount
 from attractor.objects.errors import ApiError
-from attractor.operators.edge.launching import token_request, with_token, write_secret
-from attractor.runtime.fieldlogger import FieldLogger
+from attractor.operators.edge.drivers.process_launcher import token_request, with_token, write_secret
+from attractor.runtime.field_logger import FieldLogger
 
 if TYPE_CHECKING:
     from pathlib import Path

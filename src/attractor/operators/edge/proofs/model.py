@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from attractor.check.world import happens
 from attractor.objects.gvk import Key
-from attractor.operators.edge.driver import Drained, DriverError, Found, LaunchError, Ref
+from attractor.operators.edge.drivers.protocols import Drained, DriverError, Found, LaunchError, Ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -2,15 +2,14 @@
 
 Safety: states move along the tables, each moved by its owner; one operation at a time; the platform changes only as the
 operation in progress asks; no app is worked on during its cluster's operation. At rest: every request has ended, and
-what is believed is true. ``upgrading`` has the claims about upgrades.
+what is believed is true. ``upgrade_properties`` has the claims about upgrades.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.operators.edge.driver import APP, CLUSTER, Driver, Found, Ref
-from attractor.operators.edge.intents import (
+from attractor.operators.edge.api.intents import (
     DELETIONS,
     cluster_status,
     is_installed,
@@ -19,21 +18,22 @@ from attractor.operators.edge.intents import (
     wanted,
     wish,
 )
-from attractor.operators.edge.states import Actor, TrackedState
-from attractor.operators.edge.types import AppInst, ClusterInst
+from attractor.operators.edge.api.states import Actor, TrackedState
+from attractor.operators.edge.api.types import AppInst, ClusterInst
+from attractor.operators.edge.drivers.protocols import APP, CLUSTER, Driver, Found, Ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from attractor.check.world import Look
-    from attractor.operators.edge.types import Instance
+    from attractor.check.world import WorldState
+    from attractor.operators.edge.api.types import Instance
 
 T = TrackedState
 AGENTS = "agent"
 """How the names of hosts begin that run an agent; the others run a coordinator."""
 
 
-def instances(world: Look) -> list[Instance]:
+def instances(world: WorldState) -> list[Instance]:
     """Every instance."""
     return [*world.list(ClusterInst), *world.list(AppInst)]
 
@@ -43,7 +43,7 @@ def ref_of(obj: Instance) -> Ref:
     return Ref(CLUSTER if isinstance(obj, ClusterInst) else APP, *obj.key)
 
 
-def there(world: Look) -> dict[Ref, Found]:
+def there(world: WorldState) -> dict[Ref, Found]:
     """What is on the platform."""
     found: dict[Ref, Found] = world.external(Driver).there
     return found
@@ -59,7 +59,7 @@ def actors_of(host: str) -> frozenset[Actor]:
     return frozenset({Actor.CRM} if host.startswith(AGENTS) else {Actor.USER, Actor.CONTROLLER})
 
 
-def _same(before: Look, after: Look) -> Iterator[tuple[Instance | None, Instance]]:
+def _same(before: WorldState, after: WorldState) -> Iterator[tuple[Instance | None, Instance]]:
     """Every instance after a step, with what it was before; None when it is new."""
     known = {(ref_of(obj), obj.metadata.uid): obj for obj in instances(before)}
     for obj in instances(after):
@@ -69,7 +69,7 @@ def _same(before: Look, after: Look) -> Iterator[tuple[Instance | None, Instance
 # The tables
 
 
-def states_follow_the_tables(before: Look, after: Look) -> bool:
+def states_follow_the_tables(before: WorldState, after: WorldState) -> bool:
     """Every change of a state is a row of its table; an object that is new, or gone, was and is NotPresent."""
     for old, obj in _same(before, after):
         was, now = T.NOT_PRESENT if old is None else status_of(old).state, status_of(obj).state
@@ -78,7 +78,7 @@ def states_follow_the_tables(before: Look, after: Look) -> bool:
     return True
 
 
-def states_are_moved_by_their_owners(before: Look, after: Look, host: str) -> bool:
+def states_are_moved_by_their_owners(before: WorldState, after: WorldState, host: str) -> bool:
     """Who moves a state is the owner of the state that it leaves; each other field has one writer, too."""
     actors = actors_of(host)
     for old, obj in _same(before, after):
@@ -97,7 +97,7 @@ def states_are_moved_by_their_owners(before: Look, after: Look, host: str) -> bo
 # One operation at a time
 
 
-def no_two_operations_on_one_key(before: Look, after: Look) -> bool:
+def no_two_operations_on_one_key(before: WorldState, after: WorldState) -> bool:
     """An operation begins only when the one before has ended; until then its number and what it leads to stay."""
     for old, obj in _same(before, after):
         if old is None or status_of(old).state in lifecycle_of(old).resting:
@@ -108,7 +108,7 @@ def no_two_operations_on_one_key(before: Look, after: Look) -> bool:
     return True
 
 
-def the_platform_changes_only_as_asked(before: Look, after: Look) -> bool:
+def the_platform_changes_only_as_asked(before: WorldState, after: WorldState) -> bool:
     """Something comes or changes only into the target of the operation in progress; it goes only in a deletion, or
     where nothing should be. (What dies by itself is no step of an agent: leave ``outside`` out.)"""
     was, now = there(before), there(after)
@@ -138,13 +138,13 @@ def _may_go(obj: Instance | None) -> bool:
 # Apps and their clusters
 
 
-def no_app_work_during_its_clusters(world: Look) -> bool:
+def no_app_work_during_its_clusters(world: WorldState) -> bool:
     """While the agent is asked to work on a cluster, it is not asked to work on an app in it."""
     busy = {cluster.key for cluster in world.list(ClusterInst) if is_with_agent(cluster)}
     return not any(is_with_agent(app) and (app.key.namespace, app.spec.cluster) in busy for app in world.list(AppInst))
 
 
-def no_app_without_its_cluster(world: Look) -> bool:
+def no_app_without_its_cluster(world: WorldState) -> bool:
     """What runs on the platform runs in a cluster."""
     found = there(world)
     return all(
@@ -154,7 +154,7 @@ def no_app_without_its_cluster(world: Look) -> bool:
     )
 
 
-def no_deletion_with_apps(world: Look) -> bool:
+def no_deletion_with_apps(world: WorldState) -> bool:
     """The agent is asked to delete a cluster only when no app is left in it."""
     return not any(status.state in DELETIONS and status.apps for status in map(cluster_status, world.list(ClusterInst)))
 
@@ -162,12 +162,12 @@ def no_deletion_with_apps(world: Look) -> bool:
 # At rest
 
 
-def every_request_has_ended(world: Look) -> bool:
+def every_request_has_ended(world: WorldState) -> bool:
     """Each instance is Ready or NotPresent and as it was wished for, or says why not; what was deleted is gone."""
     return all(_has_ended(world, obj) for obj in instances(world))
 
 
-def _has_ended(world: Look, obj: Instance) -> bool:
+def _has_ended(world: WorldState, obj: Instance) -> bool:
     status = status_of(obj)
     if obj.metadata.is_deleting or status.state not in lifecycle_of(obj).resting:
         return False
@@ -178,7 +178,7 @@ def _has_ended(world: Look, obj: Instance) -> bool:
     return bool(status.error) or (status.target is not None and wanted(obj).settings == status.target.settings)
 
 
-def _waits(world: Look, obj: Instance) -> bool:
+def _waits(world: WorldState, obj: Instance) -> bool:
     """Whether an app waits for a cluster that is not there."""
     if not isinstance(obj, AppInst) or status_of(obj).state is not T.NOT_PRESENT:
         return False
@@ -186,17 +186,17 @@ def _waits(world: Look, obj: Instance) -> bool:
     return cluster is None or cluster_status(cluster).state is T.NOT_PRESENT
 
 
-def nothing_is_there_that_nobody_has(world: Look) -> bool:
+def nothing_is_there_that_nobody_has(world: WorldState) -> bool:
     """What is on the platform has an object."""
     return there(world).keys() <= {ref_of(obj) for obj in instances(world)}
 
 
-def what_is_believed_is_true(world: Look) -> bool:
+def what_is_believed_is_true(world: WorldState) -> bool:
     """What the coordinator believes of every instance is what is on the platform, and nothing else is there."""
     return nothing_is_there_that_nobody_has(world) and all(_is_true(world, obj) for obj in instances(world))
 
 
-def _is_true(world: Look, obj: Instance) -> bool:
+def _is_true(world: WorldState, obj: Instance) -> bool:
     status, truth = status_of(obj), there(world).get(ref_of(obj))
     if status.state is T.NOT_PRESENT or truth is None:
         return status.state is T.NOT_PRESENT and truth is None and status.current is None
@@ -206,6 +206,6 @@ def _is_true(world: Look, obj: Instance) -> bool:
     return believed == (truth.generation, dict(truth.settings)) and is_installed(status.current, status.target)
 
 
-def truth_is_believed(world: Look) -> bool:
+def truth_is_believed(world: WorldState) -> bool:
     """At rest: what is believed is there, and what is there is what is wished for, or an error says why not."""
     return what_is_believed_is_true(world) and every_request_has_ended(world)

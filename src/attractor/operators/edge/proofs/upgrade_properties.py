@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.operators.edge.agent import serves
-from attractor.operators.edge.properties import AGENTS, actors_of, there
-from attractor.operators.edge.states import AGENT, CLOUDLET, TrackedState
-from attractor.operators.edge.types import Cloudlet
-from attractor.operators.edge.upgrades import agent_state, cloudlet_status
+from attractor.operators.edge.api.states import AGENT, CLOUDLET, TrackedState
+from attractor.operators.edge.api.types import Cloudlet
+from attractor.operators.edge.controllers.agent import serves
+from attractor.operators.edge.controllers.upgrades import agent_state, cloudlet_status
+from attractor.operators.edge.proofs.properties import AGENTS, actors_of, there
 
 if TYPE_CHECKING:
-    from attractor.check.world import Look
+    from attractor.check.world import WorldState
 
 T = TrackedState
 
@@ -21,7 +21,7 @@ def version_of(host: str) -> str:
     return host.removeprefix(f"{AGENTS}-") if host.startswith(AGENTS) else ""
 
 
-def upgrades_follow_the_tables(before: Look, after: Look, host: str) -> bool:
+def upgrades_follow_the_tables(before: WorldState, after: WorldState, host: str) -> bool:
     """The cloudlet's state is moved by the coordinator, an agent's own by that agent, each along its table."""
     known = {obj.key: cloudlet_status(obj) for obj in before.list(Cloudlet)}
     for obj in after.list(Cloudlet):
@@ -41,14 +41,14 @@ def upgrades_follow_the_tables(before: Look, after: Look, host: str) -> bool:
     return True
 
 
-def only_the_agent_that_serves_works(before: Look, after: Look, host: str) -> bool:
+def only_the_agent_that_serves_works(before: WorldState, after: WorldState, host: str) -> bool:
     """The platform is changed only by the agent of the version that serves; so never by two."""
     if there(before) == there(after):
         return True
     return any(serves(cloudlet, version_of(host)) for cloudlet in before.list(Cloudlet))
 
 
-def the_old_agent_stays_until_the_new_one_has_come(world: Look) -> bool:
+def the_old_agent_stays_until_the_new_one_has_come(world: WorldState) -> bool:
     """Before the upgrade has come to UpgradeDone, the version that serves is not forgotten."""
     for cloudlet in world.list(Cloudlet):
         status = cloudlet_status(cloudlet)
@@ -57,7 +57,7 @@ def the_old_agent_stays_until_the_new_one_has_come(world: Look) -> bool:
     return True
 
 
-def upgrade_has_ended(world: Look) -> bool:
+def upgrade_has_ended(world: WorldState) -> bool:
     """The version that is wished for serves, or an error is left for an administrator."""
     for cloudlet in world.list(Cloudlet):
         status = cloudlet_status(cloudlet)

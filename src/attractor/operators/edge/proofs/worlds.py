@@ -1,4 +1,4 @@
-"""Worlds of the edge operator for the checker: ``attractor check attractor.operators.edge.worlds:cluster_life``.
+"""Worlds of the edge operator for the checker: ``attractor check attractor.operators.edge.proofs.worlds:cluster_life``.
 
 Coordinator and agent are the production controllers, unchanged; the platform is ``model.DriverModel``.
 """
@@ -21,15 +21,9 @@ from attractor.check.world import (
 )
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.edge import properties as owed
-from attractor.operators.edge import upgrading
-from attractor.operators.edge.agent import serves, worker
-from attractor.operators.edge.driver import APP, CLUSTER, Driver, Found, Launcher, Ref
-from attractor.operators.edge.intents import status_of, wanted
-from attractor.operators.edge.model import DriverModel, FragileDriver, FragileLauncher, LauncherModel, TellingDriver
-from attractor.operators.edge.states import CloudletState, TrackedState
-from attractor.operators.edge.takeover import takeover
-from attractor.operators.edge.types import (
+from attractor.operators.edge.api.intents import status_of, wanted
+from attractor.operators.edge.api.states import CloudletState, TrackedState
+from attractor.operators.edge.api.types import (
     FINALIZER,
     AgentInfo,
     AppInst,
@@ -44,11 +38,23 @@ from attractor.operators.edge.types import (
     InstanceStatus,
     Target,
 )
-from attractor.operators.edge.watching import APPS, CLOUDLETS, CLUSTERS
+from attractor.operators.edge.controllers.agent import serves, worker
+from attractor.operators.edge.controllers.declarations import APPS, CLOUDLETS, CLUSTERS
+from attractor.operators.edge.controllers.takeover import takeover
+from attractor.operators.edge.drivers.protocols import APP, CLUSTER, Driver, Found, Launcher, Ref
+from attractor.operators.edge.proofs import properties as owed
+from attractor.operators.edge.proofs import upgrade_properties
+from attractor.operators.edge.proofs.model import (
+    DriverModel,
+    FragileDriver,
+    FragileLauncher,
+    LauncherModel,
+    TellingDriver,
+)
 from attractor.runtime.toolkit.channel import Channel
 
 if TYPE_CHECKING:
-    from attractor.check.world import Look
+    from attractor.check.world import WorldState
 
 T = TrackedState
 PLACE = "berlin"
@@ -115,7 +121,7 @@ def with_app(driver: DriverModel) -> DriverModel:
 
 
 def _reaches(kind: Any, key: Key, state: TrackedState) -> Any:
-    def reached(world: Look) -> bool:
+    def reached(world: WorldState) -> bool:
         obj = world.find(kind, key)
         return obj is not None and status_of(obj).state is state
 
@@ -374,21 +380,21 @@ def coordinators_of_clusters(faults: Faults | None = None, *, lag: int = 1) -> W
 
 
 def _serves(version: str) -> Any:
-    def serves_now(world: Look) -> bool:
+    def serves_now(world: WorldState) -> bool:
         return serves(world.find(Cloudlet, HERE), version)
 
     return sometimes(serves_now, name=f"agent {version} serves")
 
 
 OWED_IN_UPGRADES = (
-    eventually_stable(upgrading.upgrade_has_ended, name="the upgrade has ended"),
-    always_step_by(upgrading.upgrades_follow_the_tables),
-    always(upgrading.the_old_agent_stays_until_the_new_one_has_come),
+    eventually_stable(upgrade_properties.upgrade_has_ended, name="the upgrade has ended"),
+    always_step_by(upgrade_properties.upgrades_follow_the_tables),
+    always(upgrade_properties.the_old_agent_stays_until_the_new_one_has_come),
 )
 """What an upgrade owes."""
 
 
-def _is_told_too_early(world: Look) -> bool:
+def _is_told_too_early(world: WorldState) -> bool:
     told = world.external(Driver).has_told and not owed.nothing_is_there_that_nobody_has(world)
     return told and not serves(world.find(Cloudlet, HERE), "1")
 
@@ -406,7 +412,7 @@ def agent_comes_up(faults: Faults | None = None, *, lag: int = 2) -> World:
         properties=[
             *OWED_IN_UPGRADES,
             eventually_stable(owed.nothing_is_there_that_nobody_has, name="nothing is there that nobody has"),
-            always_step_by(upgrading.only_the_agent_that_serves_works),
+            always_step_by(upgrade_properties.only_the_agent_that_serves_works),
             sometimes(_is_told_too_early, name="the agent is told before it serves"),
             _serves("1"),
         ],
@@ -448,7 +454,7 @@ def upgrade_at_work(faults: Faults | None = None, *, fragile: bool = False, lag:
         properties=[
             *OWED[:-2],
             *OWED_IN_UPGRADES,
-            always_step_by(upgrading.only_the_agent_that_serves_works),
+            always_step_by(upgrade_properties.only_the_agent_that_serves_works),
             _serves("2"),
         ],
     )

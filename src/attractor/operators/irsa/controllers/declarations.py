@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.objects.builtin.core_v1 import ServiceAccount
-from attractor.operators.irsa.iam import Iam
-from attractor.operators.irsa.irsas import Irsas
-from attractor.operators.irsa.policies import Policies
-from attractor.operators.irsa.roles import Roles
-from attractor.operators.irsa.types import IamRoleServiceAccount, Policy, Role
+from attractor.k8s.core_v1 import ServiceAccount
+from attractor.operators.irsa.api import IamRoleServiceAccount, Policy, Role
+from attractor.operators.irsa.controllers.irsas import Irsas
+from attractor.operators.irsa.controllers.policies import Policies
+from attractor.operators.irsa.controllers.roles import Roles
+from attractor.operators.irsa.drivers.iam import Iam
 from attractor.runtime import For, Permission, Watches, controller
 from attractor.runtime.predicates import Predicate, generation_changed
 from attractor.workqueue.limits import Backoff
@@ -17,7 +17,7 @@ from attractor.workqueue.limits import Backoff
 if TYPE_CHECKING:
     from attractor.objects.gvk import Key
     from attractor.objects.resource import Resource
-    from attractor.operators.irsa.settings import Settings
+    from attractor.operators.irsa.controllers.settings import Settings
     from attractor.runtime import Controller
     from attractor.runtime.predicates import Change
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from attractor.operators.irsa.settings import Settings
-    from attractor.operators.irsa.types import Statement
+    from attractor.operators.irsa.api import Statement
+    from attractor.operators.irsa.controllers.settings import Settings
 
 VERSION = "2012-10-17"
 _LISTS = ("Action", "NotAction", "Resource", "NotResource")

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attractor.objects.builtin.core_v1 import ServiceAccount
+from attractor.k8s.core_v1 import ServiceAccount
 from attractor.objects.resource import ObjectMeta
-from attractor.operators.irsa.admission import problem_of
-from attractor.operators.irsa.types import (
+from attractor.operators.irsa.api import (
     ROLE_ARN_ANNOTATION,
     IamRoleServiceAccount,
     IrsaStatus,
@@ -20,7 +19,8 @@ from attractor.operators.irsa.types import (
     RoleSpec,
     is_complete,
 )
-from attractor.operators.irsa.writes import STALE, hold, is_held, release, report
+from attractor.operators.irsa.controllers.preconditions import problem_of
+from attractor.operators.irsa.controllers.writes import STALE, hold, is_held, release, report
 from attractor.runtime import Result
 from attractor.runtime.toolkit.finalizers import add_finalizer, finalizer_name
 from attractor.runtime.toolkit.owners import is_controlled_by, set_controller
@@ -28,8 +28,8 @@ from attractor.runtime.toolkit.owners import is_controlled_by, set_controller
 if TYPE_CHECKING:
     from attractor.objects.gvk import Key
     from attractor.objects.resource import Resource
-    from attractor.operators.irsa.settings import Settings
-    from attractor.operators.irsa.types import IrsaCondition
+    from attractor.operators.irsa.api import IrsaCondition
+    from attractor.operators.irsa.controllers.settings import Settings
     from attractor.runtime import Context
 
 P = TypeVar("P", Policy, Role)

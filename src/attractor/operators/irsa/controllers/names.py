@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from attractor.objects.gvk import Key
-    from attractor.operators.irsa.settings import Settings
+    from attractor.operators.irsa.controllers.settings import Settings
 
 MAX_NAME = 64
 _DIGEST = 10

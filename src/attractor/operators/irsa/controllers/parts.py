@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from attractor.operators.irsa.iam import (
+from attractor.operators.irsa.api import Policy, Role
+from attractor.operators.irsa.controllers.writes import STALE, hold, is_held, release, report
+from attractor.operators.irsa.drivers.iam import (
     DeleteConflict,
     EntityAlreadyExists,
     Forbidden,
@@ -23,14 +25,12 @@ from attractor.operators.irsa.iam import (
     NoSuchEntity,
     Unavailable,
 )
-from attractor.operators.irsa.types import Policy, Role
-from attractor.operators.irsa.writes import STALE, hold, is_held, release, report
 from attractor.runtime import Result
 
 if TYPE_CHECKING:
     from attractor.objects.gvk import Key
-    from attractor.operators.irsa.settings import Settings
-    from attractor.operators.irsa.types import PolicyStatus, RoleStatus
+    from attractor.operators.irsa.api import PolicyStatus, RoleStatus
+    from attractor.operators.irsa.controllers.settings import Settings
     from attractor.runtime import Context
 
 P = TypeVar("P", Policy, Role)

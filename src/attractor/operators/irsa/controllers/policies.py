@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.operators.irsa.documents import policy_document
-from attractor.operators.irsa.iam import MAX_VERSIONS, Iam
-from attractor.operators.irsa.names import aws_names
-from attractor.operators.irsa.parts import PartReconciler
-from attractor.operators.irsa.types import Policy, PolicyStatus
+from attractor.operators.irsa.api import Policy, PolicyStatus
+from attractor.operators.irsa.controllers.documents import policy_document
+from attractor.operators.irsa.controllers.names import aws_names
+from attractor.operators.irsa.controllers.parts import PartReconciler
+from attractor.operators.irsa.drivers.iam import MAX_VERSIONS, Iam
 
 if TYPE_CHECKING:
     from attractor.runtime import Context

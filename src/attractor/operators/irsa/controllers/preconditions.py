@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from attractor.operators.irsa.types import ACTION_PATTERN, RESOURCE_PATTERN
+from attractor.operators.irsa.api import ACTION_PATTERN, RESOURCE_PATTERN
 
 if TYPE_CHECKING:
-    from attractor.operators.irsa.types import IrsaSpec
+    from attractor.operators.irsa.api import IrsaSpec
 
 _RESOURCE = re.compile(RESOURCE_PATTERN)
 _ACTION = re.compile(ACTION_PATTERN)

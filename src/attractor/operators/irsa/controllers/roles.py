@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.operators.irsa.documents import trust_document
-from attractor.operators.irsa.iam import Iam, Rejected
-from attractor.operators.irsa.names import aws_names
-from attractor.operators.irsa.parts import PartReconciler
-from attractor.operators.irsa.types import Policy, Role, RoleStatus
+from attractor.operators.irsa.api import Policy, Role, RoleStatus
+from attractor.operators.irsa.controllers.documents import trust_document
+from attractor.operators.irsa.controllers.names import aws_names
+from attractor.operators.irsa.controllers.parts import PartReconciler
+from attractor.operators.irsa.drivers.iam import Iam, Rejected
 
 if TYPE_CHECKING:
-    from attractor.operators.irsa.iam import IamRole
-    from attractor.operators.irsa.names import AwsNames
+    from attractor.operators.irsa.controllers.names import AwsNames
+    from attractor.operators.irsa.drivers.iam import IamRole
     from attractor.runtime import Context
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attractor.operators.irsa.names import is_arn
+from attractor.operators.irsa.controllers.names import is_arn
 from attractor.runtime import BuilderError
 
 if TYPE_CHECKING:

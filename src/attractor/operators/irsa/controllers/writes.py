@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor.objects.errors import AlreadyExists, Conflict, NotFound
-from attractor.operators.irsa.types import IamRoleServiceAccount, Policy, Role
+from attractor.operators.irsa.api import IamRoleServiceAccount, Policy, Role
 from attractor.runtime.toolkit.finalizers import add_finalizer, finalizer_name, has_finalizer, remove_finalizer
 
 if TYPE_CHECKING:
-    from attractor.operators.irsa.types import IrsaStatus, PolicyStatus, RoleStatus
+    from attractor.operators.irsa.api import IrsaStatus, PolicyStatus, RoleStatus
     from attractor.runtime import Context
 
 R = TypeVar("R", IamRoleServiceAccount, Policy, Role)

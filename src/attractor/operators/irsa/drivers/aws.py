@@ -18,8 +18,8 @@ import re
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from attractor.operators.irsa.documents import canonical
-from attractor.operators.irsa.iam import (
+from attractor.operators.irsa.controllers.documents import canonical
+from attractor.operators.irsa.drivers.iam import (
     DeleteConflict,
     EntityAlreadyExists,
     Forbidden,

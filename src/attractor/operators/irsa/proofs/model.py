@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from attractor.operators.irsa.iam import (
+from attractor.operators.irsa.drivers.iam import (
     MAX_VERSIONS,
     DeleteConflict,
     EntityAlreadyExists,

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.execution import apply, padded, steps
+from attractor.check.engine.execution import apply, padded, steps
 from attractor.check.specs.irsa import Irsa
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from attractor.check.model import Model, State
+    from attractor.check.engine.model import Model, State
     from attractor.testing.recording import Recording
 
 MILESTONES: dict[str, tuple[str, Callable[[Any], bool]]] = {

@@ -1,6 +1,6 @@
 """What is proved of the operator, with the code that runs: worlds around the three controllers, and claims about them.
 
-    attractor check attractor.operators.irsa.properties:made
+    attractor check attractor.operators.irsa.proofs.properties:made
 
 Each world has one resource, the API server with caches that lag, IAM as ``ModelIam``, and its own users and faults:
 
@@ -27,25 +27,19 @@ from attractor.check.world import (
     Delete,
     Edit,
     Faults,
-    Look,
     World,
+    WorldState,
     always,
     eventually_stable,
     happens,
     sometimes,
 )
-from attractor.check.world.looking import store_key
-from attractor.check.world.storage import uid_of
-from attractor.objects.builtin.core_v1 import ServiceAccount
+from attractor.check.world.api.state import store_key
+from attractor.check.world.simulation.storage import uid_of
+from attractor.k8s.core_v1 import ServiceAccount
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta, Resource
-from attractor.operators.irsa.controllers import controllers
-from attractor.operators.irsa.documents import policy_document, trust_document
-from attractor.operators.irsa.iam import Iam, IamRole, Unavailable
-from attractor.operators.irsa.model import IamState, ModelIam, PolicyState, RoleState
-from attractor.operators.irsa.names import aws_names
-from attractor.operators.irsa.settings import Settings
-from attractor.operators.irsa.types import (
+from attractor.operators.irsa.api import (
     ROLE_ARN_ANNOTATION,
     IamRoleServiceAccount,
     IrsaSpec,
@@ -58,14 +52,20 @@ from attractor.operators.irsa.types import (
     RoleStatus,
     Statement,
 )
+from attractor.operators.irsa.controllers.declarations import controllers
+from attractor.operators.irsa.controllers.documents import policy_document, trust_document
+from attractor.operators.irsa.controllers.names import aws_names
+from attractor.operators.irsa.controllers.settings import Settings
+from attractor.operators.irsa.drivers.iam import Iam, IamRole, Unavailable
+from attractor.operators.irsa.proofs.model import IamState, ModelIam, PolicyState, RoleState
 from attractor.runtime.toolkit.finalizers import finalizer_name
 from attractor.runtime.toolkit.owners import set_controller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from attractor.check.world.properties import Claim
-    from attractor.check.world.users import User
+    from attractor.check.world.api.properties import Claim
+    from attractor.check.world.api.users import User
 
 SETTINGS = Settings("prod", "arn:aws:iam::123456789012:oidc-provider/issuer", resync_s=0)
 KEY = Key("default", "a")
@@ -80,20 +80,20 @@ BAD_DAY = Faults(crash=1, external_failure=1, external_silence=1)
 # What must hold
 
 
-def no_second_policy_or_role(look: Look) -> bool:
+def no_second_policy_or_role(look: WorldState) -> bool:
     """IAM has at most one policy and one role, and they are the resource's own."""
     state: IamState = look.external(Iam).state
     policies, roles = [arn for arn, _ in state.policies], [role.role.arn for _, role in state.roles]
     return policies in ([], [NAMES.policy_arn]) and roles in ([], [NAMES.role_arn])
 
 
-def never_attached_wrongly(look: Look) -> bool:
+def never_attached_wrongly(look: WorldState) -> bool:
     """The role has no policy but its own, and no other role has it."""
     state: IamState = look.external(Iam).state
     return all(name == NAMES.name and set(role.attached) <= {NAMES.policy_arn} for name, role in state.roles)
 
 
-def account_only_with_a_complete_role(look: Look) -> bool:
+def account_only_with_a_complete_role(look: WorldState) -> bool:
     """Where our ServiceAccount is, its role is on AWS with the policy attached."""
     if _our_account(look) is None:
         return True
@@ -101,7 +101,7 @@ def account_only_with_a_complete_role(look: Look) -> bool:
     return [role.attached for _, role in state.roles] == [(NAMES.policy_arn,)]
 
 
-def is_as_desired(look: Look) -> bool:
+def is_as_desired(look: WorldState) -> bool:
     """The resource is created and IAM says the same; or it says what is in its way; or nothing is left of it."""
     irsa = look.find(IamRoleServiceAccount, KEY)
     state: IamState = look.external(Iam).state
@@ -114,7 +114,7 @@ def is_as_desired(look: Look) -> bool:
     return irsa.status.condition == "created" and is_complete(look, irsa)
 
 
-def is_complete(look: Look, irsa: IamRoleServiceAccount) -> bool:
+def is_complete(look: WorldState, irsa: IamRoleServiceAccount) -> bool:
     """IAM and the ServiceAccount are as the resource's spec says."""
     state: IamState = look.external(Iam).state
     document = policy_document(irsa.spec.policy.statement)
@@ -127,27 +127,27 @@ def is_complete(look: Look, irsa: IamRoleServiceAccount) -> bool:
     )
 
 
-def _our_account(look: Look) -> ServiceAccount | None:
+def _our_account(look: WorldState) -> ServiceAccount | None:
     account = look.find(ServiceAccount, KEY)
     return account if account is not None and account.metadata.controller is not None else None
 
 
-def _is_made(look: Look) -> bool:
+def _is_made(look: WorldState) -> bool:
     irsa = look.find(IamRoleServiceAccount, KEY)
     return irsa is not None and irsa.status.condition == "created" and is_complete(look, irsa)
 
 
-def _is_blocked(look: Look) -> bool:
+def _is_blocked(look: WorldState) -> bool:
     irsa = look.find(IamRoleServiceAccount, KEY)
     state: IamState = look.external(Iam).state
     return irsa is not None and irsa.status.condition == "saNameConflict" and state == IamState()
 
 
-def _is_gone(look: Look) -> bool:
+def _is_gone(look: WorldState) -> bool:
     return look.find(IamRoleServiceAccount, KEY) is None
 
 
-def _is_rewritten(look: Look) -> bool:
+def _is_rewritten(look: WorldState) -> bool:
     irsa = look.find(IamRoleServiceAccount, KEY)
     return irsa is not None and irsa.spec.policy.statement == [WRITE] and is_as_desired(look)
 
@@ -268,7 +268,7 @@ def _world(
         controllers(settings),
         objects,
         users,
-        faults,
+        _without_timeouts(faults),
         [*SAFE, *claims],
         {Iam: iam},
         name=f"irsa {name}",
@@ -276,6 +276,16 @@ def _world(
         lag=LAG,
         external_failure=no_answer,
     )
+
+
+def _without_timeouts(faults: Faults) -> Faults:
+    """The controllers' time limits strike in a world of their own (``timed_out``), unless the faults say otherwise."""
+    return replace(faults, timeout=0) if faults.timeout is None else faults
+
+
+def timed_out(faults: Faults = Faults(timeout=1)) -> World:  # noqa: B008 - a value that nothing changes
+    """From the bare resource, with a reconcile that takes too long and is cancelled where it waits."""
+    return made(faults)
 
 
 def no_answer() -> Exception:
@@ -321,7 +331,7 @@ def torn_policy(faults: Faults = BAD_DAY) -> World:
         [policies, roles],
         parts,
         [Delete(Policy, KEY)],
-        faults,
+        _without_timeouts(faults),
         [*SAFE[:2], eventually_stable(_is_detached_or_kept), sometimes(_is_detached)],
         {Iam: _iam()},
         name="irsa torn Policy",
@@ -331,14 +341,14 @@ def torn_policy(faults: Faults = BAD_DAY) -> World:
     )
 
 
-def _is_detached(look: Look) -> bool:
+def _is_detached(look: WorldState) -> bool:
     state: IamState = look.external(Iam).state
     role = look.find(Role, KEY)
     is_empty = not state.policies and [role.attached for _, role in state.roles] == [()]
     return is_empty and role is not None and (role.status.condition, role.status.policy_arn) == ("pending", "")
 
 
-def _is_detached_or_kept(look: Look) -> bool:
+def _is_detached_or_kept(look: WorldState) -> bool:
     if look.find(Policy, KEY) is None:
         return _is_detached(look)
     state: IamState = look.external(Iam).state
@@ -383,5 +393,6 @@ def lived() -> World:
 
 
 WORLDS: dict[str, Callable[..., World]] = {
-    one.__name__: one for one in (made, deleted, edited, ended, torn_policy, torn_role, torn_account, drifted, blocked)
+    one.__name__: one
+    for one in (made, timed_out, deleted, edited, ended, torn_policy, torn_role, torn_account, drifted, blocked)
 }

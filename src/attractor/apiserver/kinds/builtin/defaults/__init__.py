@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.defaults.cluster import CLUSTER
-from attractor.apiserver.builtin.defaults.core import CORE
-from attractor.apiserver.builtin.defaults.workloads import WORKLOADS
+from attractor.apiserver.kinds.builtin.defaults.cluster import CLUSTER
+from attractor.apiserver.kinds.builtin.defaults.core import CORE
+from attractor.apiserver.kinds.builtin.defaults.workloads import WORKLOADS
 
 if TYPE_CHECKING:
-    from attractor.apiserver.builtin.defaults.filling import Defaulter
+    from attractor.apiserver.kinds.builtin.defaults.fill import Defaulter
     from attractor.objects.gvk import GroupVersionKind
 
 

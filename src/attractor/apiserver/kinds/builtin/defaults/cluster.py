@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.defaults.filling import child, fill, fill_absent, items
+from attractor.apiserver.kinds.builtin.defaults.fill import child, fill, fill_absent, items
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.builtin.defaults.filling import Defaulter
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.defaults.fill import Defaulter
+    from attractor.objects.json_types import JsonObject
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
 _HTTPS = 443

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.defaults.filling import child, fill, fill_absent, items, round_up_resources
-from attractor.apiserver.builtin.defaults.pod import (
+from attractor.apiserver.kinds.builtin.defaults.fill import child, fill, fill_absent, items, round_up_resources
+from attractor.apiserver.kinds.builtin.defaults.pod import (
     default_claim_spec,
     default_pod,
     default_pod_template,
@@ -16,8 +16,8 @@ from attractor.apiserver.builtin.defaults.pod import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.builtin.defaults.filling import Defaulter
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.defaults.fill import Defaulter
+    from attractor.objects.json_types import JsonObject
 
 _CLIENT_IP_TIMEOUT_S = 10800
 _WITH_CLUSTER_IP = frozenset(("ClusterIP", "NodePort", "LoadBalancer"))

@@ -9,7 +9,7 @@ from attractor.objects.quantity import Quantity, QuantityError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 Defaulter: TypeAlias = "Callable[[JsonObject], None]"
 """Fills in, in place, what the caller left out."""

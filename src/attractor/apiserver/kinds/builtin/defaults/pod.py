@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.defaults.filling import (
+from attractor.apiserver.kinds.builtin.defaults.fill import (
     fill,
     fill_absent,
     items,
@@ -18,7 +18,7 @@ from attractor.apiserver.builtin.defaults.filling import (
 )
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _FILE_MODE = 0o644
 _HOUR_S = 3600

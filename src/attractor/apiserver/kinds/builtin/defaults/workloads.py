@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.autoscalers import DEFAULT_CPU, as_said_in_v1, without_annotations_of_v1
-from attractor.apiserver.builtin.defaults.core import default_claim
-from attractor.apiserver.builtin.defaults.filling import child, fill, fill_absent, items
-from attractor.apiserver.builtin.defaults.pod import default_pod_spec, default_template
+from attractor.apiserver.kinds.autoscaler_conversion import DEFAULT_CPU, as_said_in_v1, without_annotations_of_v1
+from attractor.apiserver.kinds.builtin.defaults.core import default_claim
+from attractor.apiserver.kinds.builtin.defaults.fill import child, fill, fill_absent, items
+from attractor.apiserver.kinds.builtin.defaults.pod import default_pod_spec, default_template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.builtin.defaults.filling import Defaulter
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.defaults.fill import Defaulter
+    from attractor.objects.json_types import JsonObject
 
 _INT32_MAX = 2**31 - 1
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"

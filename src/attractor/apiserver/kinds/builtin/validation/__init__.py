@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.validation import (
+from attractor.apiserver.kinds.builtin.validation import (
     apiservices,
     attachments,
     autoscaling,
@@ -55,9 +55,9 @@ from attractor.apiserver.builtin.validation import (
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
-    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.apiserver.kinds.builtin.validation.rules import UpdateValidator, Validator
     from attractor.objects.gvk import GroupKind
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _CRON_JOB_NAME_MAX = 52  # eleven characters are left for the time in the names of its jobs
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from base64 import b64decode
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.validation.rules import named, required
+from attractor.apiserver.kinds.builtin.validation.rules import named, required
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.builtin.validation.rules import Validator
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.validation.rules import Validator
+    from attractor.objects.json_types import JsonObject
 
 _PRIORITIES = (("groupPriorityMinimum", 20000), ("versionPriority", 1000))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.internalform import shown
-from attractor.apiserver.builtin.validation.rules import (
+from attractor.apiserver.kinds.builtin.internal_form import shown
+from attractor.apiserver.kinds.builtin.validation.rules import (
     IMMUTABLE,
     at_least_zero,
     each,
@@ -20,8 +20,8 @@ from attractor.objects.field import FieldError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.json_types import JsonObject
 
 _GROUP = "storage.k8s.io"
 _MAX_NODE_ID = 192

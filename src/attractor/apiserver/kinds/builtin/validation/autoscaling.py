@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.autoscalers import to_hub
-from attractor.apiserver.builtin.validation.resources import validate_container_resource
-from attractor.apiserver.builtin.validation.rules import amount, at_least_zero, each, named, required_name
+from attractor.apiserver.kinds.autoscaler_conversion import to_hub
+from attractor.apiserver.kinds.builtin.validation.resources import validate_container_resource
+from attractor.apiserver.kinds.builtin.validation.rules import amount, at_least_zero, each, named, required_name
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.json_types import JsonObject
 
 _METRICS = {
     "ContainerResource": "containerResource",

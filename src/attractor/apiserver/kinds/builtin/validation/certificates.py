@@ -5,15 +5,15 @@ from __future__ import annotations
 from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin.validation.rules import each
+from attractor.apiserver.kinds.builtin.validation.rules import each
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.json_types import JsonObject
 
 _KIND = ("certificates.k8s.io", "CertificateSigningRequest")
 _USAGES = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin.internalform import difference, shown
-from attractor.apiserver.builtin.validation.rules import (
+from attractor.apiserver.kinds.builtin.internal_form import difference, shown
+from attractor.apiserver.kinds.builtin.validation.rules import (
     amount,
     known,
     named,
@@ -14,7 +14,7 @@ from attractor.apiserver.builtin.validation.rules import (
     required_name,
     unchanged,
 )
-from attractor.apiserver.builtin.validation.scheduling import validate_node_selector
+from attractor.apiserver.kinds.builtin.validation.scheduling import validate_node_selector
 from attractor.objects import names
 from attractor.objects.field import FieldError
 from attractor.objects.labels import validate_label_selector
@@ -22,8 +22,8 @@ from attractor.objects.labels import validate_label_selector
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.json_types import JsonObject
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _VOLUME_MODES = ("Block", "Filesystem")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.validation.policies import match_condition_errors, rule_errors
-from attractor.apiserver.builtin.validation.rules import (
+from attractor.apiserver.kinds.builtin.validation.policies import match_condition_errors, rule_errors
+from attractor.apiserver.kinds.builtin.validation.rules import (
     cidr,
     domain_prefixed_path,
     each,
@@ -21,8 +21,8 @@ from attractor.apiserver.builtin.validation.rules import (
     required_name,
     unchanged,
 )
-from attractor.apiserver.builtin.validation.webhookclient import validate_client
-from attractor.apiserver.builtin.validation.workloads import is_readable
+from attractor.apiserver.kinds.builtin.validation.webhookclient import validate_client
+from attractor.apiserver.kinds.builtin.validation.workloads import is_readable
 from attractor.objects import names
 from attractor.objects.field import FieldError, InOrder
 from attractor.objects.labels import validate_label_selector
@@ -30,8 +30,8 @@ from attractor.objects.labels import validate_label_selector
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.json_types import JsonObject
 
 RBAC = "rbac.authorization.k8s.io"
 _ADMISSION = "admissionregistration.k8s.io"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin.validation.rules import each, named
+from attractor.apiserver.kinds.builtin.validation.rules import each, named
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _STATUSES = ("False", "True", "Unknown")
 _MAX_REASON_BYTES, _MAX_MESSAGE_BYTES = 1024, 32 * 1024

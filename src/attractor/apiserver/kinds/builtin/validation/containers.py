@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.internalform import shown
-from attractor.apiserver.builtin.validation.resources import validate_requirements
-from attractor.apiserver.builtin.validation.rules import (
+from attractor.apiserver.kinds.builtin.internal_form import shown
+from attractor.apiserver.kinds.builtin.validation.resources import validate_requirements
+from attractor.apiserver.kinds.builtin.validation.rules import (
     PROTOCOLS,
     at_least_zero,
     each,
@@ -25,7 +25,7 @@ from attractor.objects.field import FieldError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _MAX_RESTART_RULES = 20
 FIELD_PATHS = (

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from attractor.apiserver.builtin.validation.pods import validate_pod, validate_template
-from attractor.apiserver.builtin.validation.resources import (
+from attractor.apiserver.kinds.builtin.validation.pods import validate_pod, validate_template
+from attractor.apiserver.kinds.builtin.validation.resources import (
     CONTAINER_RESOURCES,
     is_huge_pages,
     validate_resource_name,
 )
-from attractor.apiserver.builtin.validation.rules import (
+from attractor.apiserver.kinds.builtin.validation.rules import (
     amount,
     each,
     named,
@@ -22,14 +22,14 @@ from attractor.apiserver.builtin.validation.rules import (
 )
 from attractor.objects import names
 from attractor.objects.field import FieldError
-from attractor.objects.gojson import syntax_error
-from attractor.objects.patch.gotext import go_kind
+from attractor.objects.go_json_errors import syntax_error
+from attractor.patch.go_text import go_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.json_types import JsonObject
 
 MAX_DATA_BYTES = 1024 * 1024
 _NOT_FOR_CONTAINERS = "must be a standard resource for containers"

@@ -11,6 +11,8 @@ import zoneinfo
 from functools import cache
 from typing import NamedTuple
 
+from attractor.objects.numbers import saturated
+
 _DESCRIPTORS = frozenset(("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"))
 _MONTHS = {
     name: number
@@ -98,7 +100,7 @@ def _number(text: str, bounds: _Bounds) -> int:
 def _plain_number(text: str) -> int:
     if re.fullmatch("[+-]?[0-9]+", text, re.ASCII) is None:
         raise _Unreadable(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
-    number = int(text)
+    number = saturated(text)
     if number < 0:
         raise _Unreadable(f"negative number ({number}) not allowed: {text}")
     return number

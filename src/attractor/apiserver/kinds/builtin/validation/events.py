@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin.internalform import shown
-from attractor.apiserver.builtin.validation.rules import named, unchanged
+from attractor.apiserver.kinds.builtin.internal_form import shown
+from attractor.apiserver.kinds.builtin.validation.rules import named, unchanged
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.json_types import JsonObject
 
 _MAX_LENGTH = 128
 _MAX_NOTE = 1024

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin.internalform import shown
-from attractor.apiserver.builtin.validation.rules import each, named
+from attractor.apiserver.kinds.builtin.internal_form import shown
+from attractor.apiserver.kinds.builtin.validation.rules import each, named
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.json_types import JsonObject
 
 _GROUP = "flowcontrol.apiserver.k8s.io"
 _MAX_PRECEDENCE = 10000

@@ -9,18 +9,19 @@
 from __future__ import annotations
 
 import re
-from itertools import product
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin.internalform import shown
-from attractor.apiserver.builtin.validation.rules import at_least_zero, each, named
+from attractor.apiserver.kinds.builtin.internal_form import shown
+from attractor.apiserver.kinds.builtin.validation.rules import at_least_zero, each, named
 from attractor.objects import names
 from attractor.objects.field import OMITTED, FieldError
+from attractor.objects.numbers import saturated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS = ("In", "NotIn")
@@ -147,9 +148,9 @@ def count_indexes(text: str, completions: int) -> tuple[int, str]:
         for end in ends:
             if _INTEGER.fullmatch(end) is None:
                 return 0, f'cannot convert string to integer for index: "{end}"'
-            if int(end) >= completions:
+            if saturated(end) >= completions:
                 return 0, f'too large index: "{end}"'
-        first, until = int(ends[0]), int(ends[-1])
+        first, until = saturated(ends[0]), saturated(ends[-1])
         if len(ends) > 1 and first >= until:
             return 0, f"non-increasing order, previous: {first}, current: {until}"
         if last is not None and last >= first:
@@ -163,10 +164,21 @@ def common_indexes(some: str, others: str, completions: int) -> set[int]:
 
     def intervals(text: str) -> list[tuple[int, int]]:
         parts = [part.split("-") for part in text.split(",") if count_indexes(part, completions)[0]]
-        return [(int(ends[0]), int(ends[-1])) for ends in parts]
+        return [(saturated(ends[0]), saturated(ends[-1])) for ends in parts]
 
-    pairs = product(intervals(some), intervals(others))
-    return {max(one[0], other[0]) for one, other in pairs if one[0] <= other[1] and other[0] <= one[1]}
+    first, second = intervals(some), intervals(others)
+    return _starts_within(first, second) | _starts_within(second, first)
+
+
+def _starts_within(some: list[tuple[int, int]], others: list[tuple[int, int]]) -> set[int]:
+    """Where those intervals begin that begin within one of the others; the others may overlap, in any order."""
+    begins: list[int] = []
+    ends: list[int] = []
+    for first, last in sorted(others):
+        begins.append(first)
+        ends.append(max(last, ends[-1]) if ends else last)
+    found = ((first, bisect_right(begins, first) - 1) for first, _ in some)
+    return {first for first, place in found if place >= 0 and first <= ends[place]}
 
 
 def validate_indexed(spec: JsonObject, path: str) -> list[FieldError]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.internalform import shown
-from attractor.apiserver.builtin.validation.cronschedule import schedule_error, time_zone_error
-from attractor.apiserver.builtin.validation.jobpolicies import (
+from attractor.apiserver.kinds.builtin.internal_form import shown
+from attractor.apiserver.kinds.builtin.validation.cronschedule import schedule_error, time_zone_error
+from attractor.apiserver.kinds.builtin.validation.jobpolicies import (
     common_indexes,
     count_indexes,
     validate_failure_policy,
     validate_indexed,
     validate_success_policy,
 )
-from attractor.apiserver.builtin.validation.pods import validate_template
-from attractor.apiserver.builtin.validation.rules import (
+from attractor.apiserver.kinds.builtin.validation.pods import validate_template
+from attractor.apiserver.kinds.builtin.validation.rules import (
     ALWAYS,
     IMMUTABLE,
     NEVER,
@@ -24,7 +24,7 @@ from attractor.apiserver.builtin.validation.rules import (
     one_of,
     unchanged,
 )
-from attractor.apiserver.builtin.validation.workloads import validate_match
+from attractor.apiserver.kinds.builtin.validation.workloads import validate_match
 from attractor.objects import names
 from attractor.objects.field import OMITTED, FieldError
 from attractor.objects.labels import LabelSelector, SelectorError, validate_label_selector
@@ -32,8 +32,8 @@ from attractor.objects.labels import LabelSelector, SelectorError, validate_labe
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.json_types import JsonObject
 
 
 def _validate_job_spec(spec: JsonObject, path: str, *, in_cron_job: bool) -> list[FieldError]:

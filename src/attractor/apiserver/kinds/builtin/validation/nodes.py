@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin.internalform import shown as internal
-from attractor.apiserver.builtin.validation.resources import validate_requirements
-from attractor.apiserver.builtin.validation.rules import (
+from attractor.apiserver.kinds.builtin.internal_form import shown as internal
+from attractor.apiserver.kinds.builtin.validation.resources import validate_requirements
+from attractor.apiserver.kinds.builtin.validation.rules import (
     amount,
     at_least_zero,
     cidr,
@@ -16,15 +16,15 @@ from attractor.apiserver.builtin.validation.rules import (
     required_name,
     unchanged,
 )
-from attractor.apiserver.builtin.validation.scheduling import validate_tolerations
+from attractor.apiserver.kinds.builtin.validation.scheduling import validate_tolerations
 from attractor.objects import names
 from attractor.objects.field import FieldError, InOrder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.json_types import JsonObject
 
 _TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 

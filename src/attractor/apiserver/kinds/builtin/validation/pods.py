@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.validation.containers import (
+from attractor.apiserver.kinds.builtin.validation.containers import (
     validate_containers,
     validate_ids,
     validate_seccomp,
 )
-from attractor.apiserver.builtin.validation.rules import (
+from attractor.apiserver.kinds.builtin.validation.rules import (
     ALWAYS,
     NEVER,
     ON_FAILURE,
@@ -19,13 +19,13 @@ from attractor.apiserver.builtin.validation.rules import (
     named,
     one_of,
 )
-from attractor.apiserver.builtin.validation.scheduling import validate_scheduling
-from attractor.apiserver.builtin.validation.volumes import validate_volumes
+from attractor.apiserver.kinds.builtin.validation.scheduling import validate_scheduling
+from attractor.apiserver.kinds.builtin.validation.volumes import validate_volumes
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _INT32_MAX = 2**31 - 1

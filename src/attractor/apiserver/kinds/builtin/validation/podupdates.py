@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin.internalform import difference
-from attractor.apiserver.builtin.preparation import qos_class
-from attractor.apiserver.builtin.validation.pods import validate_pod_spec
-from attractor.apiserver.builtin.validation.rules import each, ip_address, named, required
-from attractor.apiserver.builtin.validation.scheduling import validate_tolerations
+from attractor.apiserver.kinds.builtin.internal_form import difference
+from attractor.apiserver.kinds.builtin.preparation import qos_class
+from attractor.apiserver.kinds.builtin.validation.pods import validate_pod_spec
+from attractor.apiserver.kinds.builtin.validation.rules import each, ip_address, named, required
+from attractor.apiserver.kinds.builtin.validation.scheduling import validate_tolerations
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _INT32_MAX = 2**31 - 1
 _UPDATABLE = (

@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
-from attractor.apiserver.builtin.validation.conditions import validate_conditions
-from attractor.apiserver.builtin.validation.rules import each, known, named, one_of, required_name
+from attractor.apiserver.kinds.builtin.validation.conditions import validate_conditions
+from attractor.apiserver.kinds.builtin.validation.rules import each, known, named, one_of, required_name
+from attractor.cel import CelCheckError, CelProgram
+from attractor.cel.authorizer import VARIABLES
+from attractor.cel.declaration import Declaration
+from attractor.cel.types import BOOL, DYN, NULL, STRING, Type, resolved
 from attractor.objects import names
 from attractor.objects.field import FieldError
 from attractor.objects.gvk import GroupVersion
 from attractor.objects.labels import validate_label_selector
-from attractor.objects.schema.cel import CelCheckError, CelProgram
-from attractor.objects.schema.cel.authorizer import VARIABLES
-from attractor.objects.schema.cel.declaration import Declaration
-from attractor.objects.schema.cel.types import BOOL, DYN, NULL, STRING, Type, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.json_types import JsonObject
 
 _ADMISSION = "admissionregistration.k8s.io"
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.validation.resources import (
+from attractor.apiserver.kinds.builtin.validation.resources import (
     INTEGER_RESOURCES,
     STANDARD_RESOURCES,
     is_huge_pages,
     validate_resource_name,
 )
-from attractor.apiserver.builtin.validation.rules import amount, quantity_at_least_zero
+from attractor.apiserver.kinds.builtin.validation.rules import amount, quantity_at_least_zero
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.json_types import JsonObject
 
 _COMPUTE = frozenset(("cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"))
 _OF_PODS = _COMPUTE | {"pods"}

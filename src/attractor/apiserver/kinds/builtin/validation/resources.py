@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.validation.rules import amount, quantity_at_least_zero
+from attractor.apiserver.kinds.builtin.validation.rules import amount, quantity_at_least_zero
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 CONTAINER_RESOURCES = frozenset(("cpu", "memory", "ephemeral-storage"))
 STANDARD_RESOURCES = frozenset(

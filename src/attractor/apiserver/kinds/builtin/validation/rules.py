@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attractor.objects import names
 from attractor.objects.field import FieldError
-from attractor.objects.intorstring import is_percent, percent_value
+from attractor.objects.int_or_string import is_percent, percent_value
+from attractor.objects.json_equality import same_json
 from attractor.objects.quantity import Quantity, QuantityError
-from attractor.objects.samejson import same_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from attractor.objects.intorstring import IntOrString
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.int_or_string import IntOrString
+    from attractor.objects.json_types import JsonObject
 
 Validator: TypeAlias = "Callable[[JsonObject], list[FieldError]]"
 """Every rule that an object breaks."""

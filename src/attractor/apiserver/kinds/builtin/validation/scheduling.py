@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.builtin.validation.rules import each, named, one_of
+from attractor.apiserver.kinds.builtin.validation.rules import each, named, one_of
 from attractor.objects import names
 from attractor.objects.field import FieldError
 from attractor.objects.labels import validate_label_selector, validate_operator
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _OPERATORS = ("Equal", "Exists")
 _COMPARING = ("Equal", "Exists", "Lt", "Gt")

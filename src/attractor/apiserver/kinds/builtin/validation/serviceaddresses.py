@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.servicenetwork import HEADLESS
-from attractor.apiserver.builtin.validation.rules import each, ip_address, known
+from attractor.apiserver.kinds.builtin.service_network import HEADLESS
+from attractor.apiserver.kinds.builtin.validation.rules import each, ip_address, known
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _FAMILIES = ("IPv4", "IPv6")
 _POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")

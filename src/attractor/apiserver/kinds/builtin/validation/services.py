@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.internalform import shown
-from attractor.apiserver.builtin.validation.rules import (
+from attractor.apiserver.kinds.builtin.internal_form import shown
+from attractor.apiserver.kinds.builtin.validation.rules import (
     PROTOCOLS,
     cidr,
     each,
@@ -19,15 +19,15 @@ from attractor.apiserver.builtin.validation.rules import (
     required,
     unchanged,
 )
-from attractor.apiserver.builtin.validation.serviceaddresses import update_addresses, validate_addresses
+from attractor.apiserver.kinds.builtin.validation.serviceaddresses import update_addresses, validate_addresses
 from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.json_types import JsonObject
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.validation.claims import validate_claim_spec
-from attractor.apiserver.builtin.validation.containers import FIELD_PATHS, validate_field_ref
-from attractor.apiserver.builtin.validation.rules import (
+from attractor.apiserver.kinds.builtin.validation.claims import validate_claim_spec
+from attractor.apiserver.kinds.builtin.validation.containers import FIELD_PATHS, validate_field_ref
+from attractor.apiserver.kinds.builtin.validation.rules import (
     amount,
     each,
     named,
@@ -21,7 +21,7 @@ from attractor.objects.field import FieldError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _HOST_PATH_TYPES = (
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",

@@ -10,7 +10,7 @@ from attractor.objects import names
 from attractor.objects.field import FieldError
 
 if TYPE_CHECKING:
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 _FORM = "; desired format: https://host[/path]"
 

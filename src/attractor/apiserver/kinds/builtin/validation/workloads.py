@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.builtin.internalform import shown
-from attractor.apiserver.builtin.validation.claims import validate_claim_spec
-from attractor.apiserver.builtin.validation.conditions import validate_conditions
-from attractor.apiserver.builtin.validation.pods import validate_template, validate_template_metadata
-from attractor.apiserver.builtin.validation.rules import (
+from attractor.apiserver.kinds.builtin.internal_form import shown
+from attractor.apiserver.kinds.builtin.validation.claims import validate_claim_spec
+from attractor.apiserver.kinds.builtin.validation.conditions import validate_conditions
+from attractor.apiserver.kinds.builtin.validation.pods import validate_template, validate_template_metadata
+from attractor.apiserver.kinds.builtin.validation.rules import (
     ALWAYS,
     at_least_zero,
     at_most_100_percent,
@@ -26,8 +26,8 @@ from attractor.objects.labels import LabelSelector, SelectorError, validate_labe
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from attractor.apiserver.builtin.validation.rules import UpdateValidator, Validator
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.apiserver.kinds.builtin.validation.rules import UpdateValidator, Validator
+    from attractor.objects.json_types import JsonObject
 
 _MISMATCH = "`selector` does not match template `labels`"
 _STATEFUL_SET_FROZEN = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from attractor.objects.builtin.core_v1 import PersistentVolumeClaim, Pod
-from attractor.operators.dbcluster.local.protocol import FINALIZER, Node
+from attractor.k8s.core_v1 import PersistentVolumeClaim, Pod
+from attractor.operators.dbcluster.drivers.local.protocol import FINALIZER, Node
 from attractor.runtime import Context, Key, Result, Watches, controller
 from attractor.runtime.toolkit.finalizers import has_finalizer, remove_finalizer
 

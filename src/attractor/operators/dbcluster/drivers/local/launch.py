@@ -9,12 +9,12 @@ import re
 from typing import TYPE_CHECKING
 
 from attractor.objects.gvk import Key
-from attractor.operators.dbcluster.local.protocol import Launch, Mount
+from attractor.operators.dbcluster.drivers.local.protocol import Launch, Mount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.objects.builtin.core_v1 import ConfigMap, EnvVar, Pod, Secret
+    from attractor.k8s.core_v1 import ConfigMap, EnvVar, Pod, Secret
 
 _REFERENCE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 

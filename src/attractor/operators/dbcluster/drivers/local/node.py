@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attractor.operators.dbcluster.local.protocol import ProcessState
+from attractor.operators.dbcluster.drivers.local.protocol import ProcessState
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from attractor.objects.gvk import Key
-    from attractor.operators.dbcluster.local.protocol import Launch, Mount
+    from attractor.operators.dbcluster.drivers.local.protocol import Launch, Mount
 
 STOP_S = 10.0
 """How long a process may take to end before it is killed."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.objects.builtin.core_v1 import ConfigMap, Pod, Secret
-from attractor.operators.dbcluster.local.launching import NotYet, config_maps, hosts, launch_of, secrets
-from attractor.operators.dbcluster.local.protocol import FINALIZER, NODE_NAME, Node
+from attractor.k8s.core_v1 import ConfigMap, Pod, Secret
+from attractor.operators.dbcluster.drivers.local.launch import NotYet, config_maps, hosts, launch_of, secrets
+from attractor.operators.dbcluster.drivers.local.protocol import FINALIZER, NODE_NAME, Node
 from attractor.runtime import Context, Key, Permission, Result, controller
 from attractor.runtime.toolkit.finalizers import has_finalizer, remove_finalizer
 
 if TYPE_CHECKING:
-    from attractor.operators.dbcluster.local.protocol import ProcessState
+    from attractor.operators.dbcluster.drivers.local.protocol import ProcessState
 
 STARTING_S, RUNNING_S, MISSING_S = 0.05, 0.5, 0.2
 """How soon to look again at a process that is starting, at one that is running, and for what is missing."""

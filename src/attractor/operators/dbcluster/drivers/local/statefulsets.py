@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.objects.builtin.apps_v1 import StatefulSet
-from attractor.objects.builtin.core_v1 import PersistentVolumeClaim, Pod
+from attractor.k8s.apps_v1 import StatefulSet
+from attractor.k8s.core_v1 import PersistentVolumeClaim, Pod
 from attractor.objects.errors import AlreadyExists
 from attractor.objects.resource import to_builtins
-from attractor.operators.dbcluster.local.protocol import FINALIZER, NODE_NAME
+from attractor.operators.dbcluster.drivers.local.protocol import FINALIZER, NODE_NAME
 from attractor.runtime import Context, Permission, Result, controller
 from attractor.runtime.toolkit.children import data_hash
 from attractor.runtime.toolkit.owners import is_controlled_by, set_controller
 
 if TYPE_CHECKING:
     from attractor.objects.gvk import Key
-    from attractor.objects.jsontypes import JsonObject
+    from attractor.objects.json_types import JsonObject
 
 REVISION = "controller-revision-hash"
 POD_NAME = "statefulset.kubernetes.io/pod-name"

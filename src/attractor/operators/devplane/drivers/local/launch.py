@@ -13,7 +13,7 @@ from attractor.operators.local.processes import MARK
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from attractor.operators.devplane.processes import Launch
+    from attractor.operators.devplane.drivers.processes import Launch
 
 
 class CannotStart(Exception):

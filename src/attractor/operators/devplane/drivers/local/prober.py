@@ -11,12 +11,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from attractor.operators.devplane.local.launching import CannotStart, order_of
+from attractor.operators.devplane.drivers.local.launch import CannotStart, order_of
 from attractor.operators.local import processes
 
 if TYPE_CHECKING:
-    from attractor.operators.devplane.health import Question
-    from attractor.operators.devplane.processes import Launch
+    from attractor.operators.devplane.controllers.health import Question
+    from attractor.operators.devplane.drivers.processes import Launch
     from attractor.operators.local.processes import Process
 
 LINE_BYTES = 4096

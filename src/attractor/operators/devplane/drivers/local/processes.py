@@ -17,9 +17,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from attractor.operators.devplane.local import shim
-from attractor.operators.devplane.local.launching import CannotStart, order_of
-from attractor.operators.devplane.local.records import Records
+from attractor.operators.devplane.drivers.local import shim
+from attractor.operators.devplane.drivers.local.launch import CannotStart, order_of
+from attractor.operators.devplane.drivers.local.records import Records
 from attractor.operators.local import processes
 from attractor.runtime.toolkit.channel import Channel
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from attractor.objects.gvk import Key
-    from attractor.operators.devplane.processes import Launch, Run
+    from attractor.operators.devplane.drivers.processes import Launch, Run
     from attractor.operators.local.processes import Process
 
 POLL_S = 0.01

@@ -21,7 +21,7 @@ import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
-from attractor.operators.devplane.proxies import CannotListen, Place
+from attractor.operators.devplane.drivers.proxies import CannotListen, Place
 from attractor.wire.addresses import BACKLOG, connected, listening
 from attractor.wire.link import RECEIVE_BYTES, Link, Party
 from attractor.wire.poller import poller

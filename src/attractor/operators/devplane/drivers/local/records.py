@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.objects.gvk import Key
 from attractor.objects.resource import MicroTime
-from attractor.operators.devplane.local import shim
-from attractor.operators.devplane.local.launching import explained
-from attractor.operators.devplane.processes import Run
+from attractor.operators.devplane.drivers.local import shim
+from attractor.operators.devplane.drivers.local.launch import explained
+from attractor.operators.devplane.drivers.processes import Run
 from attractor.operators.local.processes import Process
 
 if TYPE_CHECKING:
-    from attractor.operators.devplane.processes import RunState
+    from attractor.operators.devplane.drivers.processes import RunState
 
 NOBODY = Process(0, 0)
 _GONE = ".gone-"

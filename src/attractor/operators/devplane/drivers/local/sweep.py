@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from attractor.operators.devplane.local.processes import LocalProcesses
-from attractor.operators.devplane.local.records import Records
+from attractor.operators.devplane.drivers.local.processes import LocalProcesses
+from attractor.operators.devplane.drivers.local.records import Records
 
 if TYPE_CHECKING:
     from pathlib import Path

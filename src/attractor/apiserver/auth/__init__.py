@@ -1,0 +1,1 @@
+"""Who may do what: the authorizer's contract, role-based access control, reviews, tokens of service accounts."""

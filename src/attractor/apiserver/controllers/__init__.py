@@ -1,0 +1,1 @@
+"""The server's own controllers as planners: each maps a snapshot to the writes that are due."""

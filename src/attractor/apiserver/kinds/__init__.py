@@ -1,0 +1,1 @@
+"""The kinds that are served: built-in and custom ones, their strategies, metadata, versions and conversion."""

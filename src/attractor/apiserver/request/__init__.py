@@ -1,0 +1,1 @@
+"""From method, path, query and body to an operation on an object, with refusals in kube-apiserver's words."""

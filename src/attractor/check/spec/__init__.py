@@ -1,0 +1,1 @@
+"""Specifications: ``Spec``, the vocabulary of its declarations, values and properties."""

@@ -1,0 +1,1 @@
+"""What an author of worlds uses: ``World``, ``Faults``, users, properties, ``WorldState``."""

@@ -1,0 +1,1 @@
+"""Authentication over HTTP: tokens, client certificates, impersonation, the server's own authority."""

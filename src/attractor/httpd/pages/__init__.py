@@ -1,0 +1,1 @@
+"""Answers about the server itself: health, metrics, flags, fairness, the token issuer."""

@@ -1,0 +1,1 @@
+"""Watch streams: one change, encoded once, for any number of watchers."""

@@ -1,0 +1,1 @@
+"""The kind ``Cluster`` and its validation."""

@@ -1,0 +1,1 @@
+"""The controller of database clusters: observe, plan, carry out."""

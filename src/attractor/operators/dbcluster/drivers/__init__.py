@@ -1,0 +1,1 @@
+"""What runs a database: the engine's configuration, its client, a node of local processes."""

@@ -1,0 +1,1 @@
+"""What is proved of the database operator: properties and worlds."""

@@ -1,0 +1,1 @@
+"""The kinds of the developer control plane, application files, templates."""

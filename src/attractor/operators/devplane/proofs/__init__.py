@@ -1,0 +1,1 @@
+"""What is proved of the developer control plane: properties and worlds."""

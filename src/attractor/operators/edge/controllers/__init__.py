@@ -1,0 +1,1 @@
+"""The controllers of the edge operator: the coordinator's and the agent's."""

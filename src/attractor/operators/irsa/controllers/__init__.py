@@ -1,0 +1,1 @@
+"""The controllers of the IRSA operator; ``declarations`` puts them together."""

@@ -1,0 +1,1 @@
+"""AWS IAM behind one protocol: the real one, and a simulated one."""

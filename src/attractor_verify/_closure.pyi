@@ -1,0 +1,1 @@
+# The library of _closure.c; its functions are called through ctypes.
