@@ -12,7 +12,7 @@ import pytest
 from attractor.check import check
 from attractor.check.engine.exploration import Progress
 from attractor.check.specs.irsa import Irsa
-from attractor.cli.progress import Meter, short_number, short_time
+from attractor.cli.check.progress import Meter, short_number, short_time
 from attractor.cli.terminal import ProgressLine
 from tests.cli.conftest import Run
 

@@ -10,8 +10,8 @@ import pytest
 import attractor
 from attractor.check import api
 from attractor.cli import main as command
-from attractor.cli.check import EXIT
-from attractor.cli.crashreport import CRASHED
+from attractor.cli.commands.check import EXIT
+from attractor.cli.crash_report import CRASHED
 
 if TYPE_CHECKING:
     from pathlib import Path

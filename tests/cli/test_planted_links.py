@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from attractor.cli.devup import Place
 from attractor.cli.terminal import UsageError
 from attractor.embedded.kubeconfig import KubeconfigFile
 from attractor.httpd.auth.certificates import write_private
+from attractor.operators.devplane.cli.up import Place
 from attractor.operators.edge.drivers.process_launcher import AgentLock, write_secret
 
 WRITERS: list[Callable[[Path, bytes], None]] = [

@@ -39,7 +39,7 @@ def test_an_interrupt_ends_a_command_without_a_traceback(
     def interrupted(_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("attractor.cli.manifests.print_crds", interrupted)
+    monkeypatch.setattr("attractor.cli.commands.manifests.print_crds", interrupted)
     assert main(["crd", "x.py"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 

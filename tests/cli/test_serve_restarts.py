@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from attractor.cli import serve
+from attractor.cli.commands import serve
 from attractor.client import Client, load_kubeconfig
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import Gone, Timeout

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from attractor.cli.commands.serve import ServeError, Settings, serving
 from attractor.cli.main import build_parser
-from attractor.cli.serve import ServeError, Settings, serving
 from attractor.httpd.pages.zpages import ServerFacts
 from attractor.store import StoreError, open_store
 from attractor.store.factory import etcd_options, shown_address

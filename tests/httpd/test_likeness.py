@@ -5,8 +5,8 @@ import pytest
 from attractor.apiserver.admission.chain import CHAIN_NAMES, chain_with
 from attractor.apiserver.admission.webhooks.plugins import MutatingWebhooks, ValidatingWebhooks
 from attractor.apiserver.auth.authorizer import AlwaysAllow, AlwaysDeny
-from attractor.cli.accessflags import admission_plugins, authorizer_of, without_admission
-from attractor.cli.serve import ServeError
+from attractor.cli.commands.access_flags import admission_plugins, authorizer_of, without_admission
+from attractor.cli.commands.serve import ServeError
 from attractor.embedded import EmbeddedCluster
 from attractor.httpd.auth.authentication import Authenticator
 from attractor.store.memory import MemoryStore

@@ -14,7 +14,7 @@ import yaml
 
 from attractor.apiserver.request.caller import User
 from attractor.cli.main import main
-from attractor.cli.reloading import stamps
+from attractor.cli.operator.reload import stamps
 from attractor.client import Client
 from attractor.k8s.coordination_v1 import Lease
 from attractor.k8s.core_v1 import ConfigMap

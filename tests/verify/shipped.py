@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import attractor.check.specs
 import attractor.operators
-from attractor.cli.specs import specs_of, worlds_of
+from attractor.cli.check.targets import specs_of, worlds_of
 from attractor.testing.python_files import import_file
 from tests.quality import zoo
 

@@ -10,12 +10,17 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import attractor
-from attractor.cli.commandline import hide_store_addresses
+from attractor.cli.secret_arguments import hide_store_addresses
 from attractor.cli.terminal import USAGE, UsageError, complain, drop_output, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+MODULES = {
+    "demo": "attractor.operators.configpair.cli",
+    "edge": "attractor.operators.edge.cli.command",
+    "dev": "attractor.operators.devplane.cli.command",
+}
 ROOMS = ("demo", "run", "serve", "manifests", "plan", "check", "replay", "trace_to_test", "tla", "edge", "dev", "store")
 """Modules beside this one, each with a ``register(subparsers)`` that adds its subcommands; a subcommand sets ``run`` to
 its function. A room whose name is the command is imported alone, so that a server does not wait for the checker."""
@@ -48,7 +53,7 @@ def build_parser(rooms: Sequence[str] = ROOMS) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"attractor {attractor.__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
     for room in rooms:
-        importlib.import_module(f"attractor.cli.{room}").register(subparsers)
+        importlib.import_module(MODULES.get(room, f"attractor.cli.commands.{room}")).register(subparsers)
     return parser
 
 
@@ -81,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit:
         raise
     except BaseException as problem:  # whatever it is, it must not end the process with 1, which means *violated*
-        from attractor.cli.crashreport import crashed
+        from attractor.cli.crash_report import crashed
 
         return crashed(problem, words)
     return code

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from attractor.cli.demos.devplane import FILES
 from attractor.cli.main import main
+from attractor.operators.devplane.cli.demo import FILES
 from tests.docs.test_check_pages import commands
 from tests.operators.devplane.devcommand import Dev
 

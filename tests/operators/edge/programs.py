@@ -33,7 +33,7 @@ from attractor.operators.edge.api.types import (
     ClusterInst,
     ClusterInstSpec,
 )
-from attractor.operators.edge.credentials import agent_kubeconfig
+from attractor.operators.edge.cli.credentials import agent_kubeconfig
 from attractor.operators.edge.drivers.process_launcher import AgentLock
 from attractor.operators.edge.drivers.protocols import Ref
 from attractor.operators.local.processes import PROC, kill_naming

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from attractor.cli.demos.edgetable import HEADING, INDENT, Row, StateTable
 from attractor.operators.edge.api.states import AGENT, CLOUDLET, CLUSTER_INST
+from attractor.operators.edge.cli.demo_table import HEADING, INDENT, Row, StateTable
 from attractor.operators.local.processes import naming
 
 WITHIN_S = 300

@@ -14,7 +14,7 @@ from attractor.objects.errors import Forbidden
 from attractor.objects.gvk import Key
 from attractor.operators.edge.api.states import AGENT, APP_INST, CREATE, DELETE, UPDATE, UPGRADE, Actor, TrackedState
 from attractor.operators.edge.api.types import AppInst, Cloudlet, ClusterInst, Instance
-from attractor.operators.edge.credentials import repair
+from attractor.operators.edge.cli.credentials import repair
 from attractor.operators.edge.drivers.protocols import Ref
 from attractor.testing import eventually
 from tests.operators.edge.atwork import AtWork

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from attractor.cli.edgestatus import Line, lines_of, news, table
 from attractor.objects.gvk import Key
 from attractor.objects.resource import ObjectMeta
 from attractor.operators.edge.api.states import CloudletState, TrackedState
@@ -18,6 +17,7 @@ from attractor.operators.edge.api.types import (
     InstanceStatus,
     Progress,
 )
+from attractor.operators.edge.cli.status import Line, lines_of, news, table
 from attractor.testing import eventually
 from tests.operators.edge.holds import Holds
 from tests.operators.edge.programs import WITHIN_S, Programs

@@ -9,7 +9,7 @@ from attractor.client import WatchEvent
 from attractor.objects.errors import Forbidden
 from attractor.objects.gvk import Key
 from attractor.operators.edge.api.types import AppInst, Cloudlet, ClusterInst
-from attractor.operators.edge.credentials import repair
+from attractor.operators.edge.cli.credentials import repair
 from attractor.operators.edge.drivers.protocols import LaunchError
 from attractor.testing import eventually
 from attractor.testing.faults import Faults, FaultyTransport

@@ -12,7 +12,7 @@ from attractor.objects.errors import Forbidden
 from attractor.objects.gvk import Key
 from attractor.operators.edge.api.states import UPGRADE, TrackedState
 from attractor.operators.edge.api.types import AppInst, Cloudlet, ClusterInst
-from attractor.operators.edge.credentials import NothingToRepair, repair
+from attractor.operators.edge.cli.credentials import NothingToRepair, repair
 from attractor.operators.edge.drivers.protocols import Ref
 from attractor.testing import eventually
 from tests.operators.edge.holds import Holds

@@ -23,12 +23,12 @@ from attractor.operators.edge.api.types import (
     ClusterInst,
     ClusterInstSpec,
 )
+from attractor.operators.edge.cli.programs import install_kinds
 from attractor.operators.edge.controllers.agent import worker
 from attractor.operators.edge.controllers.declarations import CONTROLLERS
 from attractor.operators.edge.controllers.takeover import takeover
 from attractor.operators.edge.drivers.gate import Gate
 from attractor.operators.edge.drivers.protocols import Driver, DriverError, Found, Launcher, Ref
-from attractor.operators.edge.program import install_kinds
 from attractor.runtime import Manager
 from attractor.runtime.toolkit.channel import Channel
 from attractor.testing import eventually

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.cli.demos import dbcluster, devplane, edge, irsa, server
+from attractor.cli.commands import demo_server as server
+from attractor.operators.dbcluster.cli import demo as dbcluster
+from attractor.operators.devplane.cli import demo as devplane
+from attractor.operators.edge.cli import demo as edge
+from attractor.operators.irsa.cli import demo as irsa
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -13,18 +13,18 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor.cli import serve
 from attractor.cli.arguments import namespace, object_name, positive, seconds
-from attractor.cli.modules import ModuleError
-from attractor.cli.operatormodule import HELP, definitions, load, need_controllers, need_externals, opened
-from attractor.cli.stopping import Stopping
+from attractor.cli.commands import serve
+from attractor.cli.operator.operator_module import HELP, definitions, load, need_controllers, need_externals, opened
+from attractor.cli.operator.python_modules import ModuleError
+from attractor.cli.operator.stop_signals import Stopping
 from attractor.runtime.overdue import TIMEOUT_S, WORKERS
 from attractor.runtime.running_controller import RESYNC_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from attractor.cli.operatormodule import OperatorModule
+    from attractor.cli.operator.operator_module import OperatorModule
     from attractor.client import Client
     from attractor.objects.json_types import JsonObject
     from attractor.objects.resource import Resource
@@ -138,7 +138,7 @@ def run(args: argparse.Namespace) -> int:
     from attractor.runtime import BuilderError, LeadershipLost
 
     if args.reload:
-        from attractor.cli.reloading import run_reloading
+        from attractor.cli.operator.reload import run_reloading
 
         return run_reloading(args.module)
     log_to_stderr(getattr(logging, args.log_level.upper()))
@@ -191,7 +191,7 @@ def _refuse(message: str, hint: str) -> int:
 
 
 async def _run(args: argparse.Namespace, loaded: OperatorModule) -> int:
-    from attractor.cli.blocking import BlockingWatch
+    from attractor.cli.operator.blocking_watch import BlockingWatch
 
     with Stopping() as stopping, BlockingWatch():
         await _manage(args, loaded, stopping)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor.cli.modules import ModuleError, imported
+from attractor.cli.operator.python_modules import ModuleError, imported
 from attractor.objects.resource import KindError, Resource, SchemaError
 from attractor.runtime.controller import Controller
 

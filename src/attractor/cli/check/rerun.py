@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.check import SpecError, check
 from attractor.check.engine.record import Entry, Record, first_departure
 from attractor.check.errors import is_authors
-from attractor.cli.specs import load
+from attractor.cli.check.targets import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +47,7 @@ def compare_with_another_process(target: str, constants: Iterable[str], options:
             "file": str(file),
         }
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "attractor.cli.rerun"],
+            [sys.executable, "-P", "-m", "attractor.cli.check.rerun"],
             input=json.dumps(asked),
             env=_other_environment(folder),
             cwd=folder,

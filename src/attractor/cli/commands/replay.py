@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from attractor.check import SpecError, Trace
 from attractor.check.report.run_text import lines
 from attractor.check.report.verdict_text import story_lines
-from attractor.cli.counterexamples import found_in, is_counterexample, world_of
-from attractor.cli.specs import close
+from attractor.cli.check.counterexamples import found_in, is_counterexample, world_of
+from attractor.cli.check.targets import close
 from attractor.cli.terminal import Guarded, Paint, UsageError, json_line, say
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 
 from attractor.check import Composition, Spec, SpecError
 from attractor.check.tla import export
-from attractor.cli.check import add_target
-from attractor.cli.specs import load
+from attractor.cli.check.targets import load
+from attractor.cli.commands.check import add_target
 from attractor.cli.terminal import Guarded, Paint, UsageError, say
 
 _EXAMPLE = """\

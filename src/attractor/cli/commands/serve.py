@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor.cli.accessflags import add_access_flags, admission_plugins, authorizer_of, without_admission
+from attractor.cli.commands.access_flags import add_access_flags, admission_plugins, authorizer_of, without_admission
 from attractor.cli.terminal import UsageError, say
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.check import Composition, Spec
 from attractor.check.spec.declarations import Constant
-from attractor.cli.modules import imported
+from attractor.cli.operator.python_modules import imported
 from attractor.cli.terminal import UsageError
 from attractor.objects.type_hints import hints_of, signature_of
 from attractor.runtime.own_lines import own_line, what

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor.cli.counterexamples import found_in, world_of
-from attractor.cli.replay import read_json
+from attractor.cli.check.counterexamples import found_in, world_of
+from attractor.cli.commands.replay import read_json
 from attractor.cli.terminal import Guarded, UsageError, say
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from attractor.check.report.counterexample import Written, save
 from attractor.check.report.graph import FORMATS, GraphTooLarge, draw
 from attractor.check.report.trace_files import save_traces
 from attractor.cli.arguments import positive, seconds
-from attractor.cli.progress import Meter
-from attractor.cli.specs import close, is_world, load, spelled
+from attractor.cli.check.progress import Meter
+from attractor.cli.check.targets import close, is_world, load, spelled
 from attractor.cli.terminal import Guarded, Paint, ProgressLine, UsageError, complain, json_line, say
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def run(args: argparse.Namespace) -> int:
     with Guarded(SpecError, GraphTooLarge) as guard:
         spec = load(args.target, args.constants)
         if args.against is not None:
-            from attractor.cli.validation import validate  # of worlds, which take long to load
+            from attractor.cli.check.recorded_runs import validate  # of worlds, which take long to load
 
             return validate(spec, args)
         model = spec.compile()
@@ -185,7 +185,7 @@ def _checked(spec: Checkable, args: argparse.Namespace, meter: Meter) -> Verdict
         **_settings(args, meter),
     )
     if record is not None:
-        from attractor.cli.rerun import compare_with_another_process  # few ask for it
+        from attractor.cli.check.rerun import compare_with_another_process  # few ask for it
 
         options = {"properties": names, "deadlock": deadlock, "max_seconds": args.max_seconds}
         options |= {**_settings(args, meter), "on_progress": None}

@@ -18,12 +18,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor.cli import devview, serve
-from attractor.cli.devlogs import Tails
-from attractor.cli.operatormodule import opened
-from attractor.cli.run import install
-from attractor.cli.stopping import Stopping
+from attractor.cli.commands import serve
+from attractor.cli.commands.run import install
+from attractor.cli.operator.operator_module import opened
+from attractor.cli.operator.stop_signals import Stopping
 from attractor.cli.terminal import Paint, ProgressLine, UsageError, say
+from attractor.operators.devplane.cli import view
+from attractor.operators.devplane.cli.log_tail import Tails
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
@@ -121,28 +122,28 @@ class Screen:
     def __init__(self, names: Sequence[str] = ()) -> None:
         self._paint = Paint(sys.stdout)
         self._progress = ProgressLine()
-        self._known: dict[tuple[str, str], devview.Line] = {}
-        self._widths = devview.widths_of([devview.Line("", f"{name}-0", "") for name in names])
+        self._known: dict[tuple[str, str], view.Line] = {}
+        self._widths = view.widths_of([view.Line("", f"{name}-0", "") for name in names])
         self._styles: dict[str, tuple[str, ...]] = {}
 
     def fact(self, name: str, text: str) -> None:
         """Something that a person needs once."""
         self._say(f"{self._paint(f'{name}:', 'bold')}{' ' * max(1, 12 - len(name))}{text}")
 
-    def objects(self, lines: Sequence[devview.Line]) -> None:
+    def objects(self, lines: Sequence[view.Line]) -> None:
         """Tell what has changed since the last time."""
-        self._widths = [max(pair) for pair in zip(self._widths, devview.widths_of(lines), strict=True)]
+        self._widths = [max(pair) for pair in zip(self._widths, view.widths_of(lines), strict=True)]
         now = self._paint(datetime.now().astimezone().strftime("%H:%M:%S"), "dim")
-        for line in devview.news(self._known, lines):
+        for line in view.news(self._known, lines):
             if not line.is_told:
                 continue
-            self._say(f"{now}  {devview.text_of(line, self._widths, self._paint)}")
+            self._say(f"{now}  {view.text_of(line, self._widths, self._paint)}")
         self._known = {line.about: line for line in lines}
 
     def output(self, name: str, text: str) -> None:
         """A line that a process has written."""
         style = self._styles.setdefault(name, NAME_STYLES[len(self._styles) % len(NAME_STYLES)])
-        processes = [known for kind, known in self._known if kind == devview.SHORT["Executable"]]
+        processes = [known for kind, known in self._known if kind == view.SHORT["Executable"]]
         width = max(map(len, [name, *processes]))
         self._say(f"{self._paint(f'{name:<{width}} |', *style)} {text}")
 
@@ -181,7 +182,7 @@ async def clear(place: Place) -> int:
 
 async def _live(wanted: Wanted, stopping: Stopping) -> None:
     from attractor.client import Client
-    from attractor.operators.devplane import session
+    from attractor.operators.devplane.cli import session
     from attractor.operators.devplane.controllers.declarations import controllers_of, externals_of
     from attractor.operators.devplane.drivers.local.processes import LocalProcesses
     from attractor.runtime import Manager
@@ -220,7 +221,7 @@ async def _server(wanted: Wanted) -> AsyncIterator[Client]:
 
 
 async def _apply(client: Client, parts: Sequence[Part]) -> None:
-    from attractor.operators.devplane import session
+    from attractor.operators.devplane.cli import session
 
     try:
         await session.apply(client, parts)
@@ -246,7 +247,7 @@ async def _followed(client: Client, screen: Screen, stop: asyncio.Event, *, logs
 async def _follow(client: Client, screen: Screen, stop: asyncio.Event, tails: Tails | None) -> None:
     from attractor.cache import Cache
     from attractor.k8s.coordination_v1 import Lease
-    from attractor.operators.devplane import session
+    from attractor.operators.devplane.cli import session
 
     cache, changed = Cache(client, own_writes=False), asyncio.Event()
     kinds: tuple[type[Resource], ...] = (*session.ORDER, Lease)
@@ -258,7 +259,7 @@ async def _follow(client: Client, screen: Screen, stop: asyncio.Event, tails: Ta
         while True:
             changed.clear()
             found = {kind.__name__: await cache.list(kind) for kind in session.ORDER}
-            screen.objects(devview.lines_of(found))
+            screen.objects(view.lines_of(found))
             if tails is not None:
                 _follow_output(tails, found["Executable"])
             if await _is_asked_to_end(cache):
@@ -268,7 +269,7 @@ async def _follow(client: Client, screen: Screen, stop: asyncio.Event, tails: Ta
 
 async def _is_asked_to_end(cache: Cache) -> bool:
     from attractor.k8s.coordination_v1 import Lease
-    from attractor.operators.devplane.session import LEASE
+    from attractor.operators.devplane.cli.session import LEASE
 
     return not any(one.key == LEASE for one in await cache.list(Lease))
 

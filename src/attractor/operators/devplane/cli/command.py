@@ -16,8 +16,8 @@ from attractor.cli.terminal import Paint, UsageError, complain, say
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from attractor.cli.devup import Place
     from attractor.client import Client
+    from attractor.operators.devplane.cli.up import Place
 
 STATE_DIR = Path(".attractor")
 LISTEN = "127.0.0.1:0"
@@ -116,22 +116,23 @@ def _add_up(parts: Any) -> None:
 
 
 def _place(args: argparse.Namespace) -> Place:
-    from attractor.cli.devup import Place as Made
+    from attractor.operators.devplane.cli.up import Place as Made
 
     return Made(args.state_dir)
 
 
 def _run_up(args: argparse.Namespace) -> int:
     """0 after an orderly end, 2 when it cannot start, and the signal's code when told twice."""
-    from attractor.cli import devup, serve
+    from attractor.cli.commands import serve
     from attractor.embedded.field_log import log_to_stderr
     from attractor.operators.devplane.api.application import ApplicationError, doubts, read
+    from attractor.operators.devplane.cli import up
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
     try:
         parts = read([_content(name) for name in args.files])
-        wanted = devup.Wanted(_place(args), parts, doubts(parts), args.store, args.listen, args.logs)
-        return asyncio.run(devup.up(wanted))
+        wanted = up.Wanted(_place(args), parts, doubts(parts), args.store, args.listen, args.logs)
+        return asyncio.run(up.up(wanted))
     except (ApplicationError, serve.ServeError) as error:
         raise UsageError(str(error), error.hint) from error
     except BaseExceptionGroup as errors:
@@ -192,19 +193,19 @@ def _nothing_runs(place: Place) -> UsageError:
 
 
 def _run_status(args: argparse.Namespace) -> int:
-    from attractor.cli import devview
-    from attractor.operators.devplane.session import ORDER
+    from attractor.operators.devplane.cli import view
+    from attractor.operators.devplane.cli.session import ORDER
 
-    async def found() -> list[devview.Line]:
+    async def found() -> list[view.Line]:
         async with _client(_place(args)) as client:
-            return devview.lines_of({kind.__name__: await client.list(kind) for kind in ORDER})
+            return view.lines_of({kind.__name__: await client.list(kind) for kind in ORDER})
 
-    say(devview.table(asyncio.run(found()), Paint(sys.stdout)))
+    say(view.table(asyncio.run(found()), Paint(sys.stdout)))
     return 0
 
 
 def _run_logs(args: argparse.Namespace) -> int:
-    from attractor.cli.stopping import Stopping
+    from attractor.cli.operator.stop_signals import Stopping
 
     async def run() -> None:
         with Stopping():
@@ -217,8 +218,8 @@ def _run_logs(args: argparse.Namespace) -> int:
 
 async def _logs(client: Client, args: argparse.Namespace) -> None:
     """Print what is there, and what follows until all of them are over."""
-    from attractor.cli.devlogs import LOOK_S, Tails
     from attractor.operators.devplane.api.executables import FINAL
+    from attractor.operators.devplane.cli.log_tail import LOOK_S, Tails
 
     shown = await _named(client, args.name)
     is_alone = len(shown) == 1 and shown[0].metadata.name == args.name
@@ -258,8 +259,8 @@ async def _named(client: Client, name: str, *, is_needed: bool = True) -> Sequen
 
 def _run_down(args: argparse.Namespace) -> int:
     """0 when nothing is left, 2 when nothing runs."""
-    from attractor.cli.devup import clear
     from attractor.cli.terminal import ProgressLine
+    from attractor.operators.devplane.cli.up import clear
 
     place = _place(args)
     if not (place.directory / "lock").exists():
@@ -293,7 +294,7 @@ def _run_down(args: argparse.Namespace) -> int:
 async def _ask(place: Place) -> None:
     """Ask the plane to end; one that is just starting or ending has no kubeconfig, and is waited for."""
     from attractor.objects.errors import ApiError
-    from attractor.operators.devplane.session import ask_to_end
+    from attractor.operators.devplane.cli.session import ask_to_end
 
     try:
         async with _client(place) as client:

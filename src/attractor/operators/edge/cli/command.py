@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor.cli import serve
+from attractor.cli.commands import serve
 from attractor.cli.terminal import UsageError
 from attractor.testing.python_files import make_importable
 
@@ -174,7 +174,7 @@ def _run_coordinator(args: argparse.Namespace) -> int:
     from attractor.client import ConfigError
     from attractor.embedded.field_log import log_to_stderr
     from attractor.objects.errors import ApiError
-    from attractor.operators.edge.program import run_coordinator
+    from attractor.operators.edge.cli.programs import run_coordinator
     from attractor.runtime import Election
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
@@ -197,9 +197,9 @@ def _run_agent(args: argparse.Namespace) -> int:
     """0 after an orderly end, 2 when it cannot start, 3 when the cloudlet does not want this version."""
     from attractor.client import ConfigError
     from attractor.embedded.field_log import log_to_stderr
+    from attractor.operators.edge.cli.programs import AgentSettings, run_agent
     from attractor.operators.edge.drivers import DriverSettings, UnknownDriver
     from attractor.operators.edge.drivers.process_launcher import AlreadyRunning
-    from attractor.operators.edge.program import AgentSettings, run_agent
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
     options = ["--capacity", str(args.capacity), "--log-level", args.log_level, "--heartbeat", str(args.heartbeat)]
@@ -236,7 +236,7 @@ def _last_version(state_dir: Path) -> str:
 def _run_credentials(args: argparse.Namespace) -> int:
     from attractor.client import ConfigError
     from attractor.objects.errors import ApiError
-    from attractor.operators.edge.credentials import agent_kubeconfig
+    from attractor.operators.edge.cli.credentials import agent_kubeconfig
 
     async def run() -> bytes:
         async with _client(args.kubeconfig) as client:
@@ -252,7 +252,7 @@ def _run_credentials(args: argparse.Namespace) -> int:
 def _run_repair(args: argparse.Namespace) -> int:
     from attractor.client import ConfigError
     from attractor.objects.errors import ApiError
-    from attractor.operators.edge.credentials import NothingToRepair, repair
+    from attractor.operators.edge.cli.credentials import NothingToRepair, repair
 
     async def run() -> str:
         async with _client(args.kubeconfig) as client:
@@ -266,20 +266,20 @@ def _run_repair(args: argparse.Namespace) -> int:
 
 
 def _run_status(args: argparse.Namespace) -> int:
-    from attractor.cli import edgestatus
     from attractor.client import ConfigError
     from attractor.client.errors import ServerUnreachable
     from attractor.embedded.field_log import log_to_stderr
     from attractor.objects.errors import ApiError
+    from attractor.operators.edge.cli import status
 
     log_to_stderr(logging.WARNING)  # such as why nothing is shown
 
     async def run() -> None:
         async with _client(args.kubeconfig) as client:
             if args.watch:
-                await edgestatus.follow(client, args.cloudlet, _announce)
+                await status.follow(client, args.cloudlet, _announce)
             else:
-                shown = await edgestatus.show(client, args.cloudlet)
+                shown = await status.show(client, args.cloudlet)
                 if args.cloudlet and "\n" not in shown:
                     raise UsageError(
                         f"there is nothing of a cloudlet {args.cloudlet}",

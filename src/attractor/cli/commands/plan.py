@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor.cli.modules import imported
+from attractor.cli.operator.python_modules import imported
 from attractor.cli.terminal import USAGE, UsageError, complain, is_coloured
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ def admission_plugins(disabled: str) -> tuple[str, ...]:
     """What stays switched on of the admission of built-in kinds; raises ``ServeError``."""
     from attractor.apiserver.admission.chain import CHAIN_NAMES
     from attractor.apiserver.admission.plugins import PLUGIN_NAMES
-    from attractor.cli.serve import ServeError
+    from attractor.cli.commands.serve import ServeError
 
     if disabled == "all":
         return ()
@@ -59,7 +59,7 @@ def without_admission(disabled: str) -> tuple[str, ...]:
 def authorizer_of(modes: str) -> Authorizer | None:
     """Who decides, None for roles alone; raises ``ServeError``."""
     from attractor.apiserver.auth.authorizer import AlwaysAllow, AlwaysDeny
-    from attractor.cli.serve import ServeError
+    from attractor.cli.commands.serve import ServeError
 
     names = _names(modes)
     unknown = sorted(names - {"RBAC", "AlwaysAllow", "AlwaysDeny"})

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor.cli.demos.edgetable import StateTable
+from attractor.operators.edge.cli.demo_table import StateTable
 
 if TYPE_CHECKING:
     from attractor.client import Client
@@ -79,9 +79,9 @@ class EdgeDemo:
         from attractor.embedded.kubeconfig import kubeconfig
         from attractor.httpd.auth.authentication import ADMIN, Authenticator
         from attractor.operators.edge.admission import PLUGINS
+        from attractor.operators.edge.cli.programs import install_kinds
         from attractor.operators.edge.controllers.declarations import CONTROLLERS
         from attractor.operators.edge.drivers.process_launcher import write_secret
-        from attractor.operators.edge.program import install_kinds
         from attractor.runtime import Manager
 
         started = time.perf_counter()
@@ -110,7 +110,7 @@ class EdgeDemo:
         from attractor.k8s.core_v1 import Namespace
         from attractor.objects.resource import ObjectMeta
         from attractor.operators.edge.api.types import AppInst, AppInstSpec, Cloudlet, ClusterInst
-        from attractor.operators.edge.credentials import agent_kubeconfig
+        from attractor.operators.edge.cli.credentials import agent_kubeconfig
         from attractor.operators.edge.drivers.process_launcher import write_secret
 
         self._say("agents", "one process for each cloudlet, with rights in its namespace only")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.check.report.counterexample import Counterexample, is_counterexample
 from attractor.check.report.story import BadStory
-from attractor.cli.specs import is_world, load
+from attractor.cli.check.targets import is_world, load
 from attractor.cli.terminal import UsageError
 from attractor.testing.replay.capture import is_test, world_in_test
 

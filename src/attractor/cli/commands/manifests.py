@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from attractor.cli.arguments import namespace, positive
-from attractor.cli.modules import ModuleError
-from attractor.cli.operatormodule import HELP, definitions, load, need_controllers
+from attractor.cli.operator.operator_module import HELP, definitions, load, need_controllers
+from attractor.cli.operator.python_modules import ModuleError
 from attractor.cli.terminal import say
 from attractor.objects.names import dns1123_label
 from attractor.objects.resource import yaml_text

@@ -12,15 +12,15 @@ import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-from attractor.cli.edgestatus import objects_of
 from attractor.cli.terminal import Paint, is_coloured
+from attractor.operators.edge.cli.status import objects_of
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from attractor.cli.edgestatus import Line
     from attractor.client import Client
+    from attractor.operators.edge.cli.status import Line
 
 LOOK_S = 0.05
 DRAW_S = 0.5
@@ -106,7 +106,7 @@ class StateTable:
             await asyncio.sleep(LOOK_S)
 
     async def _look(self) -> list[Row]:
-        from attractor.cli.edgestatus import lines_of
+        from attractor.operators.edge.cli.status import lines_of
 
         found = await objects_of(self._client, "")
         versions = {one.metadata.name: one.status.version for one in found["Cloudlet"] if one.status is not None}

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from attractor.cli.devlogs import LONGEST_BYTES, Tail, Tails
-from attractor.cli.devview import Line, lines_of, news, table
 from attractor.cli.terminal import Paint
 from attractor.objects.resource import ObjectMeta
 from attractor.operators.devplane.api.executables import (
@@ -24,6 +22,8 @@ from attractor.operators.devplane.api.executables import (
     Probe,
 )
 from attractor.operators.devplane.api.services import Service, ServiceStatus
+from attractor.operators.devplane.cli.log_tail import LONGEST_BYTES, Tail, Tails
+from attractor.operators.devplane.cli.view import Line, lines_of, news, table
 
 
 def process(start: bool = True, probes: bool = False, namespace: str = "default", **status: Any) -> Executable:

@@ -2,7 +2,7 @@
 
 import threading
 
-from attractor.cli.blocking import BlockingWatch
+from attractor.cli.operator.blocking_watch import BlockingWatch
 from attractor.objects.gvk import Key
 from attractor.runtime import Context
 from attractor.runtime.steps import Steps

@@ -1,0 +1,1 @@
+"""``attractor demo dbcluster``."""

@@ -1,0 +1,1 @@
+"""``attractor demo irsa``."""
