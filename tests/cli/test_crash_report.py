@@ -12,6 +12,7 @@ from attractor.check import api
 from attractor.cli import main as command
 from attractor.cli.commands.check import EXIT
 from attractor.cli.crash_report import CRASHED
+from attractor.cli.registry import Command, own_commands
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,17 +49,17 @@ def test_a_failure_of_our_own_is_no_verdict_and_leaves_a_report(
     assert "check/api.py" in report
 
 
-@pytest.mark.parametrize("room", [each for each in command.ROOMS if each not in {"edge", "dev"}])
+@pytest.mark.parametrize("name", [each.name for each in own_commands()])
 def test_every_command_that_fails_by_our_fault_has_that_exit_code(
-    room: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    def broken(_: object) -> None:
+    def broken(*_: object) -> None:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr(command, "build_parser", broken)
-    assert command.main([room.replace("_", "-")]) == CRASHED
+    monkeypatch.setattr(Command, "configure", broken)
+    assert command.main([name]) == CRASHED
 
 
 def test_a_mistake_of_the_specification_is_no_crash_of_ours(

@@ -1,6 +1,5 @@
 """``attractor serve`` in memory, stopped and started again on the same port: what clients of the one before meet."""
 
-import argparse
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,11 +15,9 @@ from attractor.objects.resource import ObjectMeta
 
 @asynccontextmanager
 async def serving(directory: Path, port: int = 0) -> AsyncIterator[tuple[Client, int]]:
-    parser = argparse.ArgumentParser()
-    serve.register(parser.add_subparsers())
-    words = ["serve", "--listen", f"127.0.0.1:{port}", "--state-dir", str(directory)]
+    words = ["--listen", f"127.0.0.1:{port}", "--state-dir", str(directory)]
     kubeconfig = directory / "kubeconfig"
-    async with serve.serving(serve.Settings.of(parser.parse_args(words))):
+    async with serve.serving(serve.Settings.parse(words)):
         config = load_kubeconfig(kubeconfig)
         async with Client.connect(config) as client:
             yield client, int(config.server.rpartition(":")[2])

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from attractor.cli.commands.serve import ServeError, Settings, serving
-from attractor.cli.main import build_parser
 from attractor.httpd.pages.zpages import ServerFacts
 from attractor.store import StoreError, open_store
 from attractor.store.factory import etcd_options, shown_address
@@ -38,8 +37,8 @@ WRONG = [
 
 
 def settings(store: str, directory: Path) -> Settings:
-    words = ["serve", "--store", store, "--listen", "127.0.0.1:0", "--kubeconfig", str(directory / "kubeconfig")]
-    return Settings.of(build_parser(["serve"]).parse_args(words))
+    words = ["--store", store, "--listen", "127.0.0.1:0", "--kubeconfig", str(directory / "kubeconfig")]
+    return Settings.parse(words)
 
 
 def told(error: BaseException) -> str:
@@ -88,7 +87,7 @@ def command_line(process: subprocess.Popen[bytes]) -> bytes:
 @pytest.mark.slow
 @pytest.mark.parametrize("store", [f"--store={WRONG[0]}", f"--store={WRONG[2]}"])
 def test_a_running_command_does_not_show_the_password_in_the_list_of_processes(store: str, tmp_path: Path) -> None:
-    code = "import attractor.cli.main as m, sys; m.build_parser = lambda _: sys.stdin.read(); m.main()"  # and stays
+    code = "import attractor.cli.main as m, sys; m.lazy_parser = lambda _: sys.stdin.read(); m.main()"  # and stays
     words: Sequence[str] = [sys.executable, "-c", code, "serve", store]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=tmp_path) as process:
         try:

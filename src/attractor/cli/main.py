@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
-import importlib
+import difflib
 import io
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attractor
+from attractor.cli.parser import CommandParser
+from attractor.cli.registry import Command, installed_commands, own_commands
 from attractor.cli.secret_arguments import hide_store_addresses
 from attractor.cli.terminal import USAGE, UsageError, complain, drop_output, say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-MODULES = {
-    "demo": "attractor.operators.configpair.cli",
-    "edge": "attractor.operators.edge.cli.command",
-    "dev": "attractor.operators.devplane.cli.command",
-}
-ROOMS = ("demo", "run", "serve", "manifests", "plan", "check", "replay", "trace_to_test", "tla", "edge", "dev", "store")
-"""Modules beside this one, each with a ``register(subparsers)`` that adds its subcommands; a subcommand sets ``run`` to
-its function. A room whose name is the command is imported alone, so that a server does not wait for the checker."""
+    from collections.abc import Iterable, Sequence
 
 SERVICES = (["run"], ["serve"])
 """Commands that run until they are told to stop."""
@@ -35,25 +27,35 @@ INTERRUPTED = 128 + signal.SIGINT
 UNREAD = 128 + signal.SIGPIPE
 """The same for one whose reader went away."""
 
+_EXAMPLES = """\
+examples:
+  attractor demo
+      see it work: run an operator, break its naive version, prove the right one
+  attractor run my_operator.py
+      run controllers on a cluster in this process
+  attractor check my_operator.py:world
+      let the checker look for a run that goes wrong
 
-class CommandParser(argparse.ArgumentParser):
-    """A command that refuses words that it does not know itself, with its own usage."""
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # pyright: ignore[reportIncompatibleMethodOverride]  # it has overloads
-        """What the words mean; none is left over."""
-        known, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return known, unknown
+`attractor COMMAND --help` tells more of a command.
+"""
 
 
-def build_parser(rooms: Sequence[str] = ROOMS) -> argparse.ArgumentParser:
-    """The command line of some rooms; each adds its own subcommands."""
-    parser = CommandParser(prog="attractor", description="Write, run and prove Kubernetes-style controllers in Python.")
+def build_parser() -> CommandParser:
+    """Build the parser of the whole command line, with everything imported: for who reads it, such as the docs."""
+    parser = lazy_parser(own_commands())
+    parser.configure_all()
+    return parser
+
+
+def lazy_parser(commands: Iterable[Command]) -> CommandParser:
+    """Build a parser that imports a command when it is called, so that a server does not wait for the checker."""
+    parser = CommandParser(
+        prog="attractor",
+        description="Write, run and prove Kubernetes-style controllers in Python.",
+        epilog=_EXAMPLES,
+    )
     parser.add_argument("--version", action="version", version=f"attractor {attractor.__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for room in rooms:
-        importlib.import_module(MODULES.get(room, f"attractor.cli.commands.{room}")).register(subparsers)
+    parser.add_commands(commands, title="commands", metavar="COMMAND")
     return parser
 
 
@@ -67,11 +69,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without a letter must not end the command
     try:
-        parser = build_parser(words[:1] if words and words[0] in ROOMS else ROOMS)
+        parser = lazy_parser(_commands(words))
         args = parser.parse_args(argv)
-        if args.command is None:
+        if "run" not in args:
             parser.print_help(sys.stderr)
-            return 2
+            return USAGE
         code = int(args.run(args))
         say([])
     except KeyboardInterrupt:
@@ -90,6 +92,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return crashed(problem, words)
     return code
+
+
+def _commands(words: Sequence[str]) -> tuple[Command, ...]:
+    """List the commands that the words may mean; other packages are looked for only when none of ours is meant."""
+    named = next((word for word in words if not word.startswith("-")), "")
+    found = own_commands()
+    if named in {each.name for each in found}:
+        return found
+    found += installed_commands()
+    names = [each.name for each in found]
+    if named and named not in names:
+        near = difflib.get_close_matches(named, names, n=1)
+        hint = f"did you mean `attractor {near[0]}`?" if near else "`attractor --help` lists the commands"
+        raise UsageError(f"there is no command `{named}`", hint)
+    return found
 
 
 def _leave_interrupts_to_the_system() -> None:

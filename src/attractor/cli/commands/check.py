@@ -58,15 +58,10 @@ Exit code: 0 holds, holds within bounds that the verdict names (or admitted), 1 
 """
 
 
-def register(subparsers: Any) -> None:
-    """Add the subcommand."""
-    parser = subparsers.add_parser(
-        "check",
-        help="Explore a specification and say what holds",
-        description="Explore every reachable state of a specification and decide its properties.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor check`` takes."""
+    parser.description = "Explore every reachable state of a specification and decide its properties."
+    parser.epilog = _EXAMPLES
     add_target(parser)
     parser.add_argument(
         "--property",

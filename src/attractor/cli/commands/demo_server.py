@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import time
@@ -10,21 +9,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import argparse
+
     from attractor.embedded import Address, EmbeddedCluster
 
 TOKEN = "demo-token"  # noqa: S105  # it opens a server that lives for seconds, on loopback
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
-def register(names: Any) -> None:
-    """Add ``server`` to the demonstrations."""
-    parser = names.add_parser(
-        "server",
-        help="A Kubernetes API in this process: a kind, its rules, watches, garbage collection",
-        description="Start a cluster in this process, define a kind, write and watch objects, and delete an owner.",
-        epilog="example:\n  attractor demo server",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor demo server`` takes."""
+    parser.description = "Start a cluster in this process, define a kind, write and watch objects, and delete an owner."
+    parser.epilog = "example:\n  attractor demo server"
     parser.set_defaults(run=run)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attractor.cli.arguments import namespace, positive
 from attractor.cli.operator.operator_module import HELP, definitions, load, need_controllers
@@ -14,27 +13,25 @@ from attractor.objects.names import dns1123_label
 from attractor.objects.resource import yaml_text
 
 if TYPE_CHECKING:
+    import argparse
+
     from attractor.objects.json_types import JsonObject
 
 
-def register(commands: Any) -> None:
-    """Add ``crd`` and ``manifests`` to the command line."""
-    crd = commands.add_parser(
-        "crd",
-        help="Print a module's CustomResourceDefinitions",
-        description="Print the CustomResourceDefinitions of the kinds that a module defines or uses.",
-        epilog="example:\n  attractor crd my_operator.py | kubectl apply -f -",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def configure_crd(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor crd`` takes."""
+    parser.description = "Print the CustomResourceDefinitions of the kinds that a module defines or uses."
+    parser.epilog = "example:\n  attractor crd my_operator.py | kubectl apply -f -"
+    parser.add_argument("module", metavar="MODULE[:NAME]", help=HELP)
+    parser.set_defaults(run=print_crds)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor manifests`` takes."""
+    parser.description = (
+        "Print CRDs, RBAC, ServiceAccount, Lease role, Deployment and PodDisruptionBudget, ready to apply."
     )
-    crd.add_argument("module", metavar="MODULE[:NAME]", help=HELP)
-    crd.set_defaults(run=print_crds)
-    parser = commands.add_parser(
-        "manifests",
-        help="Print all that a module's controllers need in a cluster",
-        description="Print CRDs, RBAC, ServiceAccount, Lease role, Deployment and PodDisruptionBudget, ready to apply.",
-        epilog="example:\n  attractor manifests my.operator --image example.org/my-operator:1 | kubectl apply -f -",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser.epilog = "example:\n  attractor manifests my.operator --image example.org/my-operator:1 | kubectl apply -f -"
     parser.add_argument("module", metavar="MODULE[:NAME]", help=HELP)
     parser.add_argument(
         "--image", default="", metavar="IMAGE", help="the container image that has the module (default: NAME:latest)"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attractor.cli.operator.python_modules import imported
 from attractor.cli.terminal import USAGE, UsageError, complain, is_coloured
 
 if TYPE_CHECKING:
+    import argparse
     from types import ModuleType
 
     from attractor.objects.resource import Resource
@@ -26,15 +26,12 @@ examples:
 """
 
 
-def register(commands: Any) -> None:
-    """Add ``plan`` to the command line."""
-    parser = commands.add_parser(
-        "plan",
-        help="Show what an operator would do for an object, without doing it",
-        description="Read an object from a file and what is there from a cluster, and print the plan. It only reads.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor plan`` takes."""
+    parser.description = (
+        "Read an object from a file and what is there from a cluster, and print the plan. It only reads."
     )
+    parser.epilog = _EXAMPLES
     parser.add_argument("file", type=Path, metavar="FILE", help="the object, as YAML")
     parser.add_argument("--kubeconfig", type=Path, required=True, metavar="PATH", help="the cluster to look at")
     parser.add_argument("--context", default="", metavar="NAME", help="the kubeconfig's context (default: its current)")

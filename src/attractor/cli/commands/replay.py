@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import logging
@@ -19,6 +18,8 @@ from attractor.cli.check.targets import close
 from attractor.cli.terminal import Guarded, Paint, UsageError, json_line, say
 
 if TYPE_CHECKING:
+    import argparse
+
     from attractor.check.report.counterexample import Counterexample
     from attractor.check.report.replay import Account
 
@@ -35,16 +36,13 @@ Exit code of --runtime: 0 confirmed, 1 refuted (a bug of attractor, please repor
 """
 
 
-def register(subparsers: Any) -> None:
-    """Add the subcommand."""
-    parser = subparsers.add_parser(
-        "replay",
-        help="Print a counterexample, draw it, or run it for real",
-        description="Print a counterexample step by step, with only what changed. A counterexample of a world can also "
-        "be drawn, and carried out by the production runtime.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor replay`` takes."""
+    parser.description = (
+        "Print a counterexample step by step, with only what changed. A counterexample of a world can also "
+        "be drawn, and carried out by the production runtime."
     )
+    parser.epilog = _EXAMPLES
     parser.add_argument(
         "trace", metavar="TRACE", help="a trace, or the output of `attractor check --json`; - reads it from stdin"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import logging
@@ -22,6 +21,7 @@ from attractor.runtime.overdue import TIMEOUT_S, WORKERS
 from attractor.runtime.running_controller import RESYNC_S
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import AsyncIterator, Sequence
 
     from attractor.cli.operator.operator_module import OperatorModule
@@ -45,15 +45,10 @@ INSTALL_TIMEOUT_S = 30.0
 STORE, LISTEN = "memory", "127.0.0.1:0"
 
 
-def register(commands: Any) -> None:
-    """Add ``run`` to the command line."""
-    parser = commands.add_parser(
-        "run",
-        help="Run controllers",
-        description="Run the controllers of a module until told to stop.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor run`` takes."""
+    parser.description = "Run the controllers of a module until told to stop."
+    parser.epilog = _EXAMPLES
     parser.add_argument("module", metavar="MODULE[:NAME]", help=HELP)
     where = parser.add_argument_group("where")
     which = where.add_mutually_exclusive_group()
@@ -289,9 +284,7 @@ async def _client(args: argparse.Namespace, loaded: OperatorModule) -> AsyncIter
 
 @contextlib.asynccontextmanager
 async def _embedded(args: argparse.Namespace) -> AsyncIterator[Client]:
-    parser = argparse.ArgumentParser()
-    serve.register(parser.add_subparsers())
-    settings = serve.Settings.of(parser.parse_args(["serve", "--store", args.store, "--listen", args.listen]))
+    settings = serve.Settings.parse(["--store", args.store, "--listen", args.listen])
     async with serve.serving(settings) as cluster, cluster.client() as client:
         yield client
 

@@ -15,7 +15,7 @@ import ssl
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attractor.cli.commands.access_flags import add_access_flags, admission_plugins, authorizer_of, without_admission
 from attractor.cli.terminal import UsageError, say
@@ -60,15 +60,10 @@ class ServeError(Exception):
         self.hint = hint
 
 
-def register(commands: Any) -> None:
-    """Add ``serve`` to the command line."""
-    parser = commands.add_parser(
-        "serve",
-        help="Serve a Kubernetes API",
-        description="Serve a Kubernetes API from this process, until it is told to stop.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor serve`` takes."""
+    parser.description = "Serve a Kubernetes API from this process, until it is told to stop."
+    parser.epilog = _EXAMPLES
     parser.add_argument(
         "--store",
         default="memory",
@@ -217,6 +212,13 @@ class Settings:
     audit_backups: int
     flags: Mapping[str, str]
     """Every flag and its value, as ``/flagz`` shows them."""
+
+    @classmethod
+    def parse(cls, words: Sequence[str]) -> Settings:
+        """Read the flags of ``attractor serve``; raises ``ServeError``."""
+        parser = argparse.ArgumentParser()
+        configure(parser)
+        return cls.of(parser.parse_args(words))
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Settings:

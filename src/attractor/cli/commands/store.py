@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from attractor.cli.parser import add_part
 from attractor.cli.terminal import UsageError, complain
 
 if TYPE_CHECKING:
+    import argparse
+
     from attractor.store.sqlite.care import Repaired, Whole
 
 _EXAMPLES = """\
@@ -27,28 +29,23 @@ _SHOWN = 20
 """Of what was damaged, so much is listed."""
 
 
-def register(commands: Any) -> None:
-    """Add ``store`` to the command line."""
-    parser = commands.add_parser(
-        "store",
-        help="Verify, repair, back up and restore the file of a SQLite store",
-        description="Look after the file of a SQLite store.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor store`` takes."""
+    parser.description = "Look after the file of a SQLite store."
+    parser.epilog = _EXAMPLES
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    verify = actions.add_parser(
-        "verify", help="Check every row, and that nothing acknowledged is missing; changes nothing"
-    )
+    checks = "Check every row, and that nothing acknowledged is missing; changes nothing"
+    verify = add_part(actions, "verify", checks, "attractor store verify cluster.db")
     verify.add_argument("path", type=_file, metavar="PATH", help="the store: PATH or sqlite:PATH")
-    repair = actions.add_parser(
-        "repair", help="Keep what is whole of a damaged store; the damaged files are moved aside"
-    )
+    keeps = "Keep what is whole of a damaged store; the damaged files are moved aside"
+    repair = add_part(actions, "repair", keeps, "attractor store repair cluster.db")
     repair.add_argument("path", type=_file, metavar="PATH", help="the store: PATH or sqlite:PATH")
-    backup = actions.add_parser("backup", help="Copy a store at one revision, while a server runs or not")
+    copies = "Copy a store at one revision, while a server runs or not"
+    backup = add_part(actions, "backup", copies, "attractor store backup cluster.db backups/monday.db")
     backup.add_argument("path", type=_file, metavar="PATH", help="the store: PATH or sqlite:PATH")
     backup.add_argument("target", type=_file, metavar="BACKUP", help="the file to make; it must not be there yet")
-    restore = actions.add_parser("restore", help="Put a backup in place of a store; what was there is moved aside")
+    puts = "Put a backup in place of a store; what was there is moved aside"
+    restore = add_part(actions, "restore", puts, "attractor store restore backups/monday.db cluster.db --revision 4711")
     restore.add_argument("source", type=_file, metavar="BACKUP", help="what `backup` has made")
     restore.add_argument("path", type=_file, metavar="PATH", help="the store: PATH or sqlite:PATH")
     restore.add_argument("--revision", type=int, metavar="N", help="the state at this revision (default: the newest)")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from attractor.check import Composition, Spec, SpecError
 from attractor.check.tla import export
 from attractor.cli.check.targets import load
 from attractor.cli.commands.check import add_target
 from attractor.cli.terminal import Guarded, Paint, UsageError, say
+
+if TYPE_CHECKING:
+    import argparse
 
 _EXAMPLE = """\
 example:
@@ -20,16 +22,16 @@ example:
 """
 
 
-def register(subparsers: Any) -> None:
-    """Add the subcommand."""
-    parser = subparsers.add_parser("tla", help="Write a specification as TLA+", description="TLA+, for TLC to check.")
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor tla`` takes."""
+    parser.description = "Write a specification as TLA+, for TLC to check."
+    parser.epilog = _EXAMPLE
     commands = parser.add_subparsers(dest="tla_command", metavar="COMMAND", required=True)
     exporting = commands.add_parser(
         "export",
-        help="write a TLA+ module and its configurations",
+        help="Write a TLA+ module and its configurations",
         description="Translate a specification to a TLA+ module, with a configuration for safety and one for liveness.",
         epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_target(exporting)
     exporting.add_argument("-o", "--output", type=Path, default=Path(), metavar="DIR", help="where to (default: here)")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attractor.cli.check.counterexamples import found_in, world_of
 from attractor.cli.commands.replay import read_json
 from attractor.cli.terminal import Guarded, UsageError, say
 
 if TYPE_CHECKING:
+    import argparse
+
     from attractor.check.report.counterexample import Counterexample
 
 _EXAMPLES = """\
@@ -23,16 +24,13 @@ examples:
 """
 
 
-def register(subparsers: Any) -> None:
-    """Add the subcommand."""
-    parser = subparsers.add_parser(
-        "trace-to-test",
-        help="Turn a counterexample into a test",
-        description="Write a pytest regression from a counterexample of a world. It takes the same steps on the "
-        "production runtime; it fails while the bug is there, and passes once the controller is repaired.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor trace-to-test`` takes."""
+    parser.description = (
+        "Write a pytest regression from a counterexample of a world. It takes the same steps on the "
+        "production runtime; it fails while the bug is there, and passes once the controller is repaired."
     )
+    parser.epilog = _EXAMPLES
     parser.add_argument("trace", metavar="FILE", help="a counterexample of a world; - reads it from stdin")
     parser.add_argument("--output", metavar="FILE", help="where to write it (default: test_NAME.py here)")
     parser.add_argument("--force", action="store_true", help="write over what is there")

@@ -1,18 +1,17 @@
-"""``attractor demo``: the whole promise on one operator. Run it, let the checker break its naive version, prove it."""
+"""``attractor demo``: run an operator, let the checker break its naive version, prove the right one."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attractor.cli import demos
 from attractor.cli.terminal import Paint, say
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Awaitable, Callable
 
     from attractor.client import Client
@@ -21,18 +20,14 @@ OPERATOR = "attractor.operators.configpair"
 TRACES = Path("traces")
 
 
-def register(commands: Any) -> None:
-    """Add ``demo`` to the command line."""
-    parser = commands.add_parser(
-        "demo",
-        help="Run an operator, break its naive version, prove the right one",
-        description="Run the ConfigPair operator on a cluster in this process, let the checker find what is wrong with "
-        "its naive version, carry that out on the runtime, and prove the right one.",
-        epilog="example:\n  attractor demo",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor demo configpair`` takes."""
+    parser.description = (
+        "Run the ConfigPair operator on a cluster in this process, let the checker find what is wrong with "
+        "its naive version, carry that out on the runtime, and prove the right one."
     )
+    parser.epilog = "example:\n  attractor demo configpair"
     parser.set_defaults(run=run)
-    demos.register(parser)
 
 
 def run(args: argparse.Namespace) -> int:  # noqa: ARG001

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import shutil
 import sys
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.cli.terminal import complain, is_coloured
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from attractor.client import Client
@@ -24,16 +24,13 @@ PATIENCE_S = 60.0
 LOOK_S = 0.005
 
 
-def register(names: Any) -> None:
-    """Add ``dbcluster`` to the demonstrations."""
-    parser = names.add_parser(
-        "dbcluster",
-        help="A database cluster that survives its operator's crash, with real rows in it",
-        description="Start a cluster, a node that runs pods as local processes, and the database operator in a "
-        "process of its own; write rows, change the database, kill the operator meanwhile, and count the rows.",
-        epilog="example:\n  attractor demo dbcluster",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor demo dbcluster`` takes."""
+    parser.description = (
+        "Start a cluster, a node that runs pods as local processes, and the database operator in a "
+        "process of its own; write rows, change the database, kill the operator meanwhile, and count the rows."
     )
+    parser.epilog = "example:\n  attractor demo dbcluster"
     parser.set_defaults(run=run)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import logging
@@ -11,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor.cli.arguments import object_name
+from attractor.cli.parser import CommandParser, add_part
 from attractor.cli.terminal import Paint, UsageError, complain, say
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import AsyncIterator, Sequence
 
     from attractor.client import Client
@@ -45,15 +46,10 @@ examples:
 """
 
 
-def register(commands: Any) -> None:
-    """Add ``dev`` to the command line."""
-    parser = commands.add_parser(
-        "dev",
-        help="Run an application's processes and services on this machine",
-        description="A developer control plane: processes and services as objects of a Kubernetes API, run here.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor dev`` takes."""
+    parser.description = "A developer control plane: processes and services as objects of a Kubernetes API, run here."
+    parser.epilog = _EXAMPLES
     parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
     _add_up(parts)
     status = _part(parts, "status", "Show what runs, and where", "attractor dev status")
@@ -67,14 +63,8 @@ def register(commands: Any) -> None:
     down.set_defaults(run=_run_down)
 
 
-def _part(parts: Any, name: str, text: str, example: str) -> Any:
-    part = parts.add_parser(
-        name,
-        help=text,
-        description=f"{text}.",
-        epilog=f"example:\n  {example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _part(parts: Any, name: str, text: str, example: str) -> CommandParser:
+    part = add_part(parts, name, text, example)
     _add_state_dir(part)
     return part
 
@@ -95,7 +85,6 @@ def _add_up(parts: Any) -> None:
         help="Run an application until told to stop",
         description="Run the Executables, replica sets and Services of YAML files, until told to stop.",
         epilog=_UP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     part.add_argument("files", nargs="+", metavar="FILE", help="YAML files; - for standard input")
     part.add_argument("--logs", action="store_true", help="show what the processes write")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import re
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from attractor.client import Client
@@ -93,16 +93,13 @@ LOOK_S = 0.05
 INTERRUPTED = 130
 
 
-def register(names: Any) -> None:
-    """Add ``devplane`` to the demonstrations."""
-    parser = names.add_parser(
-        "devplane",
-        help="An application of processes and services on this machine, whose server is killed and scaled",
-        description="Run two servers behind one Service and a client with `attractor dev up`; kill a server, add one, "
-        "and take everything down.",
-        epilog="example:\n  attractor demo devplane",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor demo devplane`` takes."""
+    parser.description = (
+        "Run two servers behind one Service and a client with `attractor dev up`; kill a server, add one, "
+        "and take everything down."
     )
+    parser.epilog = "example:\n  attractor demo devplane"
     parser.set_defaults(run=run)
 
 

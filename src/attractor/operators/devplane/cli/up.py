@@ -7,7 +7,6 @@ killed has left is ended by the next one, or by ``down``.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import fcntl
@@ -211,11 +210,8 @@ async def _live(wanted: Wanted, stopping: Stopping) -> None:
 
 @contextlib.asynccontextmanager
 async def _server(wanted: Wanted) -> AsyncIterator[Client]:
-    parser = argparse.ArgumentParser()
-    serve.register(parser.add_subparsers())
     where = ["--kubeconfig", str(wanted.place.kubeconfig), "--state-dir", str(wanted.place.directory)]
-    words = ["serve", "--store", wanted.store, "--listen", wanted.listen, *where]
-    settings = serve.Settings.of(parser.parse_args(words))
+    settings = serve.Settings.parse(["--store", wanted.store, "--listen", wanted.listen, *where])
     async with serve.serving(settings, is_announced=False) as cluster, cluster.client() as client:
         yield client
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import logging
@@ -14,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attractor.cli.commands import serve
+from attractor.cli.parser import add_part
 from attractor.cli.terminal import UsageError
 from attractor.testing.python_files import make_importable
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import AsyncIterator
 
     from attractor.client import Client
@@ -39,15 +40,10 @@ examples:
 """
 
 
-def register(commands: Any) -> None:
-    """Add ``edge`` to the command line."""
-    parser = commands.add_parser(
-        "edge",
-        help="Run cloudlets: a coordinator, and an agent on each",
-        description="Two actors and a coordinator: clusters and apps on cloudlets, by agents that may crash.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor edge`` takes."""
+    parser.description = "Two actors and a coordinator: clusters and apps on cloudlets, by agents that may crash."
+    parser.epilog = _EXAMPLES
     parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
     _add_serve(parts)
     _add_coordinator(parts)
@@ -55,15 +51,18 @@ def register(commands: Any) -> None:
     _add_credentials(parts)
     _add_repair(parts)
     _add_status(parts)
-    tables = parts.add_parser("tables", help="Print the tables of the lifecycles")
+    tables = add_part(parts, "tables", "Print the tables of the lifecycles", "attractor edge tables --svg ./pictures")
     tables.add_argument("--svg", type=Path, metavar="DIR", help="draw them into this directory too")
     tables.set_defaults(run=_run_tables)
 
 
 def _add_serve(parts: Any) -> None:
     """As ``attractor serve``, with the kinds' admission."""
-    serve.register(parts)
-    parts.choices["serve"].set_defaults(run=_run_serve)
+    part = parts.add_parser("serve", help="Serve a Kubernetes API that refuses what the tables do not have")
+    serve.configure(part)
+    part.description = "As `attractor serve`, with the admission of the edge operator."
+    part.epilog = "example:\n  attractor edge serve --store sqlite:edge.db --kubeconfig ./admin"
+    part.set_defaults(run=_run_serve)
 
 
 def _kubeconfig(part: Any) -> None:
@@ -77,7 +76,8 @@ def _log_level(part: Any) -> None:
 
 
 def _add_coordinator(parts: Any) -> None:
-    part = parts.add_parser("coordinator", help="Run the coordinator")
+    example = "attractor edge coordinator --kubeconfig ./admin --health 127.0.0.1:8080"
+    part = add_part(parts, "coordinator", "Run the coordinator", example)
     _kubeconfig(part)
     part.add_argument("--no-install", action="store_true", help="do not create or update the kinds first")
     part.add_argument(
@@ -89,7 +89,8 @@ def _add_coordinator(parts: Any) -> None:
 
 
 def _add_agent(parts: Any) -> None:
-    part = parts.add_parser("agent", help="Run the agent of one cloudlet")
+    example = "attractor edge agent --namespace berlin --kubeconfig ./agent --state-dir ./berlin"
+    part = add_part(parts, "agent", "Run the agent of one cloudlet", example)
     _kubeconfig(part)
     part.add_argument("--namespace", required=True, metavar="NAME", help="the cloudlet, which is a namespace")
     part.add_argument("--state-dir", type=Path, required=True, metavar="DIR", help="what it must find again")
@@ -117,22 +118,25 @@ def _add_agent(parts: Any) -> None:
 
 
 def _add_credentials(parts: Any) -> None:
-    part = parts.add_parser("credentials", help="Print the kubeconfig of a cloudlet's agent")
-    part.add_argument("cloudlet", metavar="NAME")
+    example = "attractor edge credentials berlin --kubeconfig ./admin > ./agent"
+    part = add_part(parts, "credentials", "Print the kubeconfig of a cloudlet's agent", example)
+    part.add_argument("cloudlet", metavar="NAME", help="the cloudlet")
     _kubeconfig(part)
     part.add_argument("--version", default="", help="(default: the one that serves, or is wanted)")
     part.set_defaults(run=_run_credentials)
 
 
 def _add_repair(parts: Any) -> None:
-    part = parts.add_parser("repair", help="After a failed upgrade: go back to the version that serves")
-    part.add_argument("cloudlet", metavar="NAME")
+    example = "attractor edge repair berlin --kubeconfig ./admin"
+    part = add_part(parts, "repair", "After a failed upgrade, go back to the version that serves", example)
+    part.add_argument("cloudlet", metavar="NAME", help="the cloudlet")
     _kubeconfig(part)
     part.set_defaults(run=_run_repair)
 
 
 def _add_status(parts: Any) -> None:
-    part = parts.add_parser("status", help="Show what everything is, and how far the agents have come")
+    example = "attractor edge status --kubeconfig ./admin --watch"
+    part = add_part(parts, "status", "Show what everything is, and how far the agents have come", example)
     part.add_argument("cloudlet", metavar="NAME", nargs="?", default="", help="(default: all of them)")
     _kubeconfig(part)
     part.add_argument("--watch", action="store_true", help="go on with a line for each change")

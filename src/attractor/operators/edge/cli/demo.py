@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import signal
 import sys
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from attractor.operators.edge.cli.demo_table import StateTable
 
 if TYPE_CHECKING:
+    import argparse
+
     from attractor.client import Client
 
 TOKEN = "demo-token"  # noqa: S105  # it opens a server that lives for seconds, on loopback
@@ -24,16 +25,13 @@ WITHIN_S = 60.0
 INTERRUPTED = 130
 
 
-def register(names: Any) -> None:
-    """Add ``edge`` to the demonstrations."""
-    parser = names.add_parser(
-        "edge",
-        help="Three cloudlets with agents that crash, come back and are upgraded",
-        description="Start the embedded server, a coordinator and the agents of three cloudlets as processes; run a "
-        "cluster and an app on each; kill an agent at work; upgrade another; and take everything down.",
-        epilog="example:\n  attractor demo edge",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor demo edge`` takes."""
+    parser.description = (
+        "Start the embedded server, a coordinator and the agents of three cloudlets as processes; run a "
+        "cluster and an app on each; kill an agent at work; upgrade another; and take everything down."
     )
+    parser.epilog = "example:\n  attractor demo edge"
     parser.set_defaults(run=run)
 
 

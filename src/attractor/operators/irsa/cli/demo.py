@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attractor.cli.terminal import ProgressLine, complain
 
 if TYPE_CHECKING:
+    import argparse
+
     from attractor.client import Client
     from attractor.operators.irsa.api import IamRoleServiceAccount
     from attractor.operators.irsa.controllers.settings import Settings
@@ -20,16 +21,13 @@ CLUSTER = "demo"
 PROVIDER = "arn:aws:iam::123456789012:oidc-provider/oidc.eks.eu-west-1.amazonaws.com/id/DEMO"
 
 
-def register(names: Any) -> None:
-    """Add ``irsa`` to the demonstrations."""
-    parser = names.add_parser(
-        "irsa",
-        help="Service accounts with roles of their own, on a simulated AWS",
-        description="Start the embedded server, a simulated AWS and the IRSA operator; apply ten resources and show "
-        "what becomes of them in Kubernetes and in IAM.",
-        epilog="example:\n  attractor demo irsa",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what ``attractor demo irsa`` takes."""
+    parser.description = (
+        "Start the embedded server, a simulated AWS and the IRSA operator; apply ten resources and show "
+        "what becomes of them in Kubernetes and in IAM."
     )
+    parser.epilog = "example:\n  attractor demo irsa"
     parser.set_defaults(run=run)
 
 
