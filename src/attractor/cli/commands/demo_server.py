@@ -6,7 +6,9 @@ import asyncio
 import json
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from attractor.objects.resource import Meta, PrinterColumn, Resource, Rule, Struct
 
 if TYPE_CHECKING:
     import argparse
@@ -15,6 +17,27 @@ if TYPE_CHECKING:
 
 TOKEN = "demo-token"  # noqa: S105  # it opens a server that lives for seconds, on loopback
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+class WidgetSpec(Struct):
+    """What the user wants."""
+
+    size: Annotated[int, Meta(ge=1, le=100)] = 1
+    """How large the widget is."""
+    color: str = "red"
+    """Its color."""
+
+
+class Widget(
+    Resource,
+    group="demo.attractor.dev",
+    version="v1",
+    printer_columns=(PrinterColumn("Size", ".spec.size", "integer"), PrinterColumn("Color", ".spec.color")),
+    rules=(Rule("self.spec.color != 'blue' || self.spec.size > 1", "a blue widget must be larger than 1"),),
+):
+    """A widget."""
+
+    spec: WidgetSpec
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +59,6 @@ def _say(step: str, text: str = "") -> None:
 
 
 async def _demo() -> None:
-    from attractor.cli.widget import Widget
     from attractor.embedded import EmbeddedCluster
     from attractor.httpd.auth.authentication import ADMIN, Authenticator
 
