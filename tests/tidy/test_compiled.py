@@ -1,6 +1,7 @@
 """The modules that are compiled: none of them holds what would compile into something else."""
 
 import ast
+import asyncio
 import os
 import shutil
 import subprocess
@@ -9,12 +10,31 @@ from pathlib import Path
 
 import pytest
 
+from attractor.client import Client
+from attractor.client.errors import ServerUnreachable
+from attractor.client.retry import RetryPolicy
+from attractor.client.transport import ByteStream, ClientRequest, ClientResponse
 from tests.compiled import LIBRARY, ROOT, SOURCES, stale
 
 CHANGES_MEANING = ("cached_property", "msgspec.Struct", "msgspec.convert(", "Decoder(", "@dataclass")
 """A cached property of a compiled class is called like a method. Structs lose ``frozen``, ``gc`` and the parameters of
 their fields' types; what their fields, and those of a dataclass, are of is looked up when the class is made."""
 REQUESTS = 1_000
+SUSPENSIONS = (ast.Await, ast.Yield, ast.YieldFrom, ast.AsyncFor, ast.AsyncWith)
+
+
+class Unreachable:
+    """A transport whose server is never there."""
+
+    async def send(self, request: ClientRequest) -> ClientResponse:
+        await asyncio.sleep(0)
+        raise ServerUnreachable(f"{request.path}: no server")
+
+    async def open(self, request: ClientRequest) -> ByteStream:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
 
 
 def test_all_of_them_are_compiled_or_none() -> None:
@@ -55,6 +75,27 @@ def test_errors_of_two_kinds_have_two_names(source: Path) -> None:
                 if isinstance(handler, ast.ExceptHandler) and handler.name and handler.type
             }
             assert len({name for name, _ in caught}) == len(caught), f"{function.name} in {source.name}: {caught}"
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
+def test_nothing_is_awaited_while_an_error_is_handled(source: Path) -> None:
+    """A compiled coroutine leaves the error that it handles to whoever runs next, and to each error raised there."""
+    for handler in ast.walk(ast.parse(source.read_text())):
+        if isinstance(handler, ast.ExceptHandler):
+            suspends = [one.lineno for one in ast.walk(handler) if isinstance(one, SUSPENSIONS)]
+            assert not suspends, f"{source.name}, line {suspends[0]}: first leave the `except`, then await"
+
+
+async def test_errors_of_many_tasks_are_not_chained_to_each_other() -> None:
+    client = Client(Unreachable(), retry=RetryPolicy(first_delay_s=0.001))
+    tasks = [asyncio.create_task(client.request(ClientRequest("GET", "/api"))) for _ in range(20)]
+    await asyncio.wait(tasks)
+    failures = [task.exception() for task in tasks]
+    assert len(failures) == 20
+    for failure in failures:
+        assert failure is not None
+        assert failure.__context__ is None or failure.__context__ in {failure.__cause__}
+    assert sys.exc_info() == (None, None, None)
 
 
 PROJECT = """[project]

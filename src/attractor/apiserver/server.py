@@ -181,16 +181,18 @@ class Server:
             try:
                 return look(consultation.transaction(snapshot))
             except NeedsAnswers as needs:
-                await consultation.answer(needs)
+                unanswered = needs
+            await consultation.answer(unanswered)
 
     async def _run(self, attempt: Callable[[Transaction], Response], *, is_read: bool) -> Response:
         run = _Run(self, attempt, is_read=is_read)
         try:
             try:
                 return await run.until_done()
-            except Stale as lost:
-                self.turns.lost(min(lost.keys))
-                return await run.in_turn(lost)
+            except Stale as stale:
+                lost = stale
+            self.turns.lost(min(lost.keys))
+            return await run.in_turn(lost)
         except (StoreFull, StoreUnavailable) as error:
             raise _unwritten(error) from error
 

@@ -75,9 +75,12 @@ def _list_misfits(atom: Atom, value: Any, path: str) -> Iterator[Misfit]:
         if not atom.is_associative:
             yield from _misfits(atom.items, item, f"{path}[{index}]")
             continue
+        reason = ""
         try:
             element = item_element(atom, item)
-        except Untypable as reason:
+        except Untypable as error:
+            reason = str(error)
+        if reason:
             yield Misfit(path, f"element {index}: {reason}")
             return
         shown = element_text(element)

@@ -32,11 +32,16 @@ class Requester:
 
     async def request(self, request: ClientRequest) -> ClientResponse:
         """The answer to any request of the API, tried again where that is safe; raises ``ApiError``."""
+        failed: ApiError | None = None
         try:
             response = await self.transport.send(request)
         except ApiError as error:
-            return await self.tried_again(request, error)
-        return response if response.code < 400 else await self.tried_again(request, refused(response))
+            failed = error
+        if failed is None:
+            if response.code < 400:
+                return response
+            failed = refused(response)
+        return await self.tried_again(request, failed)
 
     async def tried_again(self, request: ClientRequest, error: ApiError) -> ClientResponse:
         """The answer to a request that has failed once, if it may be tried again; raises how it failed last."""

@@ -323,12 +323,15 @@ class Writing(Reading):
         if not is_told or self.observer is None:
             return (await self.request(request)).body
         with Telling(self.observer, mapped.info, key) as told:
+            failed: ApiError | None = None
             try:  # as ``request`` does, which would be one coroutine more on the way of every write
                 response = await self.transport.send(request)
+                if response.code >= 400:
+                    failed = refused(response)
             except ApiError as error:
-                response = await self.tried_again(request, error)
-            if response.code >= 400:
-                response = await self.tried_again(request, refused(response))
+                failed = error
+            if failed is not None:
+                response = await self.tried_again(request, failed)
             answer = response.body
             if subresource in {"", "status", "finalize"}:
                 told.wrote(answer, is_new=request.method == "POST" and not subresource)
