@@ -94,7 +94,7 @@ async def test_errors_of_many_tasks_are_not_chained_to_each_other() -> None:
     assert len(failures) == 20
     for failure in failures:
         assert failure is not None
-        assert failure.__context__ is None or failure.__context__ in {failure.__cause__}
+        assert failure.__context__ is None or failure.__context__ is failure.__cause__
     assert sys.exc_info() == (None, None, None)
 
 
