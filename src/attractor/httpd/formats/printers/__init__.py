@@ -1,6 +1,6 @@
 """Which columns each kind shows, and what stands in them.
 
-A printer is registered for a group and kind with ``@prints``; kinds without one show their name and when they were
+A printer is registered for a group and kind by ``prints``; kinds without one show their name and when they were
 created, as Kubernetes does for them. Printers see objects in the shape in which they are stored.
 """
 

@@ -8,14 +8,14 @@ from attractor.httpd.formats.printers.columns import (
     AGE,
     NAME,
     NONE,
-    Cells,
+    Cell,
     Column,
-    age_of,
     at,
     condition,
+    field,
     items,
-    name_of,
     number,
+    of,
     prints,
     wide,
 )
@@ -44,60 +44,61 @@ def _roles(node: JsonObject) -> str:
     return ",".join(sorted(found - {""})) or NONE
 
 
-def _address(node: JsonObject, kind: str) -> str:
-    addresses = items(node, "status", "addresses")
-    return next((one.get("address", "") for one in addresses if one.get("type") == kind), NONE)
+def _address(kind: str) -> Cell:
+    def cell(node: JsonObject, _clock: Clock) -> str:
+        addresses = items(node, "status", "addresses")
+        return next((one.get("address", "") for one in addresses if one.get("type") == kind), NONE)
+
+    return cell
 
 
-@prints(
+def _about(name: str, otherwise: str = "<unknown>") -> Cell:
+    return field("status", "nodeInfo", name, otherwise=otherwise)
+
+
+def _kernel(node: JsonObject, clock: Clock) -> str:
+    architecture = at(node, "status", "nodeInfo", "architecture")
+    return _about("kernelVersion")(node, clock) + (f" ({architecture})" if architecture else "")
+
+
+prints(
     "",
     "Node",
     NAME,
-    Column("Status", about="The status of the node"),
-    Column("Roles", about="The roles of the node"),
+    Column("Status", of(_node_status), "The status of the node"),
+    Column("Roles", of(_roles), "The roles of the node"),
     AGE,
-    Column("Version", about=f"{_CORE}.NodeSystemInfo#kubeletVersion"),
-    wide("Internal-IP", f"{_CORE}.NodeStatus#addresses"),
-    wide("External-IP", f"{_CORE}.NodeStatus#addresses"),
-    wide("OS-Image", f"{_CORE}.NodeSystemInfo#osImage"),
-    wide("Kernel-Version", f"{_CORE}.NodeSystemInfo#kernelVersion"),
-    wide("Container-Runtime", f"{_CORE}.NodeSystemInfo#containerRuntimeVersion"),
+    Column("Version", _about("kubeletVersion", ""), f"{_CORE}.NodeSystemInfo#kubeletVersion"),
+    wide("Internal-IP", _address("InternalIP"), f"{_CORE}.NodeStatus#addresses"),
+    wide("External-IP", _address("ExternalIP"), f"{_CORE}.NodeStatus#addresses"),
+    wide("OS-Image", _about("osImage"), f"{_CORE}.NodeSystemInfo#osImage"),
+    wide("Kernel-Version", _kernel, f"{_CORE}.NodeSystemInfo#kernelVersion"),
+    wide(
+        "Container-Runtime",
+        _about("containerRuntimeVersion"),
+        f"{_CORE}.NodeSystemInfo#containerRuntimeVersion",
+    ),
 )
-def node_cells(node: JsonObject, clock: Clock) -> Cells:
-    """A node."""
-    about = at(node, "status", "nodeInfo") or {}
-    kernel = about.get("kernelVersion") or "<unknown>"
-    if about.get("architecture"):
-        kernel += f" ({about['architecture']})"
-    return [
-        name_of(node),
-        _node_status(node),
-        _roles(node),
-        age_of(node, clock),
-        about.get("kubeletVersion") or "",
-        _address(node, "InternalIP"),
-        _address(node, "ExternalIP"),
-        about.get("osImage") or "<unknown>",
-        kernel,
-        about.get("containerRuntimeVersion") or "<unknown>",
-    ]
+prints("", "Namespace", NAME, Column("Status", field("status", "phase"), "The status of the namespace"), AGE)
 
 
-@prints("", "Namespace", NAME, Column("Status", about="The status of the namespace"), AGE)
-def namespace(obj: JsonObject, clock: Clock) -> Cells:
-    """A namespace."""
-    return [name_of(obj), at(obj, "status", "phase") or "", age_of(obj, clock)]
+def _first_seen(event: JsonObject, clock: Clock) -> str:
+    return clock.since(event.get("firstTimestamp") or event.get("eventTime"))
 
 
-def _seen(event: JsonObject, clock: Clock) -> tuple[str, str, int]:
-    """When an event was first and last seen, and how often."""
-    first = clock.since(event.get("firstTimestamp") or event.get("eventTime"))
-    last = clock.since(event["lastTimestamp"]) if event.get("lastTimestamp") else first
-    count = number(event, "count") or 1
-    series = event.get("series")
-    if series is not None:
-        last, count = clock.since(series.get("lastObservedTime")), number(series, "count")
-    return first, last, count
+def _last_seen(event: JsonObject, clock: Clock) -> str:
+    if event.get("series") is not None:
+        return clock.since(at(event, "series", "lastObservedTime"))
+    return clock.since(event["lastTimestamp"]) if event.get("lastTimestamp") else _first_seen(event, clock)
+
+
+def _seen(event: JsonObject) -> int:
+    return number(event, "series", "count") if event.get("series") is not None else number(event, "count") or 1
+
+
+def _involved(event: JsonObject) -> str:
+    kind, name = str(at(event, "involvedObject", "kind") or "").lower(), at(event, "involvedObject", "name")
+    return f"{kind}/{name}" if name else kind
 
 
 def _source(event: JsonObject) -> str:
@@ -106,86 +107,66 @@ def _source(event: JsonObject) -> str:
     return f"{component}, {instance}" if instance else component
 
 
-@prints(
+prints(
     "",
     "Event",
-    Column("Last Seen", about=f"{_CORE}.Event#lastTimestamp"),
-    Column("Type", about=f"{_CORE}.Event#type"),
-    Column("Reason", about=f"{_CORE}.Event#reason"),
-    Column("Object", about=f"{_CORE}.Event#involvedObject"),
-    wide("Subobject", f"{_CORE}.ObjectReference#fieldPath"),
-    wide("Source", f"{_CORE}.Event#source"),
-    Column("Message", about=f"{_CORE}.Event#message"),
-    wide("First Seen", f"{_CORE}.Event#firstTimestamp"),
-    wide("Count", f"{_CORE}.Event#count"),
+    Column("Last Seen", _last_seen, f"{_CORE}.Event#lastTimestamp"),
+    Column("Type", field("type"), f"{_CORE}.Event#type"),
+    Column("Reason", field("reason"), f"{_CORE}.Event#reason"),
+    Column("Object", of(_involved), f"{_CORE}.Event#involvedObject"),
+    wide("Subobject", field("involvedObject", "fieldPath"), f"{_CORE}.ObjectReference#fieldPath"),
+    wide("Source", of(_source), f"{_CORE}.Event#source"),
+    Column("Message", of(lambda event: str(event.get("message") or "").strip()), f"{_CORE}.Event#message"),
+    wide("First Seen", _first_seen, f"{_CORE}.Event#firstTimestamp"),
+    wide("Count", of(_seen), f"{_CORE}.Event#count"),
     NAME._replace(priority=1),
 )
-def event_cells(event: JsonObject, clock: Clock) -> Cells:
-    """An event."""
-    first, last, count = _seen(event, clock)
-    kind, name = str(at(event, "involvedObject", "kind") or "").lower(), at(event, "involvedObject", "name")
-    return [
-        last,
-        event.get("type") or "",
-        event.get("reason") or "",
-        f"{kind}/{name}" if name else kind,
-        at(event, "involvedObject", "fieldPath") or "",
-        _source(event),
-        str(event.get("message") or "").strip(),
-        first,
-        count,
-        name_of(event),
-    ]
 
 
-@prints(
+def _component(name: str, otherwise: str = "") -> Cell:
+    def cell(obj: JsonObject, _clock: Clock) -> str:
+        healthy = next((one for one in items(obj, "conditions") if one.get("type") == "Healthy"), None)
+        return otherwise if healthy is None else healthy.get(name) or ""
+
+    return cell
+
+
+def _health(obj: JsonObject, clock: Clock) -> str:
+    status = _component("status", "Unknown")(obj, clock)
+    return status if status == "Unknown" else "Healthy" if status == "True" else "Unhealthy"
+
+
+prints(
     "",
     "ComponentStatus",
     NAME,
-    Column("Status", about="Status of the component conditions"),
-    Column("Message", about="Message of the component conditions"),
-    Column("Error", about="Error of the component conditions"),
+    Column("Status", _health, "Status of the component conditions"),
+    Column("Message", _component("message"), "Message of the component conditions"),
+    Column("Error", _component("error"), "Error of the component conditions"),
 )
-def component_status(obj: JsonObject, _clock: Clock) -> Cells:
-    """A component."""
-    healthy = next((one for one in items(obj, "conditions") if one.get("type") == "Healthy"), None)
-    if healthy is None:
-        return [name_of(obj), "Unknown", "", ""]
-    status = "Healthy" if healthy.get("status") == "True" else "Unhealthy"
-    return [name_of(obj), status, healthy.get("message") or "", healthy.get("error") or ""]
+_HOLDER = "io.k8s.api.coordination.v1.LeaseSpec#holderIdentity"
+prints("coordination.k8s.io", "Lease", NAME, Column("Holder", field("spec", "holderIdentity"), _HOLDER), AGE)
+prints("node.k8s.io", "RuntimeClass", NAME, Column("Handler", field("handler")), AGE)
 
 
-@prints(
-    "coordination.k8s.io",
-    "Lease",
-    NAME,
-    Column("Holder", about="io.k8s.api.coordination.v1.LeaseSpec#holderIdentity"),
-    AGE,
-)
-def lease(obj: JsonObject, clock: Clock) -> Cells:
-    """A lease."""
-    return [name_of(obj), at(obj, "spec", "holderIdentity") or "", age_of(obj, clock)]
+def _serving(obj: JsonObject) -> str:
+    service = at(obj, "spec", "service")
+    return "Local" if service is None else f"{service.get('namespace', '')}/{service.get('name', '')}"
 
 
-@prints("node.k8s.io", "RuntimeClass", NAME, Column("Handler"), AGE)
-def runtime_class(obj: JsonObject, clock: Clock) -> Cells:
-    """A runtime class."""
-    return [name_of(obj), obj.get("handler") or "", age_of(obj, clock)]
+def _available(obj: JsonObject) -> str:
+    available = condition(obj, "Available")
+    if available is None:
+        return "Unknown"
+    status: str = available.get("status", "")
+    return f"{status} ({available['reason']})" if status != "True" and available.get("reason") else status
 
 
-@prints(
+prints(
     "apiregistration.k8s.io",
     "APIService",
     NAME,
-    Column("Service", about="The reference to the service that hosts this API endpoint."),
-    Column("Available", about="Whether this service is available."),
+    Column("Service", of(_serving), "The reference to the service that hosts this API endpoint."),
+    Column("Available", of(_available), "Whether this service is available."),
     AGE,
 )
-def api_service(obj: JsonObject, clock: Clock) -> Cells:
-    """An API service."""
-    service, available = at(obj, "spec", "service"), condition(obj, "Available")
-    status = "Unknown" if available is None else available.get("status", "")
-    if available is not None and status != "True" and available.get("reason"):
-        status = f"{status} ({available['reason']})"
-    shown = "Local" if service is None else f"{service.get('namespace', '')}/{service.get('name', '')}"
-    return [name_of(obj), shown, status, age_of(obj, clock)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.httpd.formats.ages import INVALID, seconds_of
 from attractor.httpd.formats.jsonpath import Path, PathError
-from attractor.httpd.formats.printers.columns import AGE, NAME, Cells, Column, Printer, name_of
+from attractor.httpd.formats.printers.columns import AGE, NAME, Cell, Column, Printer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ _NOTHING = "<no value>"
 
 def custom_printer(columns: Sequence[JsonObject] | None) -> Printer:
     """The printer that a definition's version asks for."""
-    declared, paths = [NAME], []
+    declared = [NAME]
     for one in columns or [_AGE]:
         said = one.get("description") or f"Custom resource definition column (in JSONPath format): {one['jsonPath']}"
         about = AGE.about if one is _AGE else ""
@@ -30,13 +30,12 @@ def custom_printer(columns: Sequence[JsonObject] | None) -> Printer:
         except PathError:
             break  # as Kubernetes: what comes before a column that cannot be read is shown, nothing after it
         shown = (one.get("priority") or 0, one.get("format") or "", "" if about else said)
-        declared.append(Column(one["name"], one["type"], about, *shown))
-        paths.append((path, one["type"]))
+        declared.append(Column(one["name"], _found(path, one["type"]), about, one["type"], *shown))
+    return Printer(tuple(declared))
 
-    def cells(obj: JsonObject, clock: Clock) -> Cells:
-        return [name_of(obj), *(_cell(path.find(obj), kind, clock) for path, kind in paths)]
 
-    return Printer(tuple(declared), cells)
+def _found(path: Path, kind: str) -> Cell:
+    return lambda obj, clock: _cell(path.find(obj), kind, clock)
 
 
 def _cell(found: list[Any], kind: str, clock: Clock) -> Any:

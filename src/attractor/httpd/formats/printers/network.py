@@ -9,14 +9,16 @@ from attractor.httpd.formats.printers.columns import (
     NAME,
     NONE,
     UNSET,
-    Cells,
     Column,
-    age_of,
     at,
     clipped,
+    field,
+    given,
     items,
+    join,
     labels,
     name_of,
+    of,
     prints,
     selector,
     wide,
@@ -24,10 +26,10 @@ from attractor.httpd.formats.printers.columns import (
 from attractor.objects.gvk import GroupResource
 
 if TYPE_CHECKING:
-    from attractor.httpd.formats.ages import Clock
     from attractor.objects.json_types import JsonObject
 
 _CORE, _NETWORKING, _DISCOVERY = "io.k8s.api.core.v1", "io.k8s.api.networking.v1", "io.k8s.api.discovery.v1"
+_GROUP = "networking.k8s.io"
 _SHOWN = 3
 
 
@@ -51,29 +53,25 @@ def _port(port: JsonObject) -> str:
     return f"{number}/{port.get('protocol', '')}"
 
 
-@prints(
+prints(
     "",
     "Service",
     NAME,
-    Column("Type", about=f"{_CORE}.ServiceSpec#type"),
-    Column("Cluster-IP", about=f"{_CORE}.ServiceSpec#clusterIP"),
-    Column("External-IP", about=f"{_CORE}.ServiceSpec#externalIPs"),
-    Column("Port(s)", about=f"{_CORE}.ServiceSpec#ports"),
+    Column("Type", field("spec", "type"), f"{_CORE}.ServiceSpec#type"),
+    Column(
+        "Cluster-IP",
+        of(lambda obj: next(iter(items(obj, "spec", "clusterIPs")), NONE)),
+        f"{_CORE}.ServiceSpec#clusterIP",
+    ),
+    Column("External-IP", of(_external), f"{_CORE}.ServiceSpec#externalIPs"),
+    Column(
+        "Port(s)",
+        of(lambda obj: ",".join(map(_port, items(obj, "spec", "ports"))) or NONE),
+        f"{_CORE}.ServiceSpec#ports",
+    ),
     AGE,
-    wide("Selector", f"{_CORE}.ServiceSpec#selector"),
+    wide("Selector", of(lambda obj: labels(at(obj, "spec", "selector"))), f"{_CORE}.ServiceSpec#selector"),
 )
-def service_cells(service: JsonObject, clock: Clock) -> Cells:
-    """A service."""
-    addresses = items(service, "spec", "clusterIPs")
-    return [
-        name_of(service),
-        at(service, "spec", "type") or "",
-        addresses[0] if addresses else NONE,
-        _external(service),
-        ",".join(_port(port) for port in items(service, "spec", "ports")) or NONE,
-        age_of(service, clock),
-        labels(at(service, "spec", "selector")),
-    ]
 
 
 def _host_port(address: str, port: Any) -> str:
@@ -91,10 +89,7 @@ def _endpoints(obj: JsonObject) -> str:
     return clipped(shown, _SHOWN, len(shown)) if obj.get("subsets") else NONE
 
 
-@prints("", "Endpoints", NAME, Column("Endpoints", about=f"{_CORE}.Endpoints#subsets"), AGE)
-def endpoints(obj: JsonObject, clock: Clock) -> Cells:
-    """Endpoints."""
-    return [name_of(obj), _endpoints(obj), age_of(obj, clock)]
+prints("", "Endpoints", NAME, Column("Endpoints", of(_endpoints), f"{_CORE}.Endpoints#subsets"), AGE)
 
 
 def _slice_port(port: JsonObject) -> str:
@@ -103,26 +98,25 @@ def _slice_port(port: JsonObject) -> str:
     return str(port["name"]) if port.get("name") is not None else "*"
 
 
-@prints(
+def _slice_ports(obj: JsonObject) -> str:
+    ports = [_slice_port(port) for port in items(obj, "ports")]
+    return clipped(ports, _SHOWN, len(ports), empty=UNSET)
+
+
+def _slice_addresses(obj: JsonObject) -> str:
+    addresses = [address for one in items(obj, "endpoints") for address in one.get("addresses") or ()]
+    return clipped(addresses, _SHOWN, len(addresses), empty=UNSET)
+
+
+prints(
     "discovery.k8s.io",
     "EndpointSlice",
     NAME,
-    Column("AddressType", about=f"{_DISCOVERY}.EndpointSlice#addressType"),
-    Column("Ports", about=f"{_DISCOVERY}.EndpointSlice#ports"),
-    Column("Endpoints", about=f"{_DISCOVERY}.EndpointSlice#endpoints"),
+    Column("AddressType", field("addressType"), f"{_DISCOVERY}.EndpointSlice#addressType"),
+    Column("Ports", of(_slice_ports), f"{_DISCOVERY}.EndpointSlice#ports"),
+    Column("Endpoints", of(_slice_addresses), f"{_DISCOVERY}.EndpointSlice#endpoints"),
     AGE,
 )
-def endpoint_slice(obj: JsonObject, clock: Clock) -> Cells:
-    """An endpoint slice."""
-    ports = [_slice_port(port) for port in items(obj, "ports")]
-    addresses = [address for one in items(obj, "endpoints") for address in one.get("addresses") or ()]
-    return [
-        name_of(obj),
-        obj.get("addressType") or "",
-        clipped(ports, _SHOWN, len(ports), empty=UNSET),
-        clipped(addresses, _SHOWN, len(addresses), empty=UNSET),
-        age_of(obj, clock),
-    ]
 
 
 def _hosts(rules: list[JsonObject]) -> str:
@@ -134,85 +128,71 @@ def _hosts(rules: list[JsonObject]) -> str:
     return shown or "*"
 
 
-@prints(
-    "networking.k8s.io",
+_CLASS = "The name of the IngressClass resource that should be used for additional configuration"
+prints(
+    _GROUP,
     "Ingress",
     NAME,
-    Column("Class", about="The name of the IngressClass resource that should be used for additional configuration"),
-    Column("Hosts", about="Hosts that incoming requests are matched against before the ingress rule"),
-    Column("Address", about="Address is a list containing ingress points for the load-balancer"),
-    Column("Ports", about="Ports of TLS configurations that open"),
+    Column("Class", given("spec", "ingressClassName", absent=NONE), _CLASS),
+    Column(
+        "Hosts",
+        of(lambda obj: _hosts(items(obj, "spec", "rules"))),
+        "Hosts that incoming requests are matched against before the ingress rule",
+    ),
+    Column("Address", of(_balancer), "Address is a list containing ingress points for the load-balancer"),
+    Column(
+        "Ports",
+        of(lambda obj: "80, 443" if items(obj, "spec", "tls") else "80"),
+        "Ports of TLS configurations that open",
+    ),
     AGE,
 )
-def ingress(obj: JsonObject, clock: Clock) -> Cells:
-    """An ingress."""
-    name = at(obj, "spec", "ingressClassName")
-    return [
-        name_of(obj),
-        NONE if name is None else name,
-        _hosts(items(obj, "spec", "rules")),
-        _balancer(obj),
-        "80, 443" if items(obj, "spec", "tls") else "80",
-        age_of(obj, clock),
-    ]
 
 
-@prints(
-    "networking.k8s.io",
+def _class_name(obj: JsonObject) -> str:
+    is_default = at(obj, "metadata", "annotations", "ingressclass.kubernetes.io/is-default-class") == "true"
+    return f"{name_of(obj)} (default)" if is_default else name_of(obj)
+
+
+def _parameters(obj: JsonObject) -> str:
+    found = at(obj, "spec", "parameters")
+    if found is None:
+        return NONE
+    group = f".{found['apiGroup']}" if found.get("apiGroup") is not None else ""
+    return f"{found.get('kind', '')}{group}/{found.get('name', '')}"
+
+
+prints(
+    _GROUP,
     "IngressClass",
-    NAME,
-    Column("Controller", about="Controller that is responsible for handling this class"),
-    Column("Parameters", about="A reference to a resource with additional parameters"),
+    NAME._replace(cell=of(_class_name)),
+    Column("Controller", field("spec", "controller"), "Controller that is responsible for handling this class"),
+    Column("Parameters", of(_parameters), "A reference to a resource with additional parameters"),
     AGE,
 )
-def ingress_class(obj: JsonObject, clock: Clock) -> Cells:
-    """An ingress class."""
-    annotations = at(obj, "metadata", "annotations") or {}
-    is_default = annotations.get("ingressclass.kubernetes.io/is-default-class") == "true"
-    parameters = at(obj, "spec", "parameters")
-    shown = NONE
-    if parameters is not None:
-        group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") is not None else ""
-        shown = f"{parameters.get('kind', '')}{group}/{parameters.get('name', '')}"
-    name = f"{name_of(obj)} (default)" if is_default else name_of(obj)
-    return [name, at(obj, "spec", "controller") or "", shown, age_of(obj, clock)]
-
-
-@prints(
-    "networking.k8s.io",
+prints(
+    _GROUP,
     "NetworkPolicy",
     NAME,
-    Column("Pod-Selector", about=f"{_NETWORKING}.NetworkPolicySpec#podSelector"),
+    Column(
+        "Pod-Selector",
+        of(lambda obj: selector(at(obj, "spec", "podSelector") or {})),
+        f"{_NETWORKING}.NetworkPolicySpec#podSelector",
+    ),
     AGE,
 )
-def network_policy(obj: JsonObject, clock: Clock) -> Cells:
-    """A network policy."""
-    return [name_of(obj), selector(at(obj, "spec", "podSelector") or {}), age_of(obj, clock)]
+_CIDRS = Column("CIDRs", join("spec", "cidrs"), f"{_NETWORKING}.ServiceCIDRSpec#cidrs")
+prints(_GROUP, "ServiceCIDR", NAME, _CIDRS, AGE)
 
 
-@prints(
-    "networking.k8s.io",
-    "ServiceCIDR",
-    NAME,
-    Column("CIDRs", about=f"{_NETWORKING}.ServiceCIDRSpec#cidrs"),
-    AGE,
-)
-def service_cidr(obj: JsonObject, clock: Clock) -> Cells:
-    """A range of service addresses."""
-    return [name_of(obj), ",".join(items(obj, "spec", "cidrs")), age_of(obj, clock)]
-
-
-@prints(
-    "networking.k8s.io",
-    "IPAddress",
-    NAME,
-    Column("ParentRef", about=f"{_NETWORKING}.IPAddressSpec#parentRef"),
-)
-def ip_address(obj: JsonObject, clock: Clock) -> Cells:
-    """An address; Kubernetes declares two columns and fills three, and so do we."""
+def _parent(obj: JsonObject) -> str:
     parent = at(obj, "spec", "parentRef")
-    shown = NONE
-    if parent is not None:
-        resource = str(GroupResource(parent.get("group") or "", parent.get("resource") or "")).lower()
-        shown = "/".join(part for part in (resource, parent.get("namespace"), parent.get("name")) if part)
-    return [name_of(obj), shown, age_of(obj, clock)]
+    if parent is None:
+        return NONE
+    resource = str(GroupResource(parent.get("group") or "", parent.get("resource") or "")).lower()
+    return "/".join(part for part in (resource, parent.get("namespace"), parent.get("name")) if part)
+
+
+# Kubernetes declares two columns of an address and fills three, and so do we.
+_PARENT = Column("ParentRef", of(_parent), f"{_NETWORKING}.IPAddressSpec#parentRef")
+prints(_GROUP, "IPAddress", NAME, _PARENT, undeclared=(AGE.cell,))

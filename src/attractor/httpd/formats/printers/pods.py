@@ -9,16 +9,15 @@ from attractor.httpd.formats.printers.columns import (
     AGE,
     NAME,
     NONE,
-    Cells,
     Column,
-    age_of,
     at,
     containers,
+    field,
     is_true,
     items,
     labels,
-    name_of,
     number,
+    of,
     prints,
     wide,
 )
@@ -146,56 +145,59 @@ def _gates(pod: JsonObject) -> str:
     return f"{sum(is_true(pod, gate.get('conditionType', '')) for gate in gates)}/{len(gates)}"
 
 
-@prints(
+def _summarized(pod: JsonObject) -> JsonObject:
+    """The pod with its summary, under a name that no field has."""
+    return {**pod, "": _Summary(pod)}
+
+
+def _restarts(pod: JsonObject, clock: Clock) -> str:
+    found = pod[""]
+    if found.restarts and found.last_restart:
+        return f"{found.restarts} ({clock.since(found.last_restart)} ago)"
+    return str(found.restarts)
+
+
+def _ip(pod: JsonObject) -> str:
+    addresses = items(pod, "status", "podIPs")
+    return (addresses[0].get("ip") if addresses else "") or NONE
+
+
+_RESTARTS = (
+    "The number of times the containers in this pod have been restarted and when the last container in "
+    "this pod has restarted."
+)
+
+prints(
     "",
     "Pod",
     NAME,
-    Column("Ready", about="The aggregate readiness state of this pod for accepting traffic."),
-    Column("Status", about="The aggregate status of the containers in this pod."),
     Column(
-        "Restarts",
-        about="The number of times the containers in this pod have been restarted and when the last container in "
-        "this pod has restarted.",
+        "Ready",
+        of(lambda pod: f"{pod[''].ready}/{pod[''].total}"),
+        "The aggregate readiness state of this pod for accepting traffic.",
     ),
+    Column("Status", of(lambda pod: pod[""].reason), "The aggregate status of the containers in this pod."),
+    Column("Restarts", _restarts, _RESTARTS),
     AGE,
-    wide("IP", f"{_CORE}.PodStatus#podIP"),
-    wide("Node", f"{_CORE}.PodSpec#nodeName"),
-    wide("Nominated Node", f"{_CORE}.PodStatus#nominatedNodeName"),
-    wide("Readiness Gates", f"{_CORE}.PodSpec#readinessGates"),
+    wide("IP", of(_ip), f"{_CORE}.PodStatus#podIP"),
+    wide("Node", field("spec", "nodeName", otherwise=NONE), f"{_CORE}.PodSpec#nodeName"),
+    wide(
+        "Nominated Node",
+        field("status", "nominatedNodeName", otherwise=NONE),
+        f"{_CORE}.PodStatus#nominatedNodeName",
+    ),
+    wide("Readiness Gates", of(_gates), f"{_CORE}.PodSpec#readinessGates"),
     conditions=lambda pod: [_ENDED[phase]] if (phase := at(pod, "status", "phase")) in _ENDED else [],
+    prepare=_summarized,
 )
-def pod_cells(pod: JsonObject, clock: Clock) -> Cells:
-    """A pod."""
-    found = _Summary(pod)
-    restarts = str(found.restarts)
-    if found.restarts and found.last_restart:
-        restarts = f"{restarts} ({clock.since(found.last_restart)} ago)"
-    addresses = items(pod, "status", "podIPs")
-    return [
-        name_of(pod),
-        f"{found.ready}/{found.total}",
-        found.reason,
-        restarts,
-        age_of(pod, clock),
-        (addresses[0].get("ip") if addresses else "") or NONE,
-        at(pod, "spec", "nodeName") or NONE,
-        at(pod, "status", "nominatedNodeName") or NONE,
-        _gates(pod),
-    ]
-
-
-@prints(
+prints(
     "",
     "PodTemplate",
     NAME,
-    Column("Containers", about="Names of each container in the template."),
-    Column("Images", about="Images referenced by each container in the template."),
-    Column("Pod Labels", about="The labels for the pod template."),
+    *containers("template", "spec", priority=0),
+    Column(
+        "Pod Labels",
+        of(lambda obj: labels(at(obj, "template", "metadata", "labels"))),
+        "The labels for the pod template.",
+    ),
 )
-def pod_template(obj: JsonObject, _clock: Clock) -> Cells:
-    """A template."""
-    return [
-        name_of(obj),
-        *containers(at(obj, "template", "spec")),
-        labels(at(obj, "template", "metadata", "labels")),
-    ]

@@ -9,18 +9,16 @@ from attractor.httpd.formats.printers.columns import (
     NAME,
     NONE,
     UNSET,
-    Cells,
     Column,
-    age_of,
     at,
+    count,
+    field,
     items,
-    name_of,
-    number,
+    of,
     prints,
 )
 
 if TYPE_CHECKING:
-    from attractor.httpd.formats.ages import Clock
     from attractor.objects.json_types import JsonObject
 
 _SCALING, _RESOURCE = "io.k8s.api.autoscaling", "io.k8s.api.resource.v1"
@@ -67,60 +65,41 @@ def _metrics(obj: JsonObject) -> str:
     return text or NONE
 
 
-@prints(
+def _reference(obj: JsonObject) -> str:
+    target = at(obj, "spec", "scaleTargetRef") or {}
+    return f"{target.get('kind', '')}/{target.get('name', '')}"
+
+
+def _least(obj: JsonObject) -> str:
+    least = at(obj, "spec", "minReplicas")
+    return UNSET if least is None else str(least)
+
+
+_AUTOSCALER = f"{_SCALING}.v2.HorizontalPodAutoscaler"
+prints(
     "autoscaling",
     "HorizontalPodAutoscaler",
     NAME,
-    Column("Reference", about=f"{_SCALING}.v2.HorizontalPodAutoscalerSpec#scaleTargetRef"),
-    Column("Targets", about=f"{_SCALING}.v2.HorizontalPodAutoscalerSpec#metrics"),
-    Column("MinPods", about=f"{_SCALING}.v2.HorizontalPodAutoscalerSpec#minReplicas"),
-    Column("MaxPods", about=f"{_SCALING}.v2.HorizontalPodAutoscalerSpec#maxReplicas"),
-    Column("Replicas", about=f"{_SCALING}.v2.HorizontalPodAutoscalerStatus#currentReplicas"),
+    Column("Reference", of(_reference), f"{_AUTOSCALER}Spec#scaleTargetRef"),
+    Column("Targets", of(_metrics), f"{_AUTOSCALER}Spec#metrics"),
+    Column("MinPods", of(_least), f"{_AUTOSCALER}Spec#minReplicas"),
+    Column("MaxPods", count("spec", "maxReplicas"), f"{_AUTOSCALER}Spec#maxReplicas"),
+    Column("Replicas", count("status", "currentReplicas"), f"{_AUTOSCALER}Status#currentReplicas"),
     AGE,
 )
-def horizontal_pod_autoscaler(obj: JsonObject, clock: Clock) -> Cells:
-    """An autoscaler."""
-    target, least = at(obj, "spec", "scaleTargetRef") or {}, at(obj, "spec", "minReplicas")
-    return [
-        name_of(obj),
-        f"{target.get('kind', '')}/{target.get('name', '')}",
-        _metrics(obj),
-        UNSET if least is None else str(least),
-        number(obj, "spec", "maxReplicas"),
-        number(obj, "status", "currentReplicas"),
-        age_of(obj, clock),
-    ]
-
-
-@prints(
+prints(
     "autoscaling",
     "Scale",
     NAME._replace(format=""),
-    Column("Desired", "integer", f"{_SCALING}.v1.ScaleSpec#replicas"),
-    Column("Available", "integer", f"{_SCALING}.v1.ScaleStatus#replicas"),
+    Column("Desired", count("spec", "replicas"), f"{_SCALING}.v1.ScaleSpec#replicas", "integer"),
+    Column("Available", count("status", "replicas"), f"{_SCALING}.v1.ScaleStatus#replicas", "integer"),
     AGE,
 )
-def scale(obj: JsonObject, clock: Clock) -> Cells:
-    """A scale."""
-    return [name_of(obj), number(obj, "spec", "replicas"), number(obj, "status", "replicas"), age_of(obj, clock)]
+prints("resource.k8s.io", "DeviceClass", NAME, AGE)
+prints("resource.k8s.io", "ResourceClaimTemplate", NAME, AGE)
 
 
-@prints("resource.k8s.io", "DeviceClass", NAME, AGE)
-@prints("resource.k8s.io", "ResourceClaimTemplate", NAME, AGE)
-def named(obj: JsonObject, clock: Clock) -> Cells:
-    """Something of which the name says it all."""
-    return [name_of(obj), age_of(obj, clock)]
-
-
-@prints(
-    "resource.k8s.io",
-    "ResourceClaim",
-    NAME,
-    Column("State", about="A summary of the current state (allocated, pending, reserved, etc.)."),
-    AGE,
-)
-def resource_claim(obj: JsonObject, clock: Clock) -> Cells:
-    """A claim of devices."""
+def _claim_state(obj: JsonObject) -> str:
     states = ["deleted"] if at(obj, "metadata", "deletionTimestamp") else []
     if at(obj, "status", "allocation") is not None:
         states.append("allocated")
@@ -128,20 +107,17 @@ def resource_claim(obj: JsonObject, clock: Clock) -> Cells:
             states.append("reserved")
     elif not states:
         states.append("pending")
-    return [name_of(obj), ",".join(states), age_of(obj, clock)]
+    return ",".join(states)
 
 
-@prints(
+_STATE = "A summary of the current state (allocated, pending, reserved, etc.)."
+prints("resource.k8s.io", "ResourceClaim", NAME, Column("State", of(_claim_state), _STATE), AGE)
+prints(
     "resource.k8s.io",
     "ResourceSlice",
     NAME,
-    Column("Node", about=f"{_RESOURCE}.ResourceSliceSpec#nodeName"),
-    Column("Driver", about=f"{_RESOURCE}.ResourceSliceSpec#driver"),
-    Column("Pool", about=f"{_RESOURCE}.ResourcePool#name"),
+    Column("Node", field("spec", "nodeName"), f"{_RESOURCE}.ResourceSliceSpec#nodeName"),
+    Column("Driver", field("spec", "driver"), f"{_RESOURCE}.ResourceSliceSpec#driver"),
+    Column("Pool", field("spec", "pool", "name"), f"{_RESOURCE}.ResourcePool#name"),
     AGE,
 )
-def resource_slice(obj: JsonObject, clock: Clock) -> Cells:
-    """Devices that a driver offers."""
-    spec = obj.get("spec") or {}
-    pool = at(spec, "pool", "name") or ""
-    return [name_of(obj), spec.get("nodeName") or "", spec.get("driver") or "", pool, age_of(obj, clock)]

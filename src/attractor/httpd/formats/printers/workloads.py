@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING
 from attractor.httpd.formats.ages import human_duration, seconds_of
 from attractor.httpd.formats.printers.columns import (
     AGE,
-    CONTAINERS,
-    IMAGES,
     NAME,
     NONE,
     UNSET,
-    Cells,
+    Cell,
     Column,
-    age_of,
     at,
     containers,
+    count,
+    field,
+    given,
     is_true,
     items,
     labels,
-    name_of,
+    length,
     number,
+    of,
     prints,
     selector,
     wide,
@@ -33,139 +34,96 @@ if TYPE_CHECKING:
     from attractor.objects.json_types import JsonObject
 
 _APPS, _BATCH, _CORE = "io.k8s.api.apps.v1", "io.k8s.api.batch.v1", "io.k8s.api.core.v1"
+_TEMPLATE = containers("spec", "template", "spec")
+_SELECTOR = of(lambda obj: selector(at(obj, "spec", "selector")))
 
 
-def _pod_spec(obj: JsonObject) -> JsonObject | None:
-    found: JsonObject | None = at(obj, "spec", "template", "spec")
-    return found
+def ready_replicas(obj: JsonObject) -> str:
+    """READY of a deployment or a stateful set: how many replicas are ready, of how many."""
+    return f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
 
 
-@prints(
+_READY = Column("Ready", of(ready_replicas), "Number of the pod with ready state")
+
+prints(
     "apps",
     "Deployment",
     NAME,
-    Column("Ready", about="Number of the pod with ready state"),
-    Column("Up-to-date", about=f"{_APPS}.DeploymentStatus#updatedReplicas"),
-    Column("Available", about=f"{_APPS}.DeploymentStatus#availableReplicas"),
+    _READY,
+    Column("Up-to-date", count("status", "updatedReplicas"), f"{_APPS}.DeploymentStatus#updatedReplicas"),
+    Column("Available", count("status", "availableReplicas"), f"{_APPS}.DeploymentStatus#availableReplicas"),
     AGE,
-    CONTAINERS,
-    IMAGES,
-    wide("Selector", f"{_APPS}.DeploymentSpec#selector"),
+    *_TEMPLATE,
+    wide(
+        "Selector",
+        of(lambda obj: selector(at(obj, "spec", "selector"), empty="", broken="<invalid>")),
+        f"{_APPS}.DeploymentSpec#selector",
+    ),
 )
-def deployment(obj: JsonObject, clock: Clock) -> Cells:
-    """A deployment."""
-    status = obj.get("status")
-    return [
-        name_of(obj),
-        f"{number(status, 'readyReplicas')}/{number(obj, 'spec', 'replicas')}",
-        number(status, "updatedReplicas"),
-        number(status, "availableReplicas"),
-        age_of(obj, clock),
-        *containers(_pod_spec(obj)),
-        selector(at(obj, "spec", "selector"), empty="", broken="<invalid>"),
-    ]
+prints("apps", "StatefulSet", NAME, _READY, AGE, *_TEMPLATE)
 
 
-@prints(
-    "apps",
-    "StatefulSet",
-    NAME,
-    Column("Ready", about="Number of the pod with ready state"),
-    AGE,
-    CONTAINERS,
-    IMAGES,
-)
-def stateful_set(obj: JsonObject, clock: Clock) -> Cells:
-    """A stateful set."""
-    ready = f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
-    return [name_of(obj), ready, age_of(obj, clock), *containers(_pod_spec(obj))]
+def _pods(name: str, field: str) -> Column:
+    """A number in the status of a daemon set."""
+    return Column(name, count("status", field), f"{_APPS}.DaemonSetStatus#{field}", "integer")
 
 
-@prints(
+prints(
     "apps",
     "DaemonSet",
     NAME,
-    Column("Desired", "integer", f"{_APPS}.DaemonSetStatus#desiredNumberScheduled"),
-    Column("Current", "integer", f"{_APPS}.DaemonSetStatus#currentNumberScheduled"),
-    Column("Ready", "integer", f"{_APPS}.DaemonSetStatus#numberReady"),
-    Column("Up-to-date", "integer", f"{_APPS}.DaemonSetStatus#updatedNumberScheduled"),
-    Column("Available", "integer", f"{_APPS}.DaemonSetStatus#numberAvailable"),
-    Column("Node Selector", about=f"{_CORE}.PodSpec#nodeSelector"),
+    _pods("Desired", "desiredNumberScheduled"),
+    _pods("Current", "currentNumberScheduled"),
+    _pods("Ready", "numberReady"),
+    _pods("Up-to-date", "updatedNumberScheduled"),
+    _pods("Available", "numberAvailable"),
+    Column(
+        "Node Selector",
+        of(lambda obj: labels(at(obj, "spec", "template", "spec", "nodeSelector"))),
+        f"{_CORE}.PodSpec#nodeSelector",
+    ),
     AGE,
-    CONTAINERS,
-    IMAGES,
-    wide("Selector", f"{_APPS}.DaemonSetSpec#selector"),
+    *_TEMPLATE,
+    wide("Selector", _SELECTOR, f"{_APPS}.DaemonSetSpec#selector"),
 )
-def daemon_set(obj: JsonObject, clock: Clock) -> Cells:
-    """A daemon set."""
-    status = obj.get("status")
-    return [
-        name_of(obj),
-        number(status, "desiredNumberScheduled"),
-        number(status, "currentNumberScheduled"),
-        number(status, "numberReady"),
-        number(status, "updatedNumberScheduled"),
-        number(status, "numberAvailable"),
-        labels(at(_pod_spec(obj), "nodeSelector")),
-        age_of(obj, clock),
-        *containers(_pod_spec(obj)),
-        selector(at(obj, "spec", "selector")),
-    ]
 
 
-def _replicas(obj: JsonObject, clock: Clock) -> Cells:
-    return [
-        name_of(obj),
-        number(obj, "spec", "replicas"),
-        number(obj, "status", "replicas"),
-        number(obj, "status", "readyReplicas"),
-        age_of(obj, clock),
-        *containers(_pod_spec(obj)),
-    ]
-
-
-def _replica_columns(package: str, kind: str) -> tuple[Column, ...]:
+def _replicas(package: str, kind: str, chosen: Cell) -> tuple[Column, ...]:
     return (
         NAME,
-        Column("Desired", "integer", f"{package}.{kind}Spec#replicas"),
-        Column("Current", "integer", f"{package}.{kind}Status#replicas"),
-        Column("Ready", "integer", f"{package}.{kind}Status#readyReplicas"),
+        Column("Desired", count("spec", "replicas"), f"{package}.{kind}Spec#replicas", "integer"),
+        Column("Current", count("status", "replicas"), f"{package}.{kind}Status#replicas", "integer"),
+        Column("Ready", count("status", "readyReplicas"), f"{package}.{kind}Status#readyReplicas", "integer"),
         AGE,
-        CONTAINERS,
-        IMAGES,
-        wide("Selector", f"{package}.{kind}Spec#selector"),
+        *_TEMPLATE,
+        wide("Selector", chosen, f"{package}.{kind}Spec#selector"),
     )
 
 
-@prints("apps", "ReplicaSet", *_replica_columns(_APPS, "ReplicaSet"))
-def replica_set(obj: JsonObject, clock: Clock) -> Cells:
-    """A replica set."""
-    return [*_replicas(obj, clock), selector(at(obj, "spec", "selector"))]
+prints("apps", "ReplicaSet", *_replicas(_APPS, "ReplicaSet", _SELECTOR))
+prints(
+    "",
+    "ReplicationController",
+    *_replicas(_CORE, "ReplicationController", of(lambda obj: labels(at(obj, "spec", "selector")))),
+)
 
 
-@prints("", "ReplicationController", *_replica_columns(_CORE, "ReplicationController"))
-def replication_controller(obj: JsonObject, clock: Clock) -> Cells:
-    """A replication controller."""
-    return [*_replicas(obj, clock), labels(at(obj, "spec", "selector"))]
+def _controller(obj: JsonObject) -> str:
+    owner = next((one for one in items(obj, "metadata", "ownerReferences") if one.get("controller")), None)
+    if owner is None:
+        return NONE
+    group = GroupVersion.parse(owner.get("apiVersion") or "").group
+    return f"{str(GroupKind(group, owner.get('kind') or '')).lower()}/{owner.get('name')}"
 
 
-@prints(
+prints(
     "apps",
     "ControllerRevision",
     NAME,
-    Column("Controller", about="Controller of the object"),
-    Column("Revision", about=f"{_APPS}.ControllerRevision#revision"),
+    Column("Controller", of(_controller), "Controller of the object"),
+    Column("Revision", count("revision"), f"{_APPS}.ControllerRevision#revision"),
     AGE,
 )
-def controller_revision(obj: JsonObject, clock: Clock) -> Cells:
-    """A revision."""
-    owner = next((one for one in items(obj, "metadata", "ownerReferences") if one.get("controller")), None)
-    controller = NONE
-    if owner is not None:
-        group = GroupVersion.parse(owner.get("apiVersion") or "").group
-        controller = f"{str(GroupKind(group, owner.get('kind') or '')).lower()}/{owner.get('name')}"
-    return [name_of(obj), controller, number(obj, "revision"), age_of(obj, clock)]
-
 
 _JOB_STATES = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
 
@@ -197,59 +155,43 @@ def _completions(job: JsonObject) -> str:
     return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
 
 
-@prints(
+prints(
     "batch",
     "Job",
     NAME,
-    Column("Status", about="Status of the job."),
-    Column("Completions", about=f"{_BATCH}.JobStatus#succeeded"),
-    Column("Duration", about="Time required to complete the job."),
+    Column("Status", of(_job_state), "Status of the job."),
+    Column("Completions", of(_completions), f"{_BATCH}.JobStatus#succeeded"),
+    Column("Duration", _job_duration, "Time required to complete the job."),
     AGE,
-    CONTAINERS,
-    IMAGES,
-    wide("Selector", f"{_BATCH}.JobSpec#selector"),
+    *_TEMPLATE,
+    wide("Selector", _SELECTOR, f"{_BATCH}.JobSpec#selector"),
 )
-def job_cells(job: JsonObject, clock: Clock) -> Cells:
-    """A job."""
-    return [
-        name_of(job),
-        _job_state(job),
-        _completions(job),
-        _job_duration(job, clock),
-        age_of(job, clock),
-        *containers(_pod_spec(job)),
-        selector(at(job, "spec", "selector")),
-    ]
 
 
-@prints(
+def _suspended(obj: JsonObject) -> str:
+    suspend = at(obj, "spec", "suspend")
+    return UNSET if suspend is None else str(bool(suspend))
+
+
+def _last_schedule(obj: JsonObject, clock: Clock) -> str:
+    last = at(obj, "status", "lastScheduleTime")
+    return clock.since(last) if last else NONE
+
+
+prints(
     "batch",
     "CronJob",
     NAME,
-    Column("Schedule", about=f"{_BATCH}.CronJobSpec#schedule"),
-    Column("Timezone", about=f"{_BATCH}.CronJobSpec#timeZone"),
-    Column("Suspend", "boolean", f"{_BATCH}.CronJobSpec#suspend"),
-    Column("Active", "integer", f"{_BATCH}.CronJobStatus#active"),
-    Column("Last Schedule", about=f"{_BATCH}.CronJobStatus#lastScheduleTime"),
+    Column("Schedule", field("spec", "schedule"), f"{_BATCH}.CronJobSpec#schedule"),
+    Column("Timezone", given("spec", "timeZone", absent=NONE), f"{_BATCH}.CronJobSpec#timeZone"),
+    Column("Suspend", of(_suspended), f"{_BATCH}.CronJobSpec#suspend", "boolean"),
+    Column("Active", length("status", "active"), f"{_BATCH}.CronJobStatus#active", "integer"),
+    Column("Last Schedule", _last_schedule, f"{_BATCH}.CronJobStatus#lastScheduleTime"),
     AGE,
-    CONTAINERS,
-    IMAGES,
-    wide("Selector", f"{_BATCH}.JobSpec#selector"),
+    *containers("spec", "jobTemplate", "spec", "template", "spec"),
+    wide(
+        "Selector",
+        of(lambda obj: selector(at(obj, "spec", "jobTemplate", "spec", "selector"))),
+        f"{_BATCH}.JobSpec#selector",
+    ),
 )
-def cron_job(obj: JsonObject, clock: Clock) -> Cells:
-    """A cron job."""
-    spec = obj.get("spec") or {}
-    suspend = spec.get("suspend")
-    last = at(obj, "status", "lastScheduleTime")
-    job_spec = at(spec, "jobTemplate", "spec")
-    return [
-        name_of(obj),
-        spec.get("schedule") or "",
-        spec["timeZone"] if spec.get("timeZone") is not None else NONE,
-        UNSET if suspend is None else str(bool(suspend)),
-        len(items(obj, "status", "active")),
-        clock.since(last) if last else NONE,
-        age_of(obj, clock),
-        *containers(at(job_spec, "template", "spec")),
-        selector(at(job_spec, "selector")),
-    ]
