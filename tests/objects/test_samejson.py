@@ -3,7 +3,7 @@
 import pytest
 
 from attractor.k8s import catalog
-from attractor.objects.json_equality import differs, same_json
+from attractor.objects.json_equality import same_json
 from attractor.schema.node import Schema
 from attractor.schema.untyped import has_untyped
 
@@ -14,12 +14,23 @@ from attractor.schema.untyped import has_untyped
 )
 def test_numbers_and_truth_values_differ(left: object, right: object) -> None:
     assert left == right
-    assert differs(left, right)
+    assert not same_json(left, right)
 
 
 def test_the_order_of_fields_does_not_count_and_a_fraction_of_nothing_is_none() -> None:
     assert same_json({"a": 1, "b": [True]}, {"b": [True], "a": 1})
     assert same_json(1, 1.0)
+
+
+def test_values_may_be_nested_deeper_than_the_stack() -> None:
+    def nested(inmost: object) -> object:
+        for _ in range(5000):
+            inmost = [{"a": inmost}]
+        return inmost
+
+    assert same_json(nested(1), nested(1))
+    assert not same_json(nested(1), nested(True))
+    assert not same_json(nested(1), nested(2))
 
 
 def test_kinds_whose_schema_leaves_nothing_open_are_told_from_others() -> None:

@@ -9,28 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attractor.k8s.core_v1 import Secret
+from attractor.objects.json_equality import ABSENT, FieldChange, differences
 from attractor.plan.comparison import overlay
 from attractor.plan.object_graph import Action
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from attractor.objects.json_types import JsonObject
     from attractor.plan.object_graph import Ref, Vertex
 
-ABSENT: Any = type("Absent", (), {"__repr__": lambda _: "(absent)"})()
-"""The value of a field that is not there."""
 SENSITIVE = "(sensitive)"
 _STAMPED = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields")
-
-
-@dataclass(frozen=True)
-class FieldChange:
-    """One field, before and after; ``ABSENT`` where it is not there."""
-
-    path: str
-    before: Any
-    after: Any
 
 
 @dataclass(frozen=True)
@@ -49,7 +37,7 @@ def change_of(vertex: Vertex) -> Change:
     before, after = _sides(vertex)
     if vertex.ref.kind is Secret:
         before, after = _hidden(before, after)
-    found = tuple(_differences("", before, after))
+    found = tuple(differences(before, after))
     return Change(vertex.ref, vertex.action, found, vertex.reason, vertex.is_awaited)
 
 
@@ -95,32 +83,3 @@ def _hidden(before: Any, after: Any) -> tuple[Any, Any]:
                 }
         sides.append(hidden)
     return sides[0], sides[1]
-
-
-def _differences(path: str, before: Any, after: Any) -> Iterator[FieldChange]:
-    if before == after:
-        return
-    if _is(dict, before, after):
-        names = [*_of(before, {}), *(name for name in _of(after, {}) if name not in _of(before, {}))]
-        for name in names:
-            inner = f"{path}.{name}" if path else name
-            yield from _differences(inner, _of(before, {}).get(name, ABSENT), _of(after, {}).get(name, ABSENT))
-    elif _is(list, before, after):
-        for number in range(max(len(_of(before, [])), len(_of(after, [])))):
-            yield from _differences(f"{path}[{number}]", _at(before, number), _at(after, number))
-    else:
-        yield FieldChange(path, before, after)
-
-
-def _is(kind: type, before: Any, after: Any) -> bool:
-    """Whether both sides are of a kind, or one is and the other is absent; empty ones are shown as they are."""
-    sides = [side for side in (before, after) if side is not ABSENT]
-    return all(isinstance(side, kind) for side in sides) and any(sides)
-
-
-def _of(value: Any, empty: Any) -> Any:
-    return empty if value is ABSENT else value
-
-
-def _at(value: Any, number: int) -> Any:
-    return value[number] if value is not ABSENT and number < len(value) else ABSENT

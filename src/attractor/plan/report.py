@@ -12,11 +12,12 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from attractor.plan.difference import ABSENT
+from attractor.objects.json_equality import ABSENT
 from attractor.plan.object_graph import Action
 
 if TYPE_CHECKING:
-    from attractor.plan.difference import Change, FieldChange
+    from attractor.objects.json_equality import FieldChange
+    from attractor.plan.difference import Change
     from attractor.plan.plan import Plan
 
 _SIGNS = {

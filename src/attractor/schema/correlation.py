@@ -11,29 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from attractor.objects.json_equality import same_json
+
 if TYPE_CHECKING:
     from attractor.schema.node import Schema
-
-
-def same_value(new: Any, old: Any) -> bool:
-    """JSON equality; unlike Python's, true is not one. Values may be nested deeper than Python's stack."""
-    pending = [(new, old)]
-    while pending:
-        a, b = pending.pop()
-        if type(a) is dict:
-            if type(b) is not dict or a.keys() != b.keys():
-                return False
-            pending += [(member, b[name]) for name, member in a.items()]
-        elif type(a) is list:
-            if type(b) is not list or len(a) != len(b):
-                return False
-            pending += zip(a, b, strict=True)
-        elif type(a) is bool or type(b) is bool:
-            if a is not b:
-                return False
-        elif type(b) in {dict, list} or a != b:
-            return False
-    return True
 
 
 def identity(value: Any) -> bytes:
@@ -120,7 +101,7 @@ class Correlation:
 
 def _unchanged(new: Any, old: Any, schema: Schema | None) -> bool:
     if schema is None:
-        return same_value(new, old)
+        return same_json(new, old)
     if type(new) is dict and type(old) is dict:
         return len(new) == len(old) and all(
             name in old and _unchanged(member, old[name], schema.child(name)) for name, member in new.items()
@@ -135,4 +116,4 @@ def _unchanged(new: Any, old: Any, schema: Schema | None) -> bool:
                 for item in new
             )
         return all(_unchanged(a, b, schema.items) for a, b in zip(new, old, strict=True))
-    return same_value(new, old)
+    return same_json(new, old)

@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from attractor.objects.field import FieldError
-from attractor.schema.correlation import Correlation, same_value
+from attractor.objects.json_equality import same_json
 from attractor.schema.formats import effective_format, format_check
 from attractor.schema.node import Schema
 from attractor.schema.patterns import PatternError, matcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from attractor.schema.correlation import Correlation
 
 NO_PATH = "<nil>"
 _INT64 = range(-(2**63), 2**63)
@@ -328,12 +330,12 @@ def _check_items(schema: Schema, value: list[Any], path: str, correlation: Corre
 
 
 def _has_duplicates(value: list[Any]) -> bool:
-    return any(same_value(item, other) for index, item in enumerate(value) for other in value[:index])
+    return any(same_json(item, other) for index, item in enumerate(value) for other in value[:index])
 
 
 def _check_enum(schema: Schema, value: Any, path: str, result: Result) -> None:
     allowed = schema.doc.get("enum")
-    if not allowed or any(same_value(value, item) for item in allowed):
+    if not allowed or any(same_json(value, item) for item in allowed):
         return
     shown = [item if isinstance(item, str) else orjson.dumps(item).decode() for item in allowed]
     result.errors.append(FieldError.unsupported(_field_path(path), go_value(value), shown))

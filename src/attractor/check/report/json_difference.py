@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from attractor.objects.json_equality import ABSENT, differences
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -24,27 +26,15 @@ class Line(NamedTuple):
         return f"{self.sign} {self.path}{': ' if self.text else ''}{self.text}"
 
 
-def difference(before: Any, after: Any, path: str = "") -> Iterator[Line]:
-    """Each part that differs, with its path in dots and brackets."""
-    if before == after:
-        return
-    if isinstance(before, dict) and isinstance(after, dict):
-        for key in dict.fromkeys([*before, *after]):
-            if _is_quiet(path, key):
-                continue
-            below = f"{path}.{key}" if path else str(key)
-            if key not in before:
-                yield from whole("+", after[key], below)
-            elif key not in after:
-                yield from whole("-", before[key], below)
-            else:
-                yield from difference(before[key], after[key], below)
-    elif before is None:
-        yield from whole("+", after, path)
-    elif after is None:
-        yield from whole("-", before, path)
-    else:
-        yield Line("~", path, f"{short(before)} → {short(after)}")
+def difference(before: Any, after: Any) -> Iterator[Line]:
+    """Each part that differs, with its path in dots."""
+    for path, was, now in differences(before, after, skips=_is_quiet, in_lists=False, in_absent=False):
+        if was is ABSENT or was is None:
+            yield from whole("+", now, path)
+        elif now is ABSENT or now is None:
+            yield from whole("-", was, path)
+        else:
+            yield Line("~", path, f"{short(was)} → {short(now)}")
 
 
 def whole(sign: Literal["+", "-"], value: Any, path: str = "") -> Iterator[Line]:

@@ -7,12 +7,10 @@ code and reason: its text is for people.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from attractor.check.world.simulation.storage import GENERATIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from attractor.objects.json_equality import ABSENT, differences
 
 
 class Difference(NamedTuple):
@@ -28,31 +26,28 @@ class Difference(NamedTuple):
 
 def difference(expected: Any, got: Any) -> Difference | None:
     """The first difference that matters; None when there is none."""
-    return next(_differences(expected, got, ""), None)
+    found = differences(_compared(expected), _compared(got), skips=_is_ignored, in_absent=False)
+    both = (Difference(path, *(None if side is ABSENT else side for side in sides)) for path, *sides in found)
+    return next((each for each in both if _matters(each)), None)
 
 
-def _differences(expected: Any, got: Any, path: str) -> Iterator[Difference]:
-    if isinstance(expected, dict) and isinstance(got, dict):
-        if expected.get("kind") == got.get("kind") == "Status" and expected.get("status") == "Failure":
-            expected, got = ({name: each.get(name) for name in ("code", "reason")} for each in (expected, got))
-        for name in dict.fromkeys([*expected, *got]):
-            yield from _field(name, expected, got, f"{path}.{name}" if path else name)
-    elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
-        for number, (one, other) in enumerate(zip(expected, got, strict=True)):
-            yield from _differences(one, other, f"{path}[{number}]")
-    elif expected != got or isinstance(expected, bool) != isinstance(got, bool):
-        yield Difference(path, expected, got)
+def _is_ignored(_path: str, name: str) -> bool:
+    return name == "managedFields"
 
 
-def _field(name: str, expected: dict[str, Any], got: dict[str, Any], path: str) -> Iterator[Difference]:
-    one, other = expected.get(name), got.get(name)
-    match name:
-        case "managedFields":
-            return
+def _matters(found: Difference) -> bool:
+    match found.path.rpartition(".")[2]:
         case "resourceVersion":
-            if (one is None) != (other is None):
-                yield Difference(path, one, other)
-        case "generation" if isinstance(other, int) and other > GENERATIONS:
-            return
-        case _:
-            yield from _differences(one, other, path)
+            return (found.expected is None) != (found.got is None)
+        case "generation" if isinstance(found.got, int):
+            return found.got <= GENERATIONS
+    return found.expected is not None or found.got is not None
+
+
+def _compared(value: Any) -> Any:
+    """What of a value is compared: of a refusal, its code and reason."""
+    if isinstance(value, dict):
+        if value.get("kind") == "Status" and value.get("status") == "Failure":
+            return {name: value.get(name) for name in ("code", "reason")}
+        return {name: _compared(each) for name, each in value.items()}
+    return [_compared(each) for each in value] if isinstance(value, list) else value
