@@ -36,6 +36,7 @@ LIMIT_S = 300.0
 def worlds() -> dict[str, Callable[[], World]]:
     """The measured worlds, by name; for one world of each operator also with each reduction off."""
     from attractor.check.world import Delete, Edit, Faults
+    from attractor.check.world.simulation.reductions import unreduced
     from attractor.operators.configpair.api import ConfigPair
     from attractor.operators.configpair.proofs import WEB, world
     from attractor.operators.dbcluster.proofs import worlds as dbcluster
@@ -65,9 +66,7 @@ def worlds() -> dict[str, Callable[[], World]]:
     )
     for name in compared:
         for switch in SWITCHES:
-            found[f"{name}; {switch} off"] = lambda make=found[name], switch=switch: make().but(  # type: ignore[misc]
-                **{switch: False}
-            )
+            found[f"{name}; {switch} off"] = lambda make=found[name], switch=switch: unreduced(make(), switch)  # type: ignore[misc]
     return found
 
 

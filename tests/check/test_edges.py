@@ -49,7 +49,9 @@ def test_noted_edges_of_a_world_are_those_of_a_second_walk() -> None:
     """Most of its states wait once for a step that is not known yet, so their edges come out of turn."""
 
     def composed() -> Model:
-        return World([pairs], [pair()], users=[Edit(Pair, KEY, spec=[{"text": "y"}])], faults=Faults(crash=1)).compile()
+        return World(
+            controllers=[pairs], objects=[pair()], users=[Edit(Pair, KEY, spec=[{"text": "y"}])], faults=Faults(crash=1)
+        ).compile()
 
     noted, walked = noted_and_walked(composed)
     assert parts(noted) == parts(walked)

@@ -30,7 +30,7 @@ async def notes(ctx: Context, key: Key) -> None:
         await ctx.update(found)
 
 
-world = World([notes], [START])
+world = World(controllers=[notes], objects=[START])
 """
 SPEC = """
 from attractor.check import Spec, action, require, var

@@ -49,7 +49,9 @@ def config_map(**data):
 
 def world(value: str = "2", crash: int = 0) -> World:
     edit = Edit(ConfigMap, SOURCE, patch=[{"data": {"x": value}}])
-    return World([copies], [], [Create(config_map(x="1")), edit], Faults(crash=crash))
+    return World(
+        controllers=[copies], users=[Create(config_map(x="1")), edit], faults=Faults(crash=crash)
+    )
 """
 
 

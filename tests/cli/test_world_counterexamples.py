@@ -36,7 +36,7 @@ def is_copied(world) -> bool:
 def edited() -> World:
     start = ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data={"x": "1"})
     edit = Edit(ConfigMap, SOURCE, patch=[{"data": {"x": "2"}}])
-    return World([copies], [start], [edit], properties=[eventually_stable(is_copied)])
+    return World(controllers=[copies], objects=[start], users=[edit], properties=[eventually_stable(is_copied)])
 '''
 REPAIR = """elif source is not None and copy is not None and copy.data != source.data:
         copy.data = source.data

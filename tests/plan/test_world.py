@@ -59,11 +59,11 @@ def has(**pages: str) -> object:
 def test_creation_update_and_deletion_from_any_stale_cache_converge(own_writes: bool) -> None:
     """Without ``own_writes`` the cache may miss even what this very process wrote: c-lag, u-lag and d-lag at will."""
     world = World(
-        [teams],
-        [team(a="1")],
-        [Edit(Team, KEY, patch=[{"spec": {"pages": {"a": "2"}}}, {"spec": {"pages": {"a": None}}}], times=2)],
-        Faults(crash=1),
-        [eventually_stable(is_as_wanted), has(a="1"), has(a="2"), has()],  # type: ignore[list-item]
+        controllers=[teams],
+        objects=[team(a="1")],
+        users=[Edit(Team, KEY, patch=[{"spec": {"pages": {"a": "2"}}}, {"spec": {"pages": {"a": None}}}], times=2)],
+        faults=Faults(crash=1),
+        properties=[eventually_stable(is_as_wanted), has(a="1"), has(a="2"), has()],  # type: ignore[list-item]
         workers=1,
         own_writes=own_writes,
     )
@@ -72,11 +72,11 @@ def test_creation_update_and_deletion_from_any_stale_cache_converge(own_writes: 
 
 def test_a_child_that_somebody_deletes_comes_back_and_a_new_one_is_never_deleted_for_the_old() -> None:
     world = World(
-        [teams],
-        [team(a="1", b="1")],
-        [Delete(ConfigMap, Key("default", "a")), Edit(Team, KEY, patch=[{"spec": {"pages": {"b": None}}}])],
-        Faults(lost_answer=1),
-        [eventually_stable(is_as_wanted), has(a="1"), has(b="1")],  # type: ignore[list-item]
+        controllers=[teams],
+        objects=[team(a="1", b="1")],
+        users=[Delete(ConfigMap, Key("default", "a")), Edit(Team, KEY, patch=[{"spec": {"pages": {"b": None}}}])],
+        faults=Faults(lost_answer=1),
+        properties=[eventually_stable(is_as_wanted), has(a="1"), has(b="1")],  # type: ignore[list-item]
         workers=1,
         own_writes=False,
     )

@@ -117,7 +117,14 @@ def clean_up_fails_silently(is_buggy: bool) -> World:
         return None
 
     claims = [eventually_stable(nothing_outside_without_an_app)]
-    return World([one], [app()], [Delete(App, A)], Faults(external_failure=1), claims, {Cloud: CloudModel()})
+    return World(
+        controllers=[one],
+        objects=[app()],
+        users=[Delete(App, A)],
+        faults=Faults(external_failure=1),
+        properties=claims,
+        externals={Cloud: CloudModel()},
+    )
 
 
 def created_after_its_clean_up(is_buggy: bool) -> World:
@@ -137,7 +144,14 @@ def created_after_its_clean_up(is_buggy: bool) -> World:
         await cloud.ensure(key.name)
 
     claims = [eventually_stable(nothing_outside_without_an_app)]
-    return World([one], [app()], [Delete(App, A)], Faults(delayed_call=1), claims, {Cloud: CloudModel()})
+    return World(
+        controllers=[one],
+        objects=[app()],
+        users=[Delete(App, A)],
+        faults=Faults(delayed_call=1),
+        properties=claims,
+        externals={Cloud: CloudModel()},
+    )
 
 
 def adopts_what_another_owns(is_buggy: bool) -> World:
@@ -157,7 +171,7 @@ def adopts_what_another_owns(is_buggy: bool) -> World:
 
     shared = configmap("shared")
     shared.metadata.labels = {"pool": "x"}
-    return World([one], [app("a"), app("b"), shared])
+    return World(controllers=[one], objects=[app("a"), app("b"), shared])
 
 
 def condition_of_another_generation(is_buggy: bool) -> World:
@@ -181,7 +195,9 @@ def condition_of_another_generation(is_buggy: bool) -> World:
     def released_is_made(look: WorldState) -> bool:
         return all(each.status.count < 2 or value_of(look, CHILD) == "blue" for each in look.list(App))
 
-    return World([maker, reader], [app()], [BLUE], properties=[always(released_is_made)], workers=1)
+    return World(
+        controllers=[maker, reader], objects=[app()], users=[BLUE], properties=[always(released_is_made)], workers=1
+    )
 
 
 def hash_before_the_restart(is_buggy: bool) -> World:
@@ -204,7 +220,14 @@ def hash_before_the_restart(is_buggy: bool) -> World:
     users = [Edit(ConfigMap, CONFIG, patch=[{"data": {"value": "2"}}])]
     objects = [app(), configmap("config", value="1")]
     claims = [eventually_stable(runs_the_present_one)]
-    return World([one], objects, users, Faults(crash=1), claims, {Cloud: CloudModel()})
+    return World(
+        controllers=[one],
+        objects=objects,
+        users=users,
+        faults=Faults(crash=1),
+        properties=claims,
+        externals={Cloud: CloudModel()},
+    )
 
 
 def revoked_before_it_is_replaced(is_buggy: bool) -> World:
@@ -231,7 +254,14 @@ def revoked_before_it_is_replaced(is_buggy: bool) -> World:
         return value_of(look, SECRET) in look.external(Cloud).there
 
     objects = [app(value="new"), configmap("secret", value="old")]
-    return World([one], objects, [], Faults(crash=1), [always(the_key_is_valid)], {Cloud: CloudModel("old")})
+    return World(
+        controllers=[one],
+        objects=objects,
+        users=[],
+        faults=Faults(crash=1),
+        properties=[always(the_key_is_valid)],
+        externals={Cloud: CloudModel("old")},
+    )
 
 
 def work_fails_and_nobody_hears(is_buggy: bool) -> World:
@@ -261,7 +291,14 @@ def work_fails_and_nobody_hears(is_buggy: bool) -> World:
             await tell(ctx, found, value="done")
 
     faults = Faults(external_failure=1, external_silence=1)
-    return World([one], [app()], [], faults, [eventually_stable(every_app_is_done)], {Cloud: CloudModel()})
+    return World(
+        controllers=[one],
+        objects=[app()],
+        users=[],
+        faults=faults,
+        properties=[eventually_stable(every_app_is_done)],
+        externals={Cloud: CloudModel()},
+    )
 
 
 def lock_outlives_its_holder(is_buggy: bool) -> World:
@@ -282,7 +319,7 @@ def lock_outlives_its_holder(is_buggy: bool) -> World:
         return None
 
     claims = [eventually_stable(every_app_is_done)]
-    return World([one], [app()], faults=Faults(timeout=1), properties=claims, kinds=[ConfigMap])
+    return World(controllers=[one], objects=[app()], faults=Faults(timeout=1), properties=claims, kinds=[ConfigMap])
 
 
 def failures_among_the_answers(is_buggy: bool) -> World:
@@ -302,7 +339,7 @@ def failures_among_the_answers(is_buggy: bool) -> World:
         return len(look.list(ConfigMap)) == 2
 
     faults, claims = Faults(refusal=1), [eventually_stable(both_are_there)]
-    return World([one], [app()], [], faults, claims, kinds=[ConfigMap])
+    return World(controllers=[one], objects=[app()], users=[], faults=faults, properties=claims, kinds=[ConfigMap])
 
 
 def namespace_on_its_way_out(is_buggy: bool) -> World:
@@ -326,7 +363,9 @@ def namespace_on_its_way_out(is_buggy: bool) -> World:
         return (look.find(Namespace, ROOM) is not None) == (look.get(App, A).spec.size == 1)
 
     users = [Script(Edit(App, A, spec=[{"size": 0}]), Edit(App, A, spec=[{"size": 1}]))]
-    return World([one], [app()], users, properties=[eventually_stable(as_wanted)], kinds=[Namespace])
+    return World(
+        controllers=[one], objects=[app()], users=users, properties=[eventually_stable(as_wanted)], kinds=[Namespace]
+    )
 
 
 def retried_with_the_old_body(is_buggy: bool) -> World:
@@ -353,7 +392,7 @@ def retried_with_the_old_body(is_buggy: bool) -> World:
         return len(look.get(ConfigMap, REGISTER).data) == 2
 
     objects = [app("a"), app("b"), configmap("register")]
-    return World([one], objects, properties=[eventually_stable(both_are_in)])
+    return World(controllers=[one], objects=objects, properties=[eventually_stable(both_are_in)])
 
 
 def more_workers_than_licences(is_buggy: bool) -> World:
@@ -372,4 +411,4 @@ def more_workers_than_licences(is_buggy: bool) -> World:
 
     apps = [app("a"), app("b"), app("c")]
     claims = [always(two_licences_are_enough)]
-    return World([one], apps, properties=claims, externals={Cloud: CloudModel()}, workers=4)
+    return World(controllers=[one], objects=apps, properties=claims, externals={Cloud: CloudModel()}, workers=4)

@@ -39,7 +39,7 @@ class Incident:
 INCIDENTS = [
     Incident("clean_up_fails_silently", "eventually stable", 15, 126),
     Incident("created_after_its_clean_up", "eventually stable", 17, 222),
-    Incident("adopts_what_another_owns", "goes quiet", 21, 104),
+    Incident("adopts_what_another_owns", "quiesces", 21, 104),
     Incident("condition_of_another_generation", "released is made", 11, 3708, ("lag",)),
     Incident("hash_before_the_restart", "eventually stable", 12, 202),
     Incident("revoked_before_it_is_replaced", "the key is valid", 6, 36),

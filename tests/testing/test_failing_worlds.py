@@ -27,8 +27,8 @@ def faults():
 
 @pytest.mark.parametrize("text", ["x", "y"])
 def test_withstands(faults, text):
-    check(World([pairs], [pair(text=text)])).assert_holds()
-    world = World([naive], [pair(text=text)], faults=faults, properties=[eventually_stable(both_are_right)])
+    check(World(controllers=[pairs], objects=[pair(text=text)])).assert_holds()
+    world = World(controllers=[naive], objects=[pair(text=text)], faults=faults, properties=[eventually_stable(both_are_right)])
     check(world).assert_holds()
 """
 FILE = "traces/world-of-naive-eventually-stable.json"
@@ -70,7 +70,7 @@ def test_the_test_of_a_controller_that_was_mended_is_kept(
     assert "mended" not in capsys.readouterr().err
     sys.modules.pop("test_naive")  # whoever mends it calls another process
     source = pytester.path / "test_naive.py"
-    source.write_text(source.read_text().replace("World([naive]", "World([pairs]"))
+    source.write_text(source.read_text().replace("controllers=[naive]", "controllers=[pairs]"))
     assert main(["trace-to-test", FILE, "--output", "test_mended.py"]) == 0
     assert "the controller was mended since" in capsys.readouterr().err
     turns = [(pytester.path / f"test_{name}.py").read_text().partition("TURNS")[2] for name in ("broken", "mended")]
@@ -85,8 +85,8 @@ def test_counterexamples_of_worlds_of_one_name_are_kept_apart(
         "from attractor.check.world import Faults, World, eventually_stable\n"
         "from tests.check.world.pairs import both_are_right, naive, pair\n"
         "claims = [eventually_stable(both_are_right)]\n"
-        "one = World([naive], [pair()], faults=Faults(crash=1), properties=claims)\n"
-        "two = World([naive], [pair(text='y')], faults=Faults(crash=1), properties=claims)\n"
+        "one = World(controllers=[naive], objects=[pair()], faults=Faults(crash=1), properties=claims)\n"
+        "two = World(controllers=[naive], objects=[pair(text='y')], faults=Faults(crash=1), properties=claims)\n"
     )
     for _ in range(2):
         for name in ("one", "two"):

@@ -59,4 +59,4 @@ def test_a_world_made_by_a_function_is_found_again(tmp_path: Path, capsys: pytes
     path = tmp_path / "pair.cert"
     assert attractor(["check", "attractor.operators.configpair.proofs:world", "--certificate", str(path)]) == 0
     assert attractor_verify([str(path)]) == 0
-    assert "undelivered events of a kind: goes quiet" in capsys.readouterr().out
+    assert "undelivered events of a kind: quiesces" in capsys.readouterr().out

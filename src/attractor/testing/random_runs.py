@@ -168,7 +168,7 @@ class Wanderer:
     def _behind(self, host: str) -> Iterator[Move]:
         """Deliveries that must come first, because the world lets caches lag no further."""
         for kind in self._runtime.host(host).manager_kinds:
-            if self._held(host, kind) >= self._world.lag:
+            if self._held(host, kind) >= self._world.bounds.lag:
                 yield self._delivering(host, kind)
 
     def _delivering(self, host: str, kind: Any) -> Move:
@@ -256,7 +256,7 @@ class Wanderer:
     def _of_work(self, name: str, host: Host, controller: str) -> Iterator[Move]:
         """Background work that begins or goes on."""
         declared = next(one for one in self._world.controllers if one.name == controller)
-        limit = min(self._world.background, declared.background_limit)
+        limit = min(self._world.bounds.background, declared.background_limit)
         free = [place for place in range(limit) if not host.background.is_at_place(controller, place)]
         if free and name not in self._stopping:
             yield self._turn("background", {"host": name, "controller": controller, "place": free[0]})

@@ -16,7 +16,13 @@ from tests.check.world.pairs import both_are_right, naive, pair
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    world = World([naive], [pair()], (), Faults(crash=1), [eventually_stable(both_are_right)])
+    world = World(
+        controllers=[naive],
+        objects=[pair()],
+        users=(),
+        faults=Faults(crash=1),
+        properties=[eventually_stable(both_are_right)],
+    )
     folder = tmp_path_factory.mktemp("traces")
     written = save(check(world), world, folder, target="some.module:world")
     assert list(written) == ["eventually stable"]
@@ -49,6 +55,8 @@ def test_a_damaged_file_says_what_is_wrong(data: dict[str, Any], change: dict[st
 
 
 def test_what_holds_leaves_no_file(tmp_path: Path) -> None:
-    world = World([naive], [pair()], (), Faults(), [eventually_stable(both_are_right)])
+    world = World(
+        controllers=[naive], objects=[pair()], users=(), faults=Faults(), properties=[eventually_stable(both_are_right)]
+    )
     assert save(check(world), world, tmp_path / "traces", target="m:w") == {}
     assert not (tmp_path / "traces").exists()

@@ -138,7 +138,13 @@ def test_workers_are_busy_from_begin_to_end_and_hosts_down_from_crash_to_restart
 
 
 def test_a_trace_of_a_world_becomes_a_story() -> None:
-    world = World([naive], [pair()], (), Faults(crash=1), [eventually_stable(both_are_right)])
+    world = World(
+        controllers=[naive],
+        objects=[pair()],
+        users=(),
+        faults=Faults(crash=1),
+        properties=[eventually_stable(both_are_right)],
+    )
     story = story_of(world, check(world).assert_violated("eventually stable"))
     assert [lane.title for lane in story.lanes] == ["API server", "cache of host1", "host1 worker 0", "host1"]
     assert story.says == (

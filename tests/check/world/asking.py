@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attractor.check.world import Faults, World, eventually_stable
+from attractor.check.world import Bounds, Faults, World, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
 from attractor.objects.gvk import Key
@@ -57,13 +57,13 @@ def asking(faults: Faults, hosts: Any = None, **options: Any) -> World:
     """The one who asks and the one who answers, each a process of its own unless said otherwise."""
     apart = {"asks": [asker], "answers": [answerer]}
     return World(
-        [asker, answerer] if hosts else (),
-        [pair()],
+        controllers=[asker, answerer] if hosts else (),
+        objects=[pair()],
         faults=faults,
         properties=[eventually_stable(is_answered)],
         hosts=hosts or apart,
         workers=1,
-        lag=2,
+        bounds=Bounds(lag=2),
         **options,
     )
 

@@ -196,17 +196,48 @@ def everything() -> dict[str, World]:
     leading = replace(LOST, leader_change=2, stop=1, partition=1)
     child = owned_by(pair(), config("a-1", text="x"))
     return {
-        "pairs": World([pairs], [pair(), child], users, replace(LOST, closed_watch=1)),
-        "work": World([payer], [pair()], [EDIT], outside, externals={Till: TillModel()}),
-        "gathered": World([gatherer], [pair()], [], LOST, kinds=[ConfigMap]),
-        "timeout": World([tidy], [pair()], [EDIT], Faults(timeout=2, lost_answer=1), kinds=[ConfigMap]),
-        "stop": World([tidy, payer], [pair()], [], Faults(stop=1), externals={Till: TillModel()}),
-        "names": World([namer], [pair()], [EDIT], Faults(crash=1, lost_answer=1)),
-        "rooms": World([roomer], [pair()], leave, Faults(crash=1), kinds=[ConfigMap, Namespace]),
-        "services": World([server], [pair(), service()], [EDIT], Faults(crash=1, conflict=1)),
-        "late calls": World([payer], [pair()], [EDIT], late, externals={Till: TillModel()}),
-        "leaders": World([pairs], [pair()], [EDIT], leading, hosts=("host1", "host2"), election=True),
-        "resync": World([pairs], [pair(), pair("b")], [EDIT], Faults(crash=1, closed_watch=1, stop=1), resync=True),
-        "cut off": World([tidy], [pair()], [EDIT], Faults(timeout=3, partition=2), kinds=[ConfigMap]),
-        "crowd": World([crowd], [pair("a"), pair("b"), config("shared")], [EDIT], Faults(lost_answer=1)),
+        "pairs": World(controllers=[pairs], objects=[pair(), child], users=users, faults=replace(LOST, closed_watch=1)),
+        "work": World(
+            controllers=[payer], objects=[pair()], users=[EDIT], faults=outside, externals={Till: TillModel()}
+        ),
+        "gathered": World(controllers=[gatherer], objects=[pair()], users=[], faults=LOST, kinds=[ConfigMap]),
+        "timeout": World(
+            controllers=[tidy],
+            objects=[pair()],
+            users=[EDIT],
+            faults=Faults(timeout=2, lost_answer=1),
+            kinds=[ConfigMap],
+        ),
+        "stop": World(
+            controllers=[tidy, payer], objects=[pair()], users=[], faults=Faults(stop=1), externals={Till: TillModel()}
+        ),
+        "names": World(controllers=[namer], objects=[pair()], users=[EDIT], faults=Faults(crash=1, lost_answer=1)),
+        "rooms": World(
+            controllers=[roomer], objects=[pair()], users=leave, faults=Faults(crash=1), kinds=[ConfigMap, Namespace]
+        ),
+        "services": World(
+            controllers=[server], objects=[pair(), service()], users=[EDIT], faults=Faults(crash=1, conflict=1)
+        ),
+        "late calls": World(
+            controllers=[payer], objects=[pair()], users=[EDIT], faults=late, externals={Till: TillModel()}
+        ),
+        "leaders": World(
+            controllers=[pairs], objects=[pair()], users=[EDIT], faults=leading, hosts=("host1", "host2"), election=True
+        ),
+        "resync": World(
+            controllers=[pairs],
+            objects=[pair(), pair("b")],
+            users=[EDIT],
+            faults=Faults(crash=1, closed_watch=1, stop=1),
+            resync=True,
+        ),
+        "cut off": World(
+            controllers=[tidy], objects=[pair()], users=[EDIT], faults=Faults(timeout=3, partition=2), kinds=[ConfigMap]
+        ),
+        "crowd": World(
+            controllers=[crowd],
+            objects=[pair("a"), pair("b"), config("shared")],
+            users=[EDIT],
+            faults=Faults(lost_answer=1),
+        ),
     }

@@ -145,10 +145,10 @@ def random_world(seed: int) -> World:
     budgets: dict[str, Any] = {name: 1 for name in FAULTS if chance.random() < 0.4}
     users: list[User] = [Edit(Pair, KEY, spec=[{"text": "y"}, {"text": "x"}]), Delete(Pair, KEY), Create(pair())]
     return World(
-        [random_controller(chance)],
-        [pair(), *([pair("b")] if chance.random() < 0.4 else [])],
-        [user for user in users if chance.random() < 0.6],
-        Faults(**budgets),
+        controllers=[random_controller(chance)],
+        objects=[pair(), *([pair("b")] if chance.random() < 0.4 else [])],
+        users=[user for user in users if chance.random() < 0.6],
+        faults=Faults(**budgets),
         externals={Till: TillModel()},
-        quiet=False,
+        quiesces=False,
     )

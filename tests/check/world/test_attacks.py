@@ -60,7 +60,7 @@ def asking(question: Callable[[], Any]) -> World:
     def never(world: WorldState) -> bool:
         return world.find(ConfigMap, Key("default", "never")) is None
 
-    return World([asks], [pair()], properties=[always(never, name="never")], kinds=[ConfigMap])
+    return World(controllers=[asks], objects=[pair()], properties=[always(never, name="never")], kinds=[ConfigMap])
 
 
 # Asked of the machine, by compiled code or without a call.

@@ -11,7 +11,7 @@ from attractor import Context, Key, ObjectMeta, Result, controller
 from attractor.check import HoldsWithin, NotShown, SpecError, check
 from attractor.check.specs.twophase import TwoPhaseCommit
 from attractor.check.widening import widen
-from attractor.check.world import Create, Delete, Edit, Faults, Script, World, WorldState, always
+from attractor.check.world import Bounds, Create, Delete, Edit, Faults, Script, World, WorldState, always
 from attractor.k8s.core_v1 import ConfigMap
 from tests.check.world.pairs import KEY, Pair, pair, pairs
 
@@ -35,9 +35,9 @@ def never_far_behind(world: WorldState) -> bool:
 def edited(**bounds: Any) -> World:
     edits = [Edit(Pair, KEY, spec=[{"text": str(number)}]) for number in (1, 2, 3, 4)]
     return World(
-        [compares],
-        [pair(text="0")],
-        [Script(*edits)],
+        controllers=[compares],
+        objects=[pair(text="0")],
+        users=[Script(*edits)],
         properties=[always(never_far_behind)],
         kinds=[ConfigMap],
         **bounds,
@@ -49,41 +49,48 @@ def names(verdict: Any) -> list[str]:
 
 
 def test_a_claim_that_is_false_at_lag_four_does_not_plainly_hold_at_lag_three() -> None:
-    within = check(edited(lag=3))
+    within = check(edited(bounds=Bounds(lag=3)))
     assert within.verdict == within["never far behind"].verdict == "holds within"
     assert within.word == "holds within a lag of 3 undelivered events of a kind"
-    assert [each.raise_hint for each in within.binding] == ["World(lag=4)"]
-    check(edited(lag=4)).assert_violated("never far behind")
+    assert [each.raise_hint for each in within.binding] == ["bounds=Bounds(lag=4)"]
+    check(edited(bounds=Bounds(lag=4))).assert_violated("never far behind")
 
 
 @pytest.mark.parametrize("engine", ["native", "python"])
 def test_a_bound_that_cuts_nothing_off_is_not_in_the_word(engine: Any) -> None:
-    verdict = check(World([pairs], [pair()], kinds=[ConfigMap]), engine=engine)
+    verdict = check(World(controllers=[pairs], objects=[pair()], kinds=[ConfigMap]), engine=engine)
     assert (verdict.verdict, verdict.word, verdict.binding) == ("holds", "holds", ())
 
 
 @pytest.mark.parametrize("engine", ["native", "python"])
 @pytest.mark.parametrize("closes", [False, True])
 def test_a_watch_that_is_as_far_behind_as_it_may_be_binds(engine: Any, closes: bool) -> None:
-    assert names(check(World([pairs], [pair()], lag=1, closes_lagging_watches=closes), engine=engine)) == ["lag"]
+    assert names(
+        check(
+            World(controllers=[pairs], objects=[pair()], bounds=Bounds(lag=1), closes_lagging_watches=closes),
+            engine=engine,
+        )
+    ) == ["lag"]
 
 
 def test_an_older_state_than_is_kept_binds() -> None:
-    world = edited(lag=5, quiet=False).but(properties=[], faults=Faults(stale_read=1))
+    world = edited(bounds=Bounds(lag=5), quiesces=False).but(properties=[], faults=Faults(stale_read=1))
     assert names(check(world)) == []
-    assert names(check(world.but(lag=4))) == ["lag"]
+    assert names(check(world.but(bounds=Bounds(lag=4)))) == ["lag"]
 
 
 def test_names_taken_more_often_than_uids_are_told_apart_bind() -> None:
     users = [Script(Delete(Pair, KEY), Create(pair()))]
-    world = World([compares], [pair(text="0")], users, lag=6)
+    world = World(controllers=[compares], objects=[pair(text="0")], users=users, bounds=Bounds(lag=6))
     assert names(check(world)) == []
-    assert names(check(world.but(incarnations=1))) == ["incarnations"]
+    assert names(check(world.but(bounds=world.bounds.but(incarnations=1)))) == ["incarnations"]
 
 
 def test_generations_bind_when_they_begin_again() -> None:
-    assert names(check(edited(lag=5, quiet=False).but(properties=[], generations=4))) == ["generations"]
-    assert names(check(edited(lag=5, quiet=False).but(properties=[], generations=5))) == []
+    assert names(check(edited(bounds=Bounds(lag=5, generations=4), quiesces=False).but(properties=[]))) == [
+        "generations"
+    ]
+    assert names(check(edited(bounds=Bounds(lag=5, generations=5), quiesces=False).but(properties=[]))) == []
 
 
 async def works(ctx: Context, number: int) -> None:
@@ -101,46 +108,52 @@ def test_background_work_that_waits_for_the_world_and_not_for_its_controller_bin
     background: int, limit: int, binding: list[str]
 ) -> None:
     one = controller(starts_three.reconcile, name="starts", for_=Pair, background_limit=limit)
-    assert names(check(World([one], [pair()], background=background))) == binding
+    assert names(check(World(controllers=[one], objects=[pair()], bounds=Bounds(background=background)))) == binding
 
 
 def test_assert_holds_warns_of_bounds_unless_they_are_named() -> None:
-    verdict = check(edited(lag=3))
-    with pytest.warns(HoldsWithin, match=r"holds within a lag of 3 .*World\(lag=4\).*within=\['lag'\]"):
+    verdict = check(edited(bounds=Bounds(lag=3)))
+    with pytest.warns(HoldsWithin, match=r"holds within a lag of 3 .*bounds=Bounds\(lag=4\).*within=\['lag'\]"):
         verdict.assert_holds()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert verdict.assert_holds(within=["lag"]) is verdict
     with pytest.raises(NotShown, match="holds within a lag of 3"):
         verdict.assert_holds(within=())
-    assert check(World([pairs], [pair()])).assert_holds(within=())
+    assert check(World(controllers=[pairs], objects=[pair()])).assert_holds(within=())
 
 
 def test_a_verdict_in_json_names_the_bounds_that_bind() -> None:
-    found = check(edited(lag=3)).to_json()
+    found = check(edited(bounds=Bounds(lag=3))).to_json()
     assert (found["verdict"], found["word"]) == ("holds within", "holds within a lag of 3 undelivered events of a kind")
     (bound,) = found["binding"]
-    assert (bound["name"], bound["raise_hint"]) == ("lag", "World(lag=4)")
+    assert (bound["name"], bound["raise_hint"]) == ("lag", "bounds=Bounds(lag=4)")
 
 
 def test_widening_raises_what_binds_until_nothing_does() -> None:
     heard: list[tuple[str, str]] = []
     verdict, wider = widen(
-        World([pairs], [pair()], lag=1), on_widen=lambda said, bound: heard.append((said.word, bound.raise_hint))
+        World(controllers=[pairs], objects=[pair()], bounds=Bounds(lag=1)),
+        on_widen=lambda said, bound: heard.append((said.word, bound.raise_hint)),
     )
-    assert (verdict.verdict, wider.lag) == ("holds", 2)
-    assert heard == [("holds within a lag of 1 undelivered events of a kind", "World(lag=2)")]
+    assert (verdict.verdict, wider.bounds.lag) == ("holds", 2)
+    assert heard == [("holds within a lag of 1 undelivered events of a kind", "bounds=Bounds(lag=2)")]
 
 
 def test_widening_finds_what_lay_beyond() -> None:
-    verdict, wider = widen(edited(lag=2))
+    verdict, wider = widen(edited(bounds=Bounds(lag=2)))
     verdict.assert_violated("never far behind")
-    assert wider.lag == 4
+    assert wider.bounds.lag == 4
+
+
+def test_a_hint_says_all_that_one_writes_to_raise_a_bound() -> None:
+    within = check(edited(bounds=Bounds(lag=3, incarnations=2)))
+    assert [each.raise_hint for each in within.binding] == ["bounds=Bounds(lag=4, incarnations=2)"]
 
 
 def test_bounds_are_raised_in_turn() -> None:
     heard: list[str] = []
-    world = edited(lag=3, generations=3, quiet=False).but(properties=[])
+    world = edited(bounds=Bounds(lag=3, generations=3), quiesces=False).but(properties=[])
     verdict, _ = widen(world, on_widen=lambda _, bound: heard.append(bound.name))
     assert verdict.verdict == "holds"
     assert sorted(heard) == ["generations", "generations", "lag"]
@@ -148,9 +161,9 @@ def test_bounds_are_raised_in_turn() -> None:
 
 
 def test_widening_that_runs_out_of_time_answers_the_last_whole_verdict() -> None:
-    verdict, wider = widen(edited(lag=2), max_seconds=1e-9)
+    verdict, wider = widen(edited(bounds=Bounds(lag=2)), max_seconds=1e-9)
     assert verdict.verdict == "inconclusive" or "time is up" in verdict.warnings[-1]
-    assert wider.lag == 2
+    assert wider.bounds.lag == 2
 
 
 def test_a_specification_cannot_be_widened() -> None:
@@ -173,7 +186,13 @@ def at_most_two_are_busy(world: WorldState) -> bool:
 
 def test_fewer_workers_than_production_has_bind_where_nobody_says_how_many() -> None:
     claims = [always(at_most_two_are_busy)]
-    world = World([counts], [pair(name) for name in "abc"], properties=claims, lag=1, quiet=False)
+    world = World(
+        controllers=[counts],
+        objects=[pair(name) for name in "abc"],
+        properties=claims,
+        bounds=Bounds(lag=1),
+        quiesces=False,
+    )
     within = check(world)
     assert within.binding[0].text == "2 workers of a controller that does not declare how many"
     assert names(within) == ["workers", "lag"]

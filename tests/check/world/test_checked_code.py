@@ -26,6 +26,7 @@ from attractor.check import SpecError, Verdict, check
 from attractor.check.report.replay import accounts
 from attractor.check.sandbox import watchdog
 from attractor.check.world import (
+    Bounds,
     Edit,
     Faults,
     World,
@@ -44,7 +45,7 @@ SEEN: list[str] = []
 
 def refused(one: Any, **options: Any) -> str:
     with pytest.raises(SpecError) as raised:
-        check(World([one], [pair()], **options))
+        check(World(controllers=[one], objects=[pair()], **options))
     return str(raised.value)
 
 
@@ -144,11 +145,11 @@ def within(verdict: Verdict) -> str:
 
 
 def test_a_reconcile_that_asks_for_ever_is_followed_up_to_a_bound_that_the_verdict_names_with_the_line() -> None:
-    verdict = check(World([never_ends], [pair()]))
+    verdict = check(World(controllers=[never_ends], objects=[pair()]))
     assert (verdict.verdict, verdict.distinct) == ("holds within", 203)
     assert re.search(r"200 answers of one reconcile of never-ends, .* at .*test_checked_code\.py:\d+", within(verdict))
     assert "return Result(requeue_after_s=...) there" in within(verdict)
-    assert check(World([never_ends], [pair()], answers=20)).distinct == 23
+    assert check(World(controllers=[never_ends], objects=[pair()], bounds=Bounds(answers=20))).distinct == 23
 
 
 @controller(for_=Pair)
@@ -159,7 +160,9 @@ async def tells_the_time(ctx: Context, key: Key) -> None:
 
 
 def test_a_reconcile_that_asks_for_ever_within_one_step_is_followed_up_to_the_bound_too() -> None:
-    assert "200 answers of one reconcile of tells-the-time" in within(check(World([tells_the_time], [pair()])))
+    assert "200 answers of one reconcile of tells-the-time" in within(
+        check(World(controllers=[tells_the_time], objects=[pair()]))
+    )
 
 
 @controller(for_=Pair)
@@ -170,8 +173,8 @@ async def polls(ctx: Context, key: Key) -> None:
 
 
 def test_a_reconcile_that_waits_in_a_loop_is_followed_up_to_the_bound() -> None:
-    verdict = check(World([polls], [pair()], faults=Faults(crash=1)))
-    assert (verdict.verdict, verdict["goes quiet"].vacuous is not None) == ("holds within", True)
+    verdict = check(World(controllers=[polls], objects=[pair()], faults=Faults(crash=1)))
+    assert (verdict.verdict, verdict["quiesces"].vacuous is not None) == ("holds within", True)
     assert "200 answers of one reconcile of polls" in within(verdict)
 
 
@@ -184,8 +187,8 @@ async def waits_for_news(ctx: Context, key: Key) -> None:
 
 def test_a_wait_that_is_cut_off_at_the_bound_is_no_run_that_breaks_a_promise() -> None:
     news = Edit(Pair, KEY, spec=[{"text": "news"}])
-    verdict = check(World([waits_for_news], [pair()], [news], answers=5))
-    assert verdict["goes quiet"].verdict == "holds within"
+    verdict = check(World(controllers=[waits_for_news], objects=[pair()], users=[news], bounds=Bounds(answers=5)))
+    assert verdict["quiesces"].verdict == "holds within"
     assert "5 answers of one reconcile of waits-for-news" in within(verdict)
 
 
@@ -198,7 +201,7 @@ async def talks(ctx: Context, key: Key) -> None:
 
 
 def test_the_log_of_a_checked_reconcile_is_silent(caplog: pytest.LogCaptureFixture) -> None:
-    check(World([talks], [pair()], faults=Faults(crash=1))).assert_holds()
+    check(World(controllers=[talks], objects=[pair()], faults=Faults(crash=1))).assert_holds()
     assert caplog.messages == []
 
 
@@ -230,7 +233,7 @@ def test_what_is_checked_after_a_loop_was_stopped_is_left_in_peace(monkeypatch: 
     refused(computes)
     began = time.process_time()
     while time.process_time() - began < 0.3:
-        check(World([talks], [pair()])).assert_holds()
+        check(World(controllers=[talks], objects=[pair()])).assert_holds()
 
 
 TRACED = """
@@ -373,7 +376,7 @@ async def in_order(ctx: Context, key: Key) -> None:
 
 
 def test_sets_whose_order_does_not_matter_are_fine() -> None:
-    check(World([in_order], [pair()])).assert_holds()
+    check(World(controllers=[in_order], objects=[pair()])).assert_holds()
 
 
 def test_a_set_is_refused_in_every_process_alike() -> None:
@@ -383,7 +386,7 @@ def test_a_set_is_refused_in_every_process_alike() -> None:
         "from attractor.check.world import World\n"
         "from tests.check.world.pairs import pair\n"
         "from tests.check.world.test_checked_code import loops\n"
-        "try:\n    check(World([loops], [pair()]))\n"
+        "try:\n    check(World(controllers=[loops], objects=[pair()]))\n"
         "except SpecError as refused:\n    print(str(refused).partition(' (here')[0])\n"
     )
     root = Path(__file__).parents[3]
@@ -454,7 +457,7 @@ async def returning(ctx: Context, key: Key) -> Any:
     ],
 )
 def test_a_trace_says_which_mistake_a_reconcile_made(one: Any, text: str) -> None:
-    world = World([one], [pair()], properties=[eventually_stable(lambda look: not look.list(Pair))])
+    world = World(controllers=[one], objects=[pair()], properties=[eventually_stable(lambda look: not look.list(Pair))])
     trace = check(world).assert_violated("eventually stable")
     assert any(text in told.summary for told in accounts(world, trace))
 
@@ -526,10 +529,10 @@ def test_a_debugger_may_ask_in_the_middle_of_a_reconcile(monkeypatch: pytest.Mon
         await ctx.find(Pair, key)
         Shell(stdout=io.StringIO()).cmdloop()
 
-    check(World([debugged], [pair()])).assert_holds()
+    check(World(controllers=[debugged], objects=[pair()])).assert_holds()
 
 
 def test_whoever_checks_may_sleep_before_and_after() -> None:
-    check(World([talks], [pair()])).assert_holds()
+    check(World(controllers=[talks], objects=[pair()])).assert_holds()
     sleep(0)
     time.sleep(0)

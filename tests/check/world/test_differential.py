@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor import Context, Key, Reconciler, Result, controller
-from attractor.check.world import Create, Delete, Edit, Faults, World, always
+from attractor.check.world import Bounds, Create, Delete, Edit, Faults, World, always
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.testing.replay.differential import agree
 from tests.check.world.pairs import KEY, Pair, child, naive, pair, pairs
@@ -79,12 +79,12 @@ def random_world(chosen: random.Random) -> World:
     if chosen.random() < 0.5:
         budgets["closed_watch"] = 2
     return World(
-        [chosen.choice(CONTROLLERS)],
-        [pair()] + ([pair("b")] if chosen.random() < 0.3 else []),
-        [user for user in USERS if chosen.random() < 0.5],
-        Faults(**budgets),
-        [always(lambda _: True, name="anything")],
-        lag=chosen.choice([1, 2, 3]),
+        controllers=[chosen.choice(CONTROLLERS)],
+        objects=[pair()] + ([pair("b")] if chosen.random() < 0.3 else []),
+        users=[user for user in USERS if chosen.random() < 0.5],
+        faults=Faults(**budgets),
+        properties=[always(lambda _: True, name="anything")],
+        bounds=Bounds(lag=chosen.choice([1, 2, 3])),
         closes_lagging_watches=chosen.random() < 0.3,
     )
 

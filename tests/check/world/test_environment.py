@@ -11,7 +11,7 @@ import pytest
 
 from attractor.check import SpecError, check
 from attractor.check.widening import widen
-from attractor.check.world import Delete, Faults, World, always, eventually_stable, owned_by
+from attractor.check.world import Bounds, Delete, Faults, World, always, eventually_stable, owned_by
 from attractor.k8s.core_v1 import ConfigMap, Event, ObjectReference, Service, ServicePort, ServiceSpec
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import Key
@@ -61,28 +61,35 @@ async def creates_once(ctx: Context, key: Key) -> None:
 
 
 def test_a_service_that_comes_and_goes_for_ever_is_not_quiet() -> None:
-    trace = check(World([replaces_for_ever], [pair()])).assert_violated("goes quiet")
+    trace = check(World(controllers=[replaces_for_ever], objects=[pair()])).assert_violated("quiesces")
     assert trace.loop is not None
-    check(World([creates_once], [pair()])).assert_holds()
+    check(World(controllers=[creates_once], objects=[pair()])).assert_holds()
 
 
 # What a world begins with.
 
 
 def test_a_world_begins_with_a_service_and_its_address() -> None:
-    check(World([replaces_for_ever], [pair(), service()])).assert_violated("goes quiet")
-    check(World([creates_once], [pair(), service()])).assert_holds()
+    check(World(controllers=[replaces_for_ever], objects=[pair(), service()])).assert_violated("quiesces")
+    check(World(controllers=[creates_once], objects=[pair(), service()])).assert_holds()
 
 
 def test_a_world_begins_with_children_that_their_owner_owns() -> None:
     made = ConfigMap(metadata=ObjectMeta(name="a-1", namespace="default"), data={"text": "x"})
     owned = owned_by(pair(), made)
-    world = World([pairs], [pair(), owned], [Delete(Pair, KEY)], properties=[eventually_stable(nothing_is_left)])
+    world = World(
+        controllers=[pairs],
+        objects=[pair(), owned],
+        users=[Delete(Pair, KEY)],
+        properties=[eventually_stable(nothing_is_left)],
+    )
     check(world).assert_violated("eventually stable")
     deleted = eventually_stable(lambda look: bool(look.list(Pair)) or not look.list(ConfigMap), name="collected")
-    check(World([pairs], [pair(), owned], [Delete(Pair, KEY)], properties=[deleted])).assert_holds()
+    check(
+        World(controllers=[pairs], objects=[pair(), owned], users=[Delete(Pair, KEY)], properties=[deleted])
+    ).assert_holds()
     with pytest.raises(SpecError, match=r"put the owner first"):
-        check(World([pairs], [owned, pair()]))
+        check(World(controllers=[pairs], objects=[owned, pair()]))
 
 
 def nothing_is_left(look: WorldState) -> bool:
@@ -106,7 +113,9 @@ def one_has_it(look: WorldState) -> bool:
 def test_a_controllers_own_workers_count_and_not_the_worlds() -> None:
     def world(workers: int | None, of_world: int) -> World:
         one = replace(takes_what_is_free, workers=workers)
-        return World([one], [pair("a"), pair("b")], properties=[always(one_has_it)], workers=of_world)
+        return World(
+            controllers=[one], objects=[pair("a"), pair("b")], properties=[always(one_has_it)], workers=of_world
+        )
 
     check(world(None, 2)).assert_violated("one has it")
     check(world(2, 1)).assert_violated("one has it")
@@ -158,8 +167,8 @@ async def again_behind(ctx: Context, key: Key) -> None:
 
 def buckets(one: Any, **options: Any) -> World:
     return World(
-        [one],
-        [bucket()],
+        controllers=[one],
+        objects=[bucket()],
         externals={Storage: StorageModel()},
         properties=[eventually_stable(one_bucket_by_key, name="one bucket")],
         **options,
@@ -223,7 +232,7 @@ async def reads_behind(ctx: Context, key: Key) -> None:
 
 def test_work_that_waits_for_a_place_beyond_the_bound_is_told() -> None:
     def many(places: int) -> World:
-        return World([starts_three], [pair()], background=places, quiet=False)
+        return World(controllers=[starts_three], objects=[pair()], bounds=Bounds(background=places), quiesces=False)
 
     assert "background" in bounds(many(2))
     assert "background" not in bounds(many(3))
@@ -271,7 +280,9 @@ def both_are_there(look: WorldState) -> bool:
 
 
 def twice(one: Any, **options: Any) -> World:
-    return World([one], [pair()], properties=[eventually_stable(both_are_there, name="both")], **options)
+    return World(
+        controllers=[one], objects=[pair()], properties=[eventually_stable(both_are_there, name="both")], **options
+    )
 
 
 def test_a_declared_timeout_strikes_without_being_asked_for() -> None:
@@ -317,10 +328,10 @@ def nothing_is_held(look: WorldState) -> bool:
 
 def test_a_cancelled_reconcile_does_what_its_finally_says() -> None:
     claims = [eventually_stable(nothing_is_held, name="given back")]
-    check(World([locks], [pair()], properties=claims)).assert_violated("given back")
+    check(World(controllers=[locks], objects=[pair()], properties=claims)).assert_violated("given back")
     inside = Faults(stop=1, timeout=0)
-    check(World([locks], [pair()], properties=claims, faults=inside)).assert_violated("given back")
-    verdict = check(World([unlocks], [pair()], properties=claims, faults=inside)).assert_holds()
+    check(World(controllers=[locks], objects=[pair()], properties=claims, faults=inside)).assert_violated("given back")
+    verdict = check(World(controllers=[unlocks], objects=[pair()], properties=claims, faults=inside)).assert_holds()
     assert {"stop", "cancel", "stopped"} <= {each.name for each in verdict.coverage if each.taken}
 
 
@@ -391,13 +402,13 @@ def test_generated_names_come_in_any_order() -> None:
     claims = [always(the_first_is_marked)]
     trusting = replace(trusts_the_order, owns=(Owns(ConfigMap, every_owner=True),))
     options: dict[str, Any] = {"properties": claims, "resync": True, "quiet": False}
-    check(World([trusting], [pair()], **options)).assert_violated("the first is marked")
-    check(World([asks_for_the_order], [pair()], **options)).assert_holds()
+    check(World(controllers=[trusting], objects=[pair()], **options)).assert_violated("the first is marked")
+    check(World(controllers=[asks_for_the_order], objects=[pair()], **options)).assert_holds()
 
 
 def test_names_beyond_those_in_any_order_are_told() -> None:
     def four(names: int) -> World:
-        return World([makes_three], [pair()], ordered_names=names, quiet=False)
+        return World(controllers=[makes_three], objects=[pair()], bounds=Bounds(ordered_names=names), quiesces=False)
 
     assert "ordered_names" in bounds(four(2))
     assert "ordered_names" not in bounds(four(3))
@@ -423,8 +434,8 @@ def test_the_runtimes_own_time_limit_strikes_where_it_is_asked_for() -> None:
 
 def test_who_is_cut_off_may_be_timed_out() -> None:
     world = twice(half_done, faults=Faults(timeout=1, partition=1))
-    steps = {each.name: each.taken for each in check(world.but(properties=[], quiet=False)).coverage}
-    alone = {each.name: each.taken for each in check(twice(half_done).but(properties=[], quiet=False)).coverage}
+    steps = {each.name: each.taken for each in check(world.but(properties=[], quiesces=False)).coverage}
+    alone = {each.name: each.taken for each in check(twice(half_done).but(properties=[], quiesces=False)).coverage}
     assert steps["timeout"] > 2 * alone["timeout"]
 
 
@@ -457,9 +468,16 @@ def test_who_looks_at_events_that_somebody_emits_is_refused(others: dict[str, An
 
 def test_a_claim_about_events_that_somebody_emits_is_refused() -> None:
     with pytest.raises(SpecError, match="a claim looks at Events, and controller tells emits them"):
-        check(World([tells], [bucket()], externals={Storage: StorageModel()}, properties=[always(no_events)]))
+        check(
+            World(
+                controllers=[tells],
+                objects=[bucket()],
+                externals={Storage: StorageModel()},
+                properties=[always(no_events)],
+            )
+        )
 
 
 def test_events_that_others_write_may_be_looked_at() -> None:
     event = Event(metadata=ObjectMeta(name="e", namespace="default"), involved_object=ObjectReference(name="x"))
-    check(World([hears], [event])).assert_holds()
+    check(World(controllers=[hears], objects=[event])).assert_holds()

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 def world(controller: Controller, faults: Faults | None = None, model: object = None, **options: Any) -> World:
     claims = [eventually_stable(options.pop("desired", one_bucket_each))]
     return World(
-        [controller],
-        [bucket()],
+        controllers=[controller],
+        objects=[bucket()],
         faults=faults,
         properties=claims,
         externals={Storage: model or StorageModel()},
@@ -73,7 +73,7 @@ def test_background_work_tells_the_reconcile_through_its_memory(faults: Faults) 
 
 def test_a_world_without_a_model_of_an_outside_system_says_what_is_missing() -> None:
     with pytest.raises(SpecError, match="needs the outside system Storage; give the world a model"):
-        World([careful], [bucket()])
+        World(controllers=[careful], objects=[bucket()])
 
 
 def test_a_model_without_a_method_says_which() -> None:

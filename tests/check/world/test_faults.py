@@ -26,7 +26,7 @@ EDIT = Edit(Pair, KEY, spec=[{"text": "y"}])
 def checked(one: Controller, faults: Faults | None = None, **options: Any) -> Verdict:
     options.setdefault("users", ())
     options.setdefault("properties", [eventually_stable(both_are_right)])
-    return check(World([one], [pair()], faults=faults, **options))
+    return check(World(controllers=[one], objects=[pair()], faults=faults, **options))
 
 
 def taken(verdict: Verdict) -> dict[str, int]:
@@ -93,7 +93,9 @@ def test_a_read_of_an_older_state_is_copied_and_stays() -> None:
     claims = [eventually_stable(copy_is_right)]
 
     def verdict(faults: Faults | None) -> Verdict:
-        return check(World([copies], [pair(), copy], [EDIT], faults, claims))
+        return check(
+            World(controllers=[copies], objects=[pair(), copy], users=[EDIT], faults=faults, properties=claims)
+        )
 
     verdict(None).assert_holds()
     trace = verdict(Faults(stale_read=1)).assert_violated("eventually stable")

@@ -55,7 +55,7 @@ def world(**options: object) -> World:
         "workers": 1,
         **options,
     }
-    return World([rash], [pair()], **given)  # type: ignore[arg-type]
+    return World(controllers=[rash], objects=[pair()], **given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("engine", ["native", "python"])
@@ -81,12 +81,14 @@ def test_the_prefix_of_a_run_without_an_end_has_the_fewest_faults_too() -> None:
 
 def test_users_are_no_faults_and_the_counts_of_the_search_stay() -> None:
     verdict = check(world())
-    alone = check(world(properties=[eventually_stable(lambda world: True)], quiet=False))
+    alone = check(world(properties=[eventually_stable(lambda world: True)], quiesces=False))
     assert (verdict.distinct, verdict.generated) == (alone.distinct, alone.generated)
 
 
 def test_the_report_says_how_many_faults_it_takes() -> None:
-    crashing = World([naive], [pair()], faults=Faults(crash=2), properties=[eventually_stable(both_are_right)])
+    crashing = World(
+        controllers=[naive], objects=[pair()], faults=Faults(crash=2), properties=[eventually_stable(both_are_right)]
+    )
     text = "\n".join(verdict_text.lines(check(crashing), plain, {}))
     assert "is violated by a run that stops for ever after 12 steps, with 1 fault; there is none with fewer" in text
     calm = "\n".join(verdict_text.lines(check(world(), properties=["nothing is broken"]), plain, {}))
@@ -94,7 +96,9 @@ def test_the_report_says_how_many_faults_it_takes() -> None:
 
 
 def test_a_search_for_fewer_faults_that_is_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    crashing = World([naive], [pair()], faults=Faults(crash=1), properties=[eventually_stable(both_are_right)])
+    crashing = World(
+        controllers=[naive], objects=[pair()], faults=Faults(crash=1), properties=[eventually_stable(both_are_right)]
+    )
     monkeypatch.setattr(api, "MORE", -(10**9))
     verdict = check(crashing)
     assert (verdict["eventually stable"].faults, verdict["eventually stable"].is_fewest) == (1, False)

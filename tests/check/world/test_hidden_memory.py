@@ -91,7 +91,7 @@ def asking(question: Callable[[], bool]) -> World:
         if question():
             await ctx.create(ConfigMap(metadata=ObjectMeta(name="never", namespace="default")))
 
-    return World([asks], [pair()], kinds=[ConfigMap])
+    return World(controllers=[asks], objects=[pair()], kinds=[ConfigMap])
 
 
 @pytest.mark.parametrize("question", HIDDEN)
@@ -133,7 +133,7 @@ def claiming(claim: Callable[[WorldState], bool]) -> World:
     async def looks(ctx: Context, key: Key) -> None:
         await ctx.find(Pair, key)
 
-    return World([looks], [pair()], properties=[always(claim, name="claimed")])
+    return World(controllers=[looks], objects=[pair()], properties=[always(claim, name="claimed")])
 
 
 COUNTED: list[Any] = [0]

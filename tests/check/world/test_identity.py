@@ -17,7 +17,7 @@ import pytest
 
 from attractor.check import SpecError, check
 from attractor.check.values import snapshot
-from attractor.check.world import Edit, Faults, World, WorldState, always
+from attractor.check.world import Bounds, Edit, Faults, World, WorldState, always
 from attractor.check.world.simulation import background, controller_memory, externals, set_order_audit
 from attractor.check.world.simulation import suspended as suspension
 from attractor.check.world.simulation import worker as workers
@@ -198,7 +198,14 @@ def random_world(seed: int) -> Callable[[set[Any]], World]:
 
         edit = Edit(Pair, KEY, spec=[{"text": "y"}])
         faults = Faults(crash=1) if seed % 3 == 0 else None
-        return World([one], [pair()], [edit], faults, [always(is_lucky, name="lucky")], lag=1, answers=40)
+        return World(
+            controllers=[one],
+            objects=[pair()],
+            users=[edit],
+            faults=faults,
+            properties=[always(is_lucky, name="lucky")],
+            bounds=Bounds(lag=1, answers=40),
+        )
 
     return made
 

@@ -9,6 +9,7 @@ import pytest
 from attractor import Context, Key, ObjectMeta, controller
 from attractor.check import check
 from attractor.check.world import (
+    Bounds,
     Claim,
     Delete,
     Edit,
@@ -39,7 +40,7 @@ DELETE = Delete(Pair, KEY)
 
 
 def checked(one: Controller, claim: Any, *users: Any, **options: Any) -> Verdict:
-    return check(World([one], [pair()], users, properties=[claim], quiet=False, **options))
+    return check(World(controllers=[one], objects=[pair()], users=users, properties=[claim], quiesces=False, **options))
 
 
 @controller(for_=Pair)
@@ -59,14 +60,16 @@ def test_no_duplicates() -> None:
 
 def test_no_orphans() -> None:
     claim = no_orphans(Pair, [ConfigMap])
-    checked(pairs, claim, DELETE, lag=1).assert_holds()
+    checked(pairs, claim, DELETE, bounds=Bounds(lag=1)).assert_holds()
     checked(unowned, claim).assert_violated("no orphan of Pair")
 
 
 def test_no_write_after_deletion() -> None:
     claim = no_write_after_deletion(Pair, ConfigMap)
     checked(pairs, claim).assert_holds()
-    trace = checked(pairs, claim, DELETE, lag=1).assert_violated("no ConfigMap is made for a Pair that goes")
+    trace = checked(pairs, claim, DELETE, bounds=Bounds(lag=1)).assert_violated(
+        "no ConfigMap is made for a Pair that goes"
+    )
     assert "delete" in [step.action for step in trace.steps]
     assert trace.steps[-1].action == "go on"
 
@@ -92,7 +95,15 @@ def test_the_finalizer_stays_until_all_is_clean() -> None:
             Bucket, finalizer, lambda look, obj: not look.external(Storage).find(obj.metadata.uid), name="finalizer"
         )
         externals = {Storage: StorageModel()}
-        return check(World([careful], [bucket()], [Delete(Bucket, BUCKET)], properties=[claim], externals=externals))
+        return check(
+            World(
+                controllers=[careful],
+                objects=[bucket()],
+                users=[Delete(Bucket, BUCKET)],
+                properties=[claim],
+                externals=externals,
+            )
+        )
 
     assert verdict(finalizer_name(Bucket))["finalizer"].verdict == "holds"
     assert verdict("another")["finalizer"].verdict == "violated"
@@ -113,7 +124,7 @@ def test_a_status_is_not_ahead_of_the_world(one: Controller, verdict: str) -> No
     claim = status_not_ahead(
         Bucket, lambda look, obj: not obj.status.id or obj.status.id in look.external(Storage).buckets
     )
-    world = World([one], [bucket()], properties=[claim], externals={Storage: StorageModel()})
+    world = World(controllers=[one], objects=[bucket()], properties=[claim], externals={Storage: StorageModel()})
     assert check(world)["status of Bucket is not ahead of the world"].verdict == verdict
 
 
@@ -132,14 +143,21 @@ def test_steps_and_states_can_be_claimed_in_own_words() -> None:
         return len(world.list(ConfigMap)) == len([child(each, 1) for each in world.list(Pair)]) * 2 > 0
 
     claims: list[Claim | StepClaim] = [always_step(grows), sometimes(both)]
-    verdict = check(World([pairs], [pair()], properties=claims))
+    verdict = check(World(controllers=[pairs], objects=[pair()], properties=claims))
     assert [each.verdict for each in verdict.properties] == ["holds", "holds", "holds"]
-    assert check(World([pairs], [pair()], [DELETE], properties=claims, lag=1))["grows"].verdict == "violated"
+    assert (
+        check(World(controllers=[pairs], objects=[pair()], users=[DELETE], properties=claims, bounds=Bounds(lag=1)))[
+            "grows"
+        ].verdict
+        == "violated"
+    )
 
 
 @pytest.mark.parametrize("engine", ["native", "python"])
 def test_a_step_that_breaks_a_claim_is_traced_though_the_world_turns_out_larger_afterwards(engine: Any) -> None:
     """The slots of the children are found long after the first step, which is the broken one."""
     claim = always_step(lambda before, after: len(after.list(Pair)) >= len(before.list(Pair)), name="pairs stay")
-    trace = check(World([pairs], [pair()], [DELETE], properties=[claim]), engine=engine).assert_violated("pairs stay")
+    trace = check(
+        World(controllers=[pairs], objects=[pair()], users=[DELETE], properties=[claim]), engine=engine
+    ).assert_violated("pairs stay")
     assert trace.actions == ("delete(pair default/a)",)

@@ -55,7 +55,7 @@ def asking(question: Callable[[], Any]) -> World:
     def never(world: WorldState) -> bool:
         return world.find(ConfigMap, Key("default", "never")) is None
 
-    return World([asks], [pair()], properties=[always(never, name="never")], kinds=[ConfigMap])
+    return World(controllers=[asks], objects=[pair()], properties=[always(never, name="never")], kinds=[ConfigMap])
 
 
 class Plain:
@@ -208,7 +208,11 @@ def judged(reconcile: Any) -> str:
         return world.find(ConfigMap, Key("default", "never")) is None
 
     one = controller(for_=Pair)(reconcile)
-    return check(World([one], [pair()], [EDIT], properties=[always(never, name="never")])).properties[0].verdict
+    return (
+        check(World(controllers=[one], objects=[pair()], users=[EDIT], properties=[always(never, name="never")]))
+        .properties[0]
+        .verdict
+    )
 
 
 @pytest.mark.parametrize("reconcile", VIOLATED, ids=lambda each: each.__name__)

@@ -80,7 +80,7 @@ def test_a_reconcile_that_asks_the_outside_is_refused_although_nothing_comes_of_
         await ctx.find(Pair, key)
         ask()
 
-    said = refused(World([controller(for_=Pair)(reconcile)], [pair()]))
+    said = refused(World(controllers=[controller(for_=Pair)(reconcile)], objects=[pair()]))
     assert says in said
     assert "test_outside.py:" in said
 
@@ -122,14 +122,21 @@ pays_by_luck = controller(for_=Pair, externals=[Bank])(pays)
 
 
 def _world(reconcile: Any, properties: Any = (), externals: Any = None, **options: Any) -> World:
-    return World([controller(for_=Pair, **options)(reconcile)], [pair()], [EDIT], None, properties, externals)
+    return World(
+        controllers=[controller(for_=Pair, **options)(reconcile)],
+        objects=[pair()],
+        users=[EDIT],
+        faults=None,
+        properties=properties,
+        externals=externals,
+    )
 
 
 @pytest.mark.parametrize(
     ("made", "says"),
     [
         (lambda: _world(starts), TIME),
-        (lambda: World([pays_by_luck], [pair()], externals={Bank: Lucky()}), LUCK),
+        (lambda: World(controllers=[pays_by_luck], objects=[pair()], externals={Bank: Lucky()}), LUCK),
         (lambda: _world(looks_plainly, [always(late)]), TIME),
         (lambda: _world(looks_plainly, [always_step(lambda before, after: late(before), name="late")]), TIME),
         (
@@ -176,4 +183,11 @@ async def uses_what_asks_for_nobody(ctx: Context, key: Key) -> None:
 
 
 def test_what_asks_on_nobodys_behalf_is_let_through() -> None:
-    check(World([controller(for_=Pair)(uses_what_asks_for_nobody)], [pair()], [EDIT], Faults(crash=1))).assert_holds()
+    check(
+        World(
+            controllers=[controller(for_=Pair)(uses_what_asks_for_nobody)],
+            objects=[pair()],
+            users=[EDIT],
+            faults=Faults(crash=1),
+        )
+    ).assert_holds()

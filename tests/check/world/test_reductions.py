@@ -10,7 +10,8 @@ from attractor import Context, Key, Result, controller
 from attractor.apiserver.core import Core
 from attractor.check import SpecError, check
 from attractor.check.values.snapshot import freeze
-from attractor.check.world import Delete, Edit, Faults, World, always, eventually_stable
+from attractor.check.world import Bounds, Delete, Edit, Faults, World, always, eventually_stable
+from attractor.check.world.simulation.reductions import unreduced
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.resource import ObjectMeta
 from tests.check.world.buckets import Storage, StorageModel, behind, bucket, careful, careless, one_bucket_by_key
@@ -27,12 +28,14 @@ CRASH = Faults(crash=1)
 
 
 def of_pairs(one: Any, **options: Any) -> World:
-    return World([one], [pair()], properties=[eventually_stable(both_are_right)], **options)
+    return World(controllers=[one], objects=[pair()], properties=[eventually_stable(both_are_right)], **options)
 
 
 def of_buckets(one: Any, desired: Any = one_each, **options: Any) -> World:
     claims = [eventually_stable(desired)]
-    return World([one], [bucket()], properties=claims, externals={Storage: StorageModel()}, **options)
+    return World(
+        controllers=[one], objects=[bucket()], properties=claims, externals={Storage: StorageModel()}, **options
+    )
 
 
 class Counted:
@@ -56,7 +59,7 @@ WORLDS: list[Callable[[], World]] = [
     lambda: of_pairs(naive, faults=CRASH),
     lambda: of_pairs(pairs, faults=CRASH, users=[EDIT]),
     lambda: of_pairs(pairs, faults=Faults(lost_answer=1, conflict=1)),
-    lambda: of_pairs(pairs, users=[Delete(Pair, KEY)], lag=1, incarnations=2),
+    lambda: of_pairs(pairs, users=[Delete(Pair, KEY)], bounds=Bounds(lag=1, incarnations=2)),
     lambda: of_buckets(careless, faults=CRASH),
     lambda: of_buckets(careful, faults=Faults(crash=1, external_silence=1)),
     lambda: of_buckets(behind, one_bucket_by_key, faults=CRASH),
@@ -65,7 +68,7 @@ WORLDS: list[Callable[[], World]] = [
 
 @pytest.mark.parametrize("make", WORLDS)
 def test_joining_local_steps_changes_no_verdict_and_adds_no_state(make: Callable[[], World]) -> None:
-    small, large = check(make()), check(make().but(joins_local_steps=False))
+    small, large = check(make()), check(unreduced(make(), "joins_local_steps"))
     assert {each.name: each.verdict for each in small.properties} == {
         each.name: each.verdict for each in large.properties
     }
@@ -76,7 +79,7 @@ def test_joining_local_steps_changes_no_verdict_and_adds_no_state(make: Callable
 def test_recalling_where_an_answer_led_finds_the_same_states_with_fewer_runs_of_code(
     make: Callable[[], World],
 ) -> None:
-    recalling, running = Counted(make()), Counted(make().but(recalls_answers=False))
+    recalling, running = Counted(make()), Counted(unreduced(make(), "recalls_answers"))
     short, long = check(recalling), check(running)
     assert (short.distinct, short.generated, short.depth) == (long.distinct, long.generated, long.depth)
     assert [each.verdict for each in short.properties] == [each.verdict for each in long.properties]
@@ -85,7 +88,7 @@ def test_recalling_where_an_answer_led_finds_the_same_states_with_fewer_runs_of_
 
 def test_the_same_answer_at_the_same_place_runs_the_code_once() -> None:
     world = of_pairs(pairs, faults=CRASH, users=[EDIT])
-    recalling, running = Counted(world), Counted(world.but(recalls_answers=False))
+    recalling, running = Counted(world), Counted(unreduced(world, "recalls_answers"))
     check(recalling)
     check(running)
     assert recalling.runs < running.runs
@@ -101,7 +104,8 @@ def test_the_same_request_on_the_same_objects_is_worked_on_once(monkeypatch: pyt
             return handle(core, *asked)
 
         monkeypatch.setattr(Core, "handle", counted)
-        check(of_pairs(pairs, faults=CRASH, users=[EDIT], recalls_answers=recalls))
+        world = of_pairs(pairs, faults=CRASH, users=[EDIT])
+        check(world if recalls else unreduced(world, "recalls_answers"))
     assert 0 < worked[True] < worked[False]
 
 
@@ -111,8 +115,9 @@ def test_generated_names_are_the_same_whether_or_not_the_server_recalls() -> Non
         if len(await ctx.list(ConfigMap)) < 2:
             await ctx.create(ConfigMap(metadata=ObjectMeta(generate_name="a-", namespace=key.namespace)))
 
-    worlds = [World([names], [pair()], faults=CRASH, recalls_answers=each) for each in (True, False)]
-    counts = [(found.distinct, found.generated, found.depth) for found in map(check, worlds)]
+    world = World(controllers=[names], objects=[pair()], faults=CRASH)
+    verdicts = [check(world), check(unreduced(world, "recalls_answers"))]
+    counts = [(found.distinct, found.generated, found.depth) for found in verdicts]
     assert counts[0] == counts[1]
 
 
@@ -125,12 +130,12 @@ def test_code_that_ends_differently_each_time_is_found_although_answers_are_reca
         return Result(requeue_after_s=1) if next(turns) % 2 else None
 
     with pytest.raises(SpecError):
-        check(World([fickle], [pair()], [EDIT], faults=CRASH))
+        check(World(controllers=[fickle], objects=[pair()], users=[EDIT], faults=CRASH))
 
 
 @pytest.mark.parametrize("make", WORLDS)
 def test_changing_without_looking_finds_the_same_states_with_fewer_executions(make: Callable[[], World]) -> None:
-    blind, looking = check(make()), check(make().but(changes_blindly=False))
+    blind, looking = check(make()), check(unreduced(make(), "changes_blindly"))
     assert (blind.distinct, blind.generated, blind.depth) == (looking.distinct, looking.generated, looking.depth)
     assert [each.verdict for each in blind.properties] == [each.verdict for each in looking.properties]
     assert sum(each.executed for each in blind.coverage) <= sum(each.executed for each in looking.coverage)
@@ -150,8 +155,8 @@ def test_two_threads_explore_the_same_world() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_workers_add_states_only_where_keys_are_reconciled_at_once(workers: int) -> None:
-    single = check(World([pairs], [pair()], workers=workers)).distinct
-    double = check(World([pairs], [pair("a"), pair("b")], workers=workers)).distinct
+    single = check(World(controllers=[pairs], objects=[pair()], workers=workers)).distinct
+    double = check(World(controllers=[pairs], objects=[pair("a"), pair("b")], workers=workers)).distinct
     assert (single, double) == {1: (25, 113), 2: (25, 547)}[workers]
 
 
@@ -164,5 +169,5 @@ def test_frozen_values_tell_sharing_from_equality() -> None:
 
 
 def test_a_claim_about_every_state_is_never_called_vacuous() -> None:
-    answered = check(World([pairs], [pair()], properties=[always(lambda _: True, name="anything")]))
+    answered = check(World(controllers=[pairs], objects=[pair()], properties=[always(lambda _: True, name="anything")]))
     assert [(one.name, one.vacuous) for one in answered.properties if one.kind == "always"] == [("anything", None)]

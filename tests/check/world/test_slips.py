@@ -8,7 +8,7 @@ import pytest
 
 from attractor import Context, Key, controller
 from attractor.check import SpecError, check
-from attractor.check.world import Delete, Edit, World, always, eventually_stable, goes_quiet
+from attractor.check.world import Bounds, Delete, Edit, World, always, eventually_stable, quiesces
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import Conflict
 from attractor.objects.resource import ObjectMeta
@@ -17,7 +17,7 @@ from tests.check.world.pairs import KEY, Pair, pair, pairs
 
 
 def remarks(reconcile: Any) -> tuple[str, ...]:
-    return check(World([controller(reconcile, name="slips", for_=Pair)], [pair()])).warnings
+    return check(World(controllers=[controller(reconcile, name="slips", for_=Pair)], objects=[pair()])).warnings
 
 
 async def forgets_to_wait(ctx: Context, key: Key) -> None:
@@ -78,7 +78,7 @@ async def meets_a_conflict(ctx: Context, key: Key) -> None:
 
 def test_an_error_that_a_right_program_may_end_with_is_not_reported() -> None:
     assert remarks(meets_a_conflict) == ()
-    assert check(World([pairs], [pair()])).warnings == ()
+    assert check(World(controllers=[pairs], objects=[pair()])).warnings == ()
 
 
 def says_nothing(_: Any) -> Any:
@@ -88,18 +88,31 @@ def says_nothing(_: Any) -> Any:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: World(pairs), "`controllers` of a world is a list, and this is one Controller"),  # type: ignore[arg-type]
-        (lambda: World([pairs], pair()), "`objects` of a world is a list"),  # type: ignore[arg-type]
-        (lambda: World([pairs], [], Delete(Pair, KEY)), "`users` of a world is a list"),  # type: ignore[arg-type]
-        (lambda: World([pairs], properties=goes_quiet()), "`properties` of a world is a list"),  # type: ignore[arg-type]
-        (lambda: World([pairs], [Pair]), "Pair is no object; make one"),  # type: ignore[list-item]
-        (lambda: World([pairs], [ConfigMap(metadata=ObjectMeta(name="a"))]), "ConfigMap a has no namespace"),
-        (lambda: World([pairs], [], ["delete"]), "'delete' is no user"),  # type: ignore[list-item]
-        (lambda: World([pairs], faults={"crash": 1}), "write faults=Faults(crash=1)"),  # type: ignore[arg-type]
+        (lambda: World(controllers=pairs), "`controllers` of a world is a list, and this is one Controller"),  # type: ignore[arg-type]
+        (lambda: World(controllers=[pairs], objects=pair()), "`objects` of a world is a list"),  # type: ignore[arg-type]
+        (lambda: World(controllers=[pairs], objects=[], users=Delete(Pair, KEY)), "`users` of a world is a list"),  # type: ignore[arg-type]
+        (lambda: World(controllers=[pairs], properties=quiesces()), "`properties` of a world is a list"),  # type: ignore[arg-type]
+        (lambda: World(controllers=[pairs], objects=[Pair]), "Pair is no object; make one"),  # type: ignore[list-item]
+        (
+            lambda: World(controllers=[pairs], objects=[ConfigMap(metadata=ObjectMeta(name="a"))]),
+            "ConfigMap a has no namespace",
+        ),
+        (lambda: World(controllers=[pairs], objects=[], users=["delete"]), "'delete' is no user"),  # type: ignore[list-item]
+        (lambda: World(controllers=[pairs], faults={"crash": 1}), "write faults=Faults(crash=1)"),  # type: ignore[arg-type]
+        (lambda: World(controllers=[pairs], bounds={"lag": 4}), "write bounds=Bounds(lag=4)"),  # type: ignore[arg-type]
+        (lambda: World(controllers=[pairs], workers=0), "workers=0 of a world is too few"),
+        (lambda: Bounds(lag=0), "the bound lag=0 of a world is too few; it is at least 1"),
+        (lambda: Bounds(answers="many"), "the bound answers='many' is not a whole number"),  # type: ignore[arg-type]
+        (lambda: World(controllers=[pairs]).but(lag=4), "lag is a bound: write bounds=world.bounds.but(lag=4)"),
+        (lambda: World(controllers=[pairs]).but(fault=None), "a world takes no fault; it takes controllers, objects,"),
+        (lambda: Bounds().but(lags=4), "a world has no bound lags; it has lag, incarnations,"),
         (lambda: Delete(Pair, "default/web"), "'default/web' is no key of an object"),  # type: ignore[arg-type]
         (lambda: Edit(Pair, KEY, spec={"text": "a"}), "a list is wanted: spec=[{'text': 'a'}]"),  # type: ignore[arg-type]
-        (lambda: World([pairs], properties=[always(says_nothing)]), "answers nothing; return what is to be true"),
-        (lambda: World([pairs], properties=[eventually_stable(says_nothing)]), "answers nothing"),
+        (
+            lambda: World(controllers=[pairs], properties=[always(says_nothing)]),
+            "answers nothing; return what is to be true",
+        ),
+        (lambda: World(controllers=[pairs], properties=[eventually_stable(says_nothing)]), "answers nothing"),
     ],
 )
 def test_a_world_that_is_written_wrongly_is_refused_in_words(make: Any, text: str) -> None:

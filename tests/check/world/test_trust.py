@@ -40,7 +40,9 @@ def nothing_is_wrong(world: WorldState) -> bool:
 def judged(reconcile: Any, *users: Any, **options: Any) -> str:
     one = controller(for_=Pair)(reconcile)
     claims = [always(nothing_is_wrong, name="nothing is wrong")]
-    return check(World([one], [pair()], users or [EDIT], properties=claims, **options))["nothing is wrong"].verdict
+    return check(World(controllers=[one], objects=[pair()], users=users or [EDIT], properties=claims, **options))[
+        "nothing is wrong"
+    ].verdict
 
 
 def refused(reconcile: Any, **options: Any) -> str:
@@ -296,7 +298,9 @@ class Shop(Protocol):
 def shopping(model: Any, reconcile: Any, **options: Any) -> World:
     one = controller(for_=Pair, externals=[Shop])(reconcile)
     claims = [always(nothing_is_wrong, name="nothing is wrong")]
-    return World([one], [pair()], [EDIT], properties=claims, externals={Shop: model}, **options)
+    return World(
+        controllers=[one], objects=[pair()], users=[EDIT], properties=claims, externals={Shop: model}, **options
+    )
 
 
 @dataclass

@@ -35,7 +35,9 @@ async def counts(ctx: Context, key: Key) -> None:
 
 
 def test_a_fault_that_never_strikes_is_told() -> None:
-    verdict = check(World([pairs], [pair()], faults=Faults(crash=1, external_failure=1, stale_read=1)))
+    verdict = check(
+        World(controllers=[pairs], objects=[pair()], faults=Faults(crash=1, external_failure=1, stale_read=1))
+    )
     said = [each for each in verdict.warnings if "never strikes" in each]
     assert sorted(each.partition(":")[0] for each in said) == [
         "fault external_failure never strikes",
@@ -45,7 +47,7 @@ def test_a_fault_that_never_strikes_is_told() -> None:
 
 def test_faults_that_strike_are_not_told() -> None:
     faults = Faults(crash=1, lost_answer=1, conflict=1, closed_watch=1)
-    assert not check(World([pairs], [pair()], faults=faults)).warnings
+    assert not check(World(controllers=[pairs], objects=[pair()], faults=faults)).warnings
 
 
 def no_secret(world: WorldState) -> bool:
@@ -58,7 +60,7 @@ def secrets_stay(before: WorldState, after: WorldState) -> bool:
 
 def test_a_claim_about_a_kind_that_nobody_writes_is_told() -> None:
     claims: list[Claim | StepClaim] = [always(no_secret), always_step(secrets_stay), eventually_stable(both_are_right)]
-    verdict = check(World([pairs], [pair()], properties=claims, kinds=[Secret]))
+    verdict = check(World(controllers=[pairs], objects=[pair()], properties=claims, kinds=[Secret]))
     said = "looks at Secret, and there never is one: no object, user or controller here writes it"
     assert list(verdict.warnings) == [f"`no secret` {said}", f"`secrets stay` {said}"]
 
@@ -73,14 +75,16 @@ def test_an_index_that_finds_nothing_is_told(asked: str, is_told: bool) -> None:
         await ctx.list(Pair, index=("text", asked))
 
     one = controller(looks, name="looks", for_=Pair, indexes=[Index(Pair, "text", by_text)])
-    found = [each for each in check(World([one], [pair()])).warnings if "never finds anything" in each]
+    found = [
+        each for each in check(World(controllers=[one], objects=[pair()])).warnings if "never finds anything" in each
+    ]
     assert bool(found) == is_told
 
 
 @pytest.mark.parametrize("engine", ["native", "python"])
 def test_a_counter_in_a_status_that_grows_for_ever_is_named(engine: str) -> None:
     lamp = Lamp(metadata=ObjectMeta(name="a", namespace="default"))
-    verdict = check(World([counts], [lamp]), max_states=3_000, engine=engine)  # type: ignore[arg-type]
+    verdict = check(World(controllers=[counts], objects=[lamp]), max_states=3_000, engine=engine)  # type: ignore[arg-type]
     assert verdict.verdict == "inconclusive"
     (said,) = [each for each in verdict.warnings if "grows" in each]
     assert said.startswith("status.looks of Lamp default/a grows without bound")
@@ -88,7 +92,7 @@ def test_a_counter_in_a_status_that_grows_for_ever_is_named(engine: str) -> None
 
 def test_what_a_user_counts_to_does_not_grow_without_bound() -> None:
     edits = [Edit(Pair, KEY, spec=[{"text": str(number)}]) for number in range(4)]
-    verdict = check(World([pairs], [pair()], edits), max_states=300)
+    verdict = check(World(controllers=[pairs], objects=[pair()], users=edits), max_states=300)
     assert verdict.verdict == "inconclusive"
     assert not [each for each in verdict.warnings if "grows" in each]
 
@@ -107,7 +111,7 @@ def test_a_variable_that_grows_for_ever_is_named() -> None:
 
 def test_there_is_a_config_map_in_what_is_looked_at() -> None:
     claim = always(lambda world: len(world.list(ConfigMap)) <= 2, name="at most two")
-    assert not check(World([pairs], [pair()], properties=[claim])).warnings
+    assert not check(World(controllers=[pairs], objects=[pair()], properties=[claim])).warnings
 
 
 @controller(for_=Pair)
@@ -120,16 +124,16 @@ async def ages(ctx: Context, key: Key) -> None:
 
 
 def test_a_time_that_is_asked_for_and_stands_still_is_told() -> None:
-    (warning,) = check(World([ages], [pair()])).warnings
+    (warning,) = check(World(controllers=[ages], objects=[pair()])).warnings
     assert "asks for the time, which stands still here" in warning
     for clock in ((EPOCH, EPOCH + timedelta(hours=1)), (EPOCH,)):
-        assert check(World([ages], [pair()], clock=clock)).warnings == ()
+        assert check(World(controllers=[ages], objects=[pair()], clock=clock)).warnings == ()
 
 
 def test_sources_that_name_no_key_are_told() -> None:
     one = controller(ages.reconcile, name="ages", for_=Pair, sources=[Channel()])
     clock = (EPOCH, EPOCH + timedelta(hours=1))
-    (warning,) = check(World([one], [pair()], clock=clock)).warnings
+    (warning,) = check(World(controllers=[one], objects=[pair()], clock=clock)).warnings
     assert warning.startswith("the sources of controller ages name no key here")
 
 
@@ -139,10 +143,10 @@ async def writes(ctx: Context, key: Key) -> None:
 
 
 def test_a_refusal_that_was_asked_for_is_no_mistake_in_the_program() -> None:
-    assert check(World([writes], [pair()], faults=Faults(refusal=1))).warnings == ()
+    assert check(World(controllers=[writes], objects=[pair()], faults=Faults(refusal=1))).warnings == ()
 
 
 def test_timeouts_that_can_strike_nobody_are_told() -> None:
     one = controller(writes.reconcile, name="writes", for_=Pair, timeout_s=math.inf)
-    (warning,) = check(World([one], [pair()], faults=Faults(timeout=1))).warnings
+    (warning,) = check(World(controllers=[one], objects=[pair()], faults=Faults(timeout=1))).warnings
     assert warning.startswith("fault timeout never strikes")

@@ -10,7 +10,18 @@ import pytest
 from attractor.check import SpecError, check
 from attractor.check.report.replay import accounts
 from attractor.check.report.state_counts import variations
-from attractor.check.world import Create, Delete, Edit, Script, World, WorldState, always, always_step, sometimes
+from attractor.check.world import (
+    Bounds,
+    Create,
+    Delete,
+    Edit,
+    Script,
+    World,
+    WorldState,
+    always,
+    always_step,
+    sometimes,
+)
 from attractor.check.world.simulation.manual_walk import Walk
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.testing.replay import Broken, replay, turn_of
@@ -33,7 +44,7 @@ def both_children(look: WorldState) -> bool:
 
 
 def world(*users: User, **options: object) -> World:
-    return World([pairs], [pair()], users, **options)  # type: ignore[arg-type]
+    return World(controllers=[pairs], objects=[pair()], users=users, **options)  # type: ignore[arg-type]
 
 
 def goes(before: str, after: str) -> object:
@@ -55,8 +66,8 @@ def test_the_steps_of_a_script_happen_in_its_order_and_only_in_it() -> None:
 
 
 def test_a_script_costs_less_than_free_users_with_the_same_steps() -> None:
-    scripted = check(world(Script(GREEN, Delete(Pair, KEY)), lag=2)).assert_holds()
-    free = check(world(GREEN, Delete(Pair, KEY), lag=2)).assert_holds()
+    scripted = check(world(Script(GREEN, Delete(Pair, KEY)), bounds=Bounds(lag=2))).assert_holds()
+    free = check(world(GREEN, Delete(Pair, KEY), bounds=Bounds(lag=2))).assert_holds()
     assert (scripted.distinct, free.distinct) == (25912, 29475)
 
 
@@ -186,5 +197,5 @@ def test_a_user_who_acts_in_one_of_several_ways_is_not_reported() -> None:
 
 
 def test_a_controller_that_never_runs_is_reported() -> None:
-    (warning,) = check(World([pairs])).warnings
+    (warning,) = check(World(controllers=[pairs])).warnings
     assert warning.startswith("controller pairs never runs: nothing asks it to; is there a Pair")

@@ -26,7 +26,7 @@ PAUSE = asyncio.sleep  # refused before it pauses
 
 
 def checked(reconcile: Any) -> Verdict:
-    return check(World([controller(reconcile, name="waits", for_=Pair)], [pair()]))
+    return check(World(controllers=[controller(reconcile, name="waits", for_=Pair)], objects=[pair()]))
 
 
 def refused(reconcile: Any, marked: str = "# here") -> str:

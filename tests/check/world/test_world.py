@@ -9,7 +9,7 @@ import pytest
 from attractor import Context, Key, Owns, Resource, Struct, controller
 from attractor.check import SpecError, check
 from attractor.check.report.replay import accounts
-from attractor.check.world import Delete, Edit, Faults, World, WorldState, eventually_stable
+from attractor.check.world import Bounds, Delete, Edit, Faults, World, WorldState, eventually_stable
 from attractor.k8s.core_v1 import ConfigMap, Namespace
 from tests.check.world.pairs import KEY, Pair, both_are_right, child, naive, pair, pairs
 
@@ -22,7 +22,14 @@ DELETE = Delete(Pair, KEY)
 
 
 def world(controller: Controller, faults: Faults | None = None, users: tuple[User, ...] = (), **options: Any) -> World:
-    return World([controller], [pair()], users, faults, [eventually_stable(both_are_right)], **options)
+    return World(
+        controllers=[controller],
+        objects=[pair()],
+        users=users,
+        faults=faults,
+        properties=[eventually_stable(both_are_right)],
+        **options,
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,7 +67,7 @@ def test_a_controller_that_stops_at_the_first_child_is_right_where_nothing_goes_
 
 
 def test_the_garbage_collector_and_a_stale_controller_come_to_rest() -> None:
-    check(world(pairs, users=(DELETE,), lag=2)).assert_holds()
+    check(world(pairs, users=(DELETE,), bounds=Bounds(lag=2))).assert_holds()
 
 
 @controller(for_=Pair, owns=[Owns(ConfigMap, only_metadata=True)])
@@ -102,7 +109,15 @@ def test_a_namespace_ends_with_all_that_is_in_it() -> None:
     inside = pair()
     inside.metadata.namespace = "team"
     user = Delete(Namespace, ("", "team"))
-    verdict = check(World([pairs], [inside], [user], properties=[eventually_stable(gone)], lag=1, incarnations=2))
+    verdict = check(
+        World(
+            controllers=[pairs],
+            objects=[inside],
+            users=[user],
+            properties=[eventually_stable(gone)],
+            bounds=Bounds(lag=1, incarnations=2),
+        )
+    )
     verdict.assert_holds()
     assert {each.name: each.taken for each in verdict.coverage}["end namespace"]
 
@@ -150,7 +165,12 @@ def test_garbage_of_kinds_that_nobody_named_is_collected_too() -> None:
         return bool(look.list(Pair)) or not look.list(ConfigMap)
 
     check(
-        World([forgetful], [pair()], [Delete(Pair, KEY)], properties=[eventually_stable(nothing_is_left)])
+        World(
+            controllers=[forgetful],
+            objects=[pair()],
+            users=[Delete(Pair, KEY)],
+            properties=[eventually_stable(nothing_is_left)],
+        )
     ).assert_holds()
 
 
@@ -168,4 +188,4 @@ class Gauge(Resource, group="test.attractor.dev", version="v1"):
 
 def test_a_kind_that_no_server_would_take_is_refused_as_the_authors_mistake() -> None:
     with pytest.raises(SpecError, match=r"Gauge.status: it is required, but nothing is created with a status"):
-        World([pairs], [pair()], kinds=[Gauge]).compile()
+        World(controllers=[pairs], objects=[pair()], kinds=[Gauge]).compile()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from attractor.check import check
-from attractor.check.world import Edit, Faults, World, WorldState, always, eventually_stable
+from attractor.check.world import Bounds, Edit, Faults, World, WorldState, always, eventually_stable
 from attractor.k8s.apps_v1 import StatefulSet
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.operators.dbcluster import Cluster
@@ -96,7 +96,15 @@ class TestThePatternThatPlansReplace:
     @staticmethod
     def world(controller: Any, objects: Any, users: Any, claim: Any) -> World:
         return World(
-            [controller], objects, users, None, [claim], {Entropy: EntropyModel()}, workers=1, lag=2, quiet=False
+            controllers=[controller],
+            objects=objects,
+            users=users,
+            faults=None,
+            properties=[claim],
+            externals={Entropy: EntropyModel()},
+            workers=1,
+            bounds=Bounds(lag=2),
+            quiesces=False,
         )
 
     def test_special_objects_are_written_out_of_order_and_updated(self) -> None:

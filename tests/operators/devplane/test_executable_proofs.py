@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from attractor.check import check
-from attractor.check.world import Faults, World
+from attractor.check.world import Bounds, Faults, World
 from attractor.operators.devplane.api.executables import Executable
 from attractor.operators.devplane.controllers.health import Prober
 from attractor.operators.devplane.drivers.processes import Processes
@@ -41,7 +41,9 @@ def test_what_is_promised_is_kept(made: Callable[[], World]) -> None:
 @pytest.mark.nightly
 def test_it_is_kept_while_a_leader_that_was_deposed_goes_on() -> None:
     """Two controllers on one machine: claims keep them from starting anything twice."""
-    made = worlds.started().but(hosts=("one", "other"), election=True, faults=Faults(leader_change=1), lag=1)
+    made = worlds.started().but(
+        hosts=("one", "other"), election=True, faults=Faults(leader_change=1), bounds=Bounds(lag=1)
+    )
     check(made).assert_holds()
 
 

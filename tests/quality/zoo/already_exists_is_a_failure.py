@@ -33,4 +33,6 @@ def is_ready(look: WorldState) -> bool:
 
 
 def world(declared: Controller = buggy) -> World:
-    return World([declared], [app()], faults=Faults(crash=1), properties=[eventually_stable(is_ready)])
+    return World(
+        controllers=[declared], objects=[app()], faults=Faults(crash=1), properties=[eventually_stable(is_ready)]
+    )

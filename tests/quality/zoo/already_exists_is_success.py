@@ -41,8 +41,8 @@ async def fixed(ctx: Context, key: Key) -> Result | None:
 
 def world(declared: Controller = buggy) -> World:
     return World(
-        [declared],
-        [app()],
-        [Delete(App, A), Create(app())],
+        controllers=[declared],
+        objects=[app()],
+        users=[Delete(App, A), Create(app())],
         properties=[eventually_stable(each_app_has_its_value)],
     )

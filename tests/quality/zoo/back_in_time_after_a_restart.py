@@ -43,9 +43,9 @@ def what_is_wanted_is_not_deleted(before: WorldState, after: WorldState) -> bool
 
 def world(declared: Controller = buggy) -> World:
     return World(
-        [declared],
-        [app(size=0)],
-        [Edit(App, A, spec=[{"size": 1}])],
-        Faults(crash=1, stale_list=1),
+        controllers=[declared],
+        objects=[app(size=0)],
+        users=[Edit(App, A, spec=[{"size": 1}])],
+        faults=Faults(crash=1, stale_list=1),
         properties=[always_step(what_is_wanted_is_not_deleted)],
     )

@@ -49,4 +49,4 @@ def capacity_is_used(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     claims = [always(capacity_is_kept), eventually_stable(capacity_is_used)]
-    return World([declared], [app(), app("b")], properties=claims)
+    return World(controllers=[declared], objects=[app(), app("b")], properties=claims)

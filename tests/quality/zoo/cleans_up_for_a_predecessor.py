@@ -57,9 +57,9 @@ def ready_apps_have_their_child(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     return World(
-        [declared],
-        [app(finalizers=(FINALIZER,))],
-        [Delete(App, A), Create(app(finalizers=(FINALIZER,)))],
+        controllers=[declared],
+        objects=[app(finalizers=(FINALIZER,))],
+        users=[Delete(App, A), Create(app(finalizers=(FINALIZER,)))],
         hosts=("host1", "host2"),
         properties=[always(ready_apps_have_their_child)],
     )

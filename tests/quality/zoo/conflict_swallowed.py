@@ -46,4 +46,4 @@ async def fixed(ctx: Context, key: Key) -> Result | None:
 
 def world(declared: Controller = buggy) -> World:
     objects = [app(), app("b"), configmap("register")]
-    return World([declared], objects, properties=[eventually_stable(all_are_members)])
+    return World(controllers=[declared], objects=objects, properties=[eventually_stable(all_are_members)])

@@ -45,8 +45,8 @@ async def fixed(ctx: Context, key: Key) -> None:
 
 def world(declared: Controller = buggy) -> World:
     return World(
-        [declared],
-        [app()],
+        controllers=[declared],
+        objects=[app()],
         hosts=("host1", "host2"),
         properties=[
             no_duplicates(ConfigMap, by=lambda found: found.data["for"], name="there is at most one"),

@@ -68,4 +68,10 @@ def announced_revisions_stay(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     users = [Edit(App, A, spec=[{"value": "blue"}, {"value": "red"}], times=2)]
-    return World([declared], [app()], users, Faults(crash=1), properties=[always(announced_revisions_stay)])
+    return World(
+        controllers=[declared],
+        objects=[app()],
+        users=users,
+        faults=Faults(crash=1),
+        properties=[always(announced_revisions_stay)],
+    )

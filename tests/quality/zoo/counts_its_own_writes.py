@@ -1,6 +1,6 @@
 """Hot loop: every reconcile changes the status, and every change of the status is a reason to reconcile.
 
-The status counts the reconciles. It never goes quiet: one object keeps a worker and the API server busy for ever. Seen
+The status counts the reconciles. It never quiesces: one object keeps a worker and the API server busy for ever. Seen
 in many operators as a busy processor (keikoproj/instance-manager#234).
 """
 
@@ -29,4 +29,4 @@ async def fixed(ctx: Context, key: Key) -> None:
 
 
 def world(declared: Controller = buggy) -> World:
-    return World([declared], [app()])
+    return World(controllers=[declared], objects=[app()])

@@ -47,4 +47,4 @@ async def fixed(ctx: Context, key: Key) -> None:
 
 
 def world(declared: Controller = buggy) -> World:
-    return World([declared], [app()])
+    return World(controllers=[declared], objects=[app()])

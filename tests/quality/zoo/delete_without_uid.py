@@ -49,8 +49,8 @@ def what_was_given_is_there(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     return World(
-        [declared],
-        [app(), configmap(CHILD.name, obsolete="yes")],
+        controllers=[declared],
+        objects=[app(), configmap(CHILD.name, obsolete="yes")],
         hosts=("host1", "host2"),
         properties=[eventually_stable(what_was_given_is_there)],
     )

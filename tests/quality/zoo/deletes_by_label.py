@@ -51,4 +51,4 @@ def what_is_not_ours_is_left_alone(look: WorldState) -> bool:
 def world(declared: Controller = buggy) -> World:
     theirs = configmap("theirs")
     theirs.metadata.labels = {"app": "a"}
-    return World([declared], [app(), theirs], properties=[always(what_is_not_ours_is_left_alone)])
+    return World(controllers=[declared], objects=[app(), theirs], properties=[always(what_is_not_ours_is_left_alone)])

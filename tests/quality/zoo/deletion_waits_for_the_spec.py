@@ -46,8 +46,8 @@ async def fixed(ctx: Context, key: Key) -> Result | None:
 
 def world(declared: Controller = buggy) -> World:
     return World(
-        [declared],
-        [app()],
-        [Edit(App, A, spec=[{"source": "missing"}]), Delete(App, A)],
+        controllers=[declared],
+        objects=[app()],
+        users=[Edit(App, A, spec=[{"source": "missing"}]), Delete(App, A)],
         properties=[eventually_stable(nothing_is_left)],
     )

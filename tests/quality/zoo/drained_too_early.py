@@ -51,10 +51,10 @@ def world(declared: Controller = buggy) -> World:
     start = app(size=1)
     start.status.count = 1
     return World(
-        [declared],
-        [start, configmap("a-1"), configmap("a-2")],
-        [Script(Edit(App, A, spec=[{"size": 0}]), Delete(App, A, when=is_drained))],
-        Faults(crash=1),
+        controllers=[declared],
+        objects=[start, configmap("a-1"), configmap("a-2")],
+        users=[Script(Edit(App, A, spec=[{"size": 0}]), Delete(App, A, when=is_drained))],
+        faults=Faults(crash=1),
         kinds=[ConfigMap],
         properties=[eventually_stable(nothing_is_left_behind)],
     )

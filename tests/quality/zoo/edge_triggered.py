@@ -27,4 +27,6 @@ async def fixed(ctx: Context, key: Key) -> None:
 
 def world(declared: Controller = buggy) -> World:
     users = [Edit(App, A, spec=[{"value": "blue"}])]
-    return World([declared], [app()], users, properties=[eventually_stable(each_app_has_its_value)])
+    return World(
+        controllers=[declared], objects=[app()], users=users, properties=[eventually_stable(each_app_has_its_value)]
+    )

@@ -46,9 +46,9 @@ def what_was_renewed_is_not_expired(before: WorldState, after: WorldState) -> bo
 
 def world(declared: Controller = buggy) -> World:
     return World(
-        [declared],
-        [app(value=NOON.isoformat())],
-        [Edit(App, A, spec=[{"value": EVENING.isoformat()}])],
+        controllers=[declared],
+        objects=[app(value=NOON.isoformat())],
+        users=[Edit(App, A, spec=[{"value": EVENING.isoformat()}])],
         clock=CLOCK,
         properties=[always_step(what_was_renewed_is_not_expired)],
     )

@@ -35,4 +35,4 @@ def phase_is_true(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     users = [Create(app(source="source")), Create(configmap("source"))]
-    return World([declared], [], users, properties=[eventually_stable(phase_is_true)])
+    return World(controllers=[declared], objects=[], users=users, properties=[eventually_stable(phase_is_true)])

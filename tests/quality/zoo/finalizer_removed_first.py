@@ -46,4 +46,10 @@ async def fixed(ctx: Context, key: Key) -> None:
 
 def world(declared: Controller = buggy) -> World:
     users = [Delete(App, A)]
-    return World([declared], [app()], users, Faults(crash=1), properties=[eventually_stable(nothing_is_left)])
+    return World(
+        controllers=[declared],
+        objects=[app()],
+        users=users,
+        faults=Faults(crash=1),
+        properties=[eventually_stable(nothing_is_left)],
+    )

@@ -40,4 +40,4 @@ def status_is_not_ahead(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     users = [Edit(App, A, spec=[{"value": "blue"}])]
-    return World([declared], [app()], users, properties=[always(status_is_not_ahead)])
+    return World(controllers=[declared], objects=[app()], users=users, properties=[always(status_is_not_ahead)])

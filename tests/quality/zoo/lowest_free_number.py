@@ -50,4 +50,4 @@ def all_have_numbers(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     claims = [always(numbers_differ), eventually_stable(all_have_numbers)]
-    return World([declared], [app(), app("b"), configmap("numbers")], properties=claims)
+    return World(controllers=[declared], objects=[app(), app("b"), configmap("numbers")], properties=claims)

@@ -46,9 +46,9 @@ async def fixed(ctx: Context, key: Key) -> Result | None:
 
 def world(declared: Controller = buggy) -> World:
     return World(
-        [declared],
-        [app()],
-        [Delete(App, A), Create(app())],
+        controllers=[declared],
+        objects=[app()],
+        users=[Delete(App, A), Create(app())],
         kinds=[ConfigMap],
         properties=[eventually_stable(each_app_has_its_value)],
     )

@@ -37,4 +37,9 @@ def there_is_at_most_one(look: WorldState) -> bool:
 
 
 def world(declared: Controller = buggy) -> World:
-    return World([declared], [app()], faults=Faults(late_request=1), properties=[always(there_is_at_most_one)])
+    return World(
+        controllers=[declared],
+        objects=[app()],
+        faults=Faults(late_request=1),
+        properties=[always(there_is_at_most_one)],
+    )

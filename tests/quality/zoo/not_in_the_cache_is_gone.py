@@ -42,7 +42,7 @@ def what_was_given_is_there(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     return World(
-        [giver, declared],
+        controllers=[giver, declared],
         users=[Create(app())],
         hosts=("host1", "host2"),
         properties=[eventually_stable(what_was_given_is_there)],

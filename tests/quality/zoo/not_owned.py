@@ -25,4 +25,6 @@ async def fixed(ctx: Context, key: Key) -> None:
 
 
 def world(declared: Controller = buggy) -> World:
-    return World([declared], [app()], [Delete(App, A)], properties=[eventually_stable(nothing_is_left)])
+    return World(
+        controllers=[declared], objects=[app()], users=[Delete(App, A)], properties=[eventually_stable(nothing_is_left)]
+    )

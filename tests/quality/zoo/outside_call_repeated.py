@@ -58,4 +58,10 @@ def one_volume_is_enough(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     claims = [always(one_volume_is_enough)]
-    return World([declared], [app()], faults=Faults(crash=1), properties=claims, externals={Volumes: VolumesModel()})
+    return World(
+        controllers=[declared],
+        objects=[app()],
+        faults=Faults(crash=1),
+        properties=claims,
+        externals={Volumes: VolumesModel()},
+    )

@@ -35,4 +35,4 @@ def child_is_there(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     neighbour = ConfigMap(metadata=ObjectMeta(namespace=ELSEWHERE.namespace, name="neighbour"))
-    return World([declared], [app(), neighbour], properties=[eventually_stable(child_is_there)])
+    return World(controllers=[declared], objects=[app(), neighbour], properties=[eventually_stable(child_is_there)])

@@ -42,4 +42,4 @@ def tier_is_copied(look: WorldState) -> bool:
 def world(declared: Controller = buggy) -> World:
     users = [Edit(App, A, patch=[{"metadata": {"labels": {"tier": "gold"}}}])]
     objects = [app(labels={"tier": "none"})]
-    return World([declared], objects, users, properties=[eventually_stable(tier_is_copied)])
+    return World(controllers=[declared], objects=objects, users=users, properties=[eventually_stable(tier_is_copied)])

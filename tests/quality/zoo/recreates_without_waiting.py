@@ -63,4 +63,9 @@ async def backup(ctx: Context, key: Key) -> None:
 
 def world(declared: Controller = buggy) -> World:
     users = [Edit(App, A, spec=[{"value": "blue"}])]
-    return World([declared, backup], [app()], users, properties=[eventually_stable(each_app_has_its_value)])
+    return World(
+        controllers=[declared, backup],
+        objects=[app()],
+        users=users,
+        properties=[eventually_stable(each_app_has_its_value)],
+    )

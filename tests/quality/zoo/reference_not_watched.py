@@ -43,4 +43,6 @@ def status_follows_the_source(look: WorldState) -> bool:
 def world(declared: Controller = buggy) -> World:
     objects = [app(source="source"), configmap("source", value="red")]
     users = [Edit(ConfigMap, SOURCE, patch=[{"data": {"value": "blue"}}])]
-    return World([declared], objects, users, properties=[eventually_stable(status_follows_the_source)])
+    return World(
+        controllers=[declared], objects=objects, users=users, properties=[eventually_stable(status_follows_the_source)]
+    )

@@ -45,4 +45,4 @@ def is_as_wanted(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     users = [Edit(App, A, spec=[{"value": "off"}]), Edit(App, A, spec=[{"value": "blue"}])]
-    return World([declared], [app()], users, properties=[eventually_stable(is_as_wanted)])
+    return World(controllers=[declared], objects=[app()], users=users, properties=[eventually_stable(is_as_wanted)])

@@ -37,4 +37,4 @@ def has_one_child(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     users = [Edit(App, A, spec=[{"value": "blue"}])]
-    return World([declared], [app()], users, properties=[eventually_stable(has_one_child)])
+    return World(controllers=[declared], objects=[app()], users=users, properties=[eventually_stable(has_one_child)])

@@ -41,4 +41,4 @@ def ready_apps_have_a_child(look: WorldState) -> bool:
 def world(declared: Controller = buggy) -> World:
     users = [Edit(App, A, spec=[{"value": "blue"}])]
     claims = [always(ready_apps_have_a_child), eventually_stable(each_app_has_its_value)]
-    return World([declared], [app()], users, properties=claims)
+    return World(controllers=[declared], objects=[app()], users=users, properties=claims)

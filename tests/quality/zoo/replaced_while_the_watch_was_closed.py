@@ -43,9 +43,9 @@ def each_app_is_bound_to_what_is_there(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     return World(
-        [declared],
-        [app(), configmap(SOURCE.name)],
-        [Script(Delete(ConfigMap, SOURCE), Create(configmap(SOURCE.name)))],
-        Faults(closed_watch=1),
+        controllers=[declared],
+        objects=[app(), configmap(SOURCE.name)],
+        users=[Script(Delete(ConfigMap, SOURCE), Create(configmap(SOURCE.name)))],
+        faults=Faults(closed_watch=1),
         properties=[eventually_stable(each_app_is_bound_to_what_is_there)],
     )

@@ -46,4 +46,9 @@ def is_ready_with_its_source(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     users = [Create(configmap("source"))]
-    return World([declared], [app(source="source")], users, properties=[eventually_stable(is_ready_with_its_source)])
+    return World(
+        controllers=[declared],
+        objects=[app(source="source")],
+        users=users,
+        properties=[eventually_stable(is_ready_with_its_source)],
+    )

@@ -63,8 +63,8 @@ def results_are_of_the_app(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     return World(
-        [declared],
-        [app(value="red")],
-        [Delete(App, A), Create(app(value="blue"))],
+        controllers=[declared],
+        objects=[app(value="red")],
+        users=[Delete(App, A), Create(app(value="blue"))],
         properties=[always(results_are_of_the_app)],
     )

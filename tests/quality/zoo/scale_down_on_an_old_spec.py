@@ -47,4 +47,10 @@ def what_is_reported_is_there(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     users = [Edit(App, A, spec=[{"size": 2}])]
-    return World([declared], [app()], users, hosts=("host1", "host2"), properties=[always(what_is_reported_is_there)])
+    return World(
+        controllers=[declared],
+        objects=[app()],
+        users=users,
+        hosts=("host1", "host2"),
+        properties=[always(what_is_reported_is_there)],
+    )

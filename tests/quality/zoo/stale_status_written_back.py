@@ -37,4 +37,4 @@ def both_have_reported(look: WorldState) -> bool:
 
 
 def world(declared: Controller = buggy) -> World:
-    return World([neighbour, declared], [app()], properties=[eventually_stable(both_have_reported)])
+    return World(controllers=[neighbour, declared], objects=[app()], properties=[eventually_stable(both_have_reported)])

@@ -28,4 +28,9 @@ async def fixed(ctx: Context, key: Key) -> None:
 
 
 def world(declared: Controller = buggy) -> World:
-    return World([declared], [app()], faults=Faults(crash=1), properties=[eventually_stable(each_app_has_its_value)])
+    return World(
+        controllers=[declared],
+        objects=[app()],
+        faults=Faults(crash=1),
+        properties=[eventually_stable(each_app_has_its_value)],
+    )

@@ -33,4 +33,6 @@ def both_are_there(look: WorldState) -> bool:
 
 
 def world(declared: Controller = buggy) -> World:
-    return World([declared], [app()], faults=Faults(crash=1), properties=[eventually_stable(both_are_there)])
+    return World(
+        controllers=[declared], objects=[app()], faults=Faults(crash=1), properties=[eventually_stable(both_are_there)]
+    )

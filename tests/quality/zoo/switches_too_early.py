@@ -41,4 +41,4 @@ def what_is_in_use_is_there(look: WorldState) -> bool:
 
 
 def world(declared: Controller = buggy) -> World:
-    return World([declared], [app()], properties=[always(what_is_in_use_is_there)])
+    return World(controllers=[declared], objects=[app()], properties=[always(what_is_in_use_is_there)])

@@ -31,4 +31,6 @@ async def fixed(ctx: Context, key: Key) -> None:
 
 def world(declared: Controller = buggy) -> World:
     faults = Faults(lost_request=1)
-    return World([declared], [app()], faults=faults, properties=[eventually_stable(each_app_has_its_value)])
+    return World(
+        controllers=[declared], objects=[app()], faults=faults, properties=[eventually_stable(each_app_has_its_value)]
+    )

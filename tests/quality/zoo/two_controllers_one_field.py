@@ -39,4 +39,4 @@ async def fixed(ctx: Context, key: Key) -> None:
 
 
 def world(declared: Controller = buggy) -> World:
-    return World([keeper, declared], [app()])
+    return World(controllers=[keeper, declared], objects=[app()])

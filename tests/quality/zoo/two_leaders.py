@@ -47,9 +47,9 @@ def what_is_reported_is_so(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     return World(
-        [declared],
-        [app(), configmap(CHILD.name, value="none", generation="0")],
-        [Edit(App, A, spec=[{"value": "blue"}])],
+        controllers=[declared],
+        objects=[app(), configmap(CHILD.name, value="none", generation="0")],
+        users=[Edit(App, A, spec=[{"value": "blue"}])],
         hosts=("host1", "host2"),
         properties=[always(what_is_reported_is_so), eventually_stable(each_app_has_its_value)],
     )

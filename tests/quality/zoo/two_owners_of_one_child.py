@@ -42,4 +42,4 @@ async def fixed(ctx: Context, key: Key) -> Result | None:
 
 
 def world(declared: Controller = buggy) -> World:
-    return World([declared], [app(source="both"), app("b", source="both", value="blue")])
+    return World(controllers=[declared], objects=[app(source="both"), app("b", source="both", value="blue")])

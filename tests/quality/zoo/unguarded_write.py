@@ -46,4 +46,4 @@ def all_are_members(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     objects = [app(), app("b"), configmap("register")]
-    return World([declared], objects, properties=[eventually_stable(all_are_members)])
+    return World(controllers=[declared], objects=objects, properties=[eventually_stable(all_are_members)])

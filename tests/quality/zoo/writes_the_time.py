@@ -6,7 +6,7 @@ to a change: it is written when something else is.
 
 from datetime import UTC, datetime, timedelta
 
-from attractor.check.world import Swinging, World
+from attractor.check.world import OscillatingClock, World
 from attractor.runtime import Context, Controller, Key, controller
 from tests.quality.zoo.kinds import App, app, tell
 
@@ -29,4 +29,4 @@ async def fixed(ctx: Context, key: Key) -> None:
 
 
 def world(declared: Controller = buggy) -> World:
-    return World([declared], [app()], clock=Swinging((NOON, NOON + timedelta(seconds=1))))
+    return World(controllers=[declared], objects=[app()], clock=OscillatingClock((NOON, NOON + timedelta(seconds=1))))

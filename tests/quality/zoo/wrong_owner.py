@@ -44,4 +44,4 @@ def copy_is_there(look: WorldState) -> bool:
 
 def world(declared: Controller = buggy) -> World:
     objects = [app(source="source"), configmap("source", value="red")]
-    return World([declared], objects, properties=[eventually_stable(copy_is_there)])
+    return World(controllers=[declared], objects=objects, properties=[eventually_stable(copy_is_there)])

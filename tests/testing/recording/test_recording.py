@@ -82,7 +82,7 @@ def read(data: bytes) -> Recording:
 
 async def test_a_world_admits_what_its_controller_did(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
     recording = read(await recorded(cluster, pairs, an_edit))
-    found = follow(World([pairs], [pair()], [EDIT]), recording)
+    found = follow(World(controllers=[pairs], objects=[pair()], users=[EDIT]), recording)
     assert found.is_admitted, found
     assert found.lines == len(recording.happenings)
     assert found.ignored == 1, "a ConfigMap that nobody touched"
@@ -92,7 +92,7 @@ async def test_a_world_without_the_user_departs_where_the_edit_is_seen(
     cluster: ClusterUnderTest, virtual_time: VirtualTime
 ) -> None:
     recording = read(await recorded(cluster, pairs, an_edit))
-    found = follow(World([pairs], [pair()]), recording)
+    found = follow(World(controllers=[pairs], objects=[pair()]), recording)
     assert found.departure is not None
     assert found.departure.endswith("the cache was told MODIFIED pairs a")
 
@@ -101,7 +101,7 @@ async def test_a_world_of_another_controller_departs_where_it_asks_something_els
     cluster: ClusterUnderTest, virtual_time: VirtualTime
 ) -> None:
     recording = read(await recorded(cluster, pairs, convergence))
-    found = follow(World([replace(naive, name="pairs")], [pair()]), recording)
+    found = follow(World(controllers=[replace(naive, name="pairs")], objects=[pair()]), recording)
     assert found.departure is not None
     assert "answer of pairs default/a to `get configmap default/a-2`" in found.departure
     assert found.instead == ("create configmap default/a-2 -> ok; ends",)
@@ -111,7 +111,7 @@ async def test_a_world_with_another_beginning_departs_at_the_first_list(
     cluster: ClusterUnderTest, virtual_time: VirtualTime
 ) -> None:
     recording = read(await recorded(cluster, pairs, convergence))
-    found = follow(World([pairs], [pair(text="z")]), recording)
+    found = follow(World(controllers=[pairs], objects=[pair(text="z")]), recording)
     assert found.departure is not None
     assert "pairs were listed: 1 objects" in found.departure
 
@@ -121,8 +121,8 @@ async def test_a_lost_answer_is_admitted_where_the_world_may_lose_one(
 ) -> None:
     cluster.faults.lost_answer("create", "configmaps", name="")
     recording = read(await recorded(cluster, pairs, convergence))
-    assert follow(World([pairs], [pair()], faults=Faults(lost_answer=1)), recording).is_admitted
-    assert not follow(World([pairs], [pair()]), recording).is_admitted
+    assert follow(World(controllers=[pairs], objects=[pair()], faults=Faults(lost_answer=1)), recording).is_admitted
+    assert not follow(World(controllers=[pairs], objects=[pair()]), recording).is_admitted
 
 
 async def test_a_deletion_with_its_garbage_is_admitted(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
@@ -135,7 +135,7 @@ async def test_a_deletion_with_its_garbage_is_admitted(cluster: ClusterUnderTest
         return not [one for one in await cluster.client.list(ConfigMap, "default") if one.key in CHILDREN]
 
     recording = read(await recorded(cluster, pairs, deletion))
-    assert follow(World([pairs], [pair()], [Delete(Pair, KEY)]), recording).is_admitted
+    assert follow(World(controllers=[pairs], objects=[pair()], users=[Delete(Pair, KEY)]), recording).is_admitted
 
 
 @controller(for_=Pair)
@@ -176,7 +176,7 @@ async def test_a_recording_ends_at_its_limit_and_the_run_goes_on(
     assert len(data) < 3100
     recording = read(data)
     assert recording.is_cut
-    assert follow(World([pairs], [pair()]), recording).is_admitted
+    assert follow(World(controllers=[pairs], objects=[pair()]), recording).is_admitted
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ async def test_a_run_that_was_killed_while_it_wrote_is_read_up_to_there(
     cluster: ClusterUnderTest, virtual_time: VirtualTime
 ) -> None:
     data = await recorded(cluster, pairs, convergence)
-    assert follow(World([pairs], [pair()]), read(data[:-20])).is_admitted
+    assert follow(World(controllers=[pairs], objects=[pair()]), read(data[:-20])).is_admitted
 
 
 async def started_twice(cluster: ClusterUnderTest, path: Path) -> None:
@@ -228,7 +228,7 @@ async def test_a_process_that_is_started_again_goes_on_with_its_recording(
     recording = read(path.read_bytes())
     assert [each.what for each in recording.happenings].count("restart") == 1
     assert all(asked.is_answered for asked in recording.questions.values())
-    found = follow(World([pairs], [pair()], [EDIT], Faults(crash=1)), recording)
+    found = follow(World(controllers=[pairs], objects=[pair()], users=[EDIT], faults=Faults(crash=1)), recording)
     assert found.is_admitted, found
 
 
@@ -237,7 +237,7 @@ async def test_a_restart_departs_where_the_world_has_no_crash(
 ) -> None:
     path = tmp_path / "run.jsonl"
     await started_twice(cluster, path)
-    found = follow(World([pairs], [pair()], [EDIT]), read(path.read_bytes()))
+    found = follow(World(controllers=[pairs], objects=[pair()], users=[EDIT]), read(path.read_bytes()))
     assert found.departure is not None
     assert found.departure.endswith("the process was started again")
 
@@ -272,14 +272,21 @@ async def test_two_processes_that_change_the_lead_are_followed_together(
     files = [path.read_bytes().splitlines(keepends=True) for path in paths]
     recording = Recording.read(*files)
     assert {each.process for each in recording.happenings if each.what == "begin"} == {0, 1}
-    world = World([pairs], [pair()], [EDIT], Faults(leader_change=1), hosts=("first", "second"), election=True)
+    world = World(
+        controllers=[pairs],
+        objects=[pair()],
+        users=[EDIT],
+        faults=Faults(leader_change=1),
+        hosts=("first", "second"),
+        election=True,
+    )
     found = follow(world, recording)
     assert found.is_admitted, found
     unchanged = follow(world.but(faults=None), recording)
     assert unchanged.departure is not None
     assert "pairs began with default/a" in unchanged.departure, "the second process never leads in such a world"
     with pytest.raises(SpecError, match="2 processes were recorded, and world of pairs has 1"):
-        follow(World([pairs], [pair()]), recording)
+        follow(World(controllers=[pairs], objects=[pair()]), recording)
 
 
 def test_recordings_without_times_cannot_be_put_together() -> None:

@@ -70,7 +70,7 @@ async def test_a_child_of_a_built_in_kind_is_followed(
         await eventually(lambda: cluster.client.get(kind, A))
         await passing(1)
     recording = Recording.read(file.getvalue().splitlines(keepends=True))
-    assert follow(World([parent], [FIRST]), recording).departure is None
+    assert follow(World(controllers=[parent], objects=[FIRST]), recording).departure is None
 
 
 @pytest.mark.parametrize(

@@ -82,13 +82,13 @@ async def opens_a_port(ctx: Context, key: Key) -> None:
         await ctx.delete(made)
 
 
-TOGETHER = World([reads_together], [pair()], USERS, LOST, kinds=[ConfigMap])
+TOGETHER = World(controllers=[reads_together], objects=[pair()], users=USERS, faults=LOST, kinds=[ConfigMap])
 TIMED = replace(reads_together, timeout_s=4)
 OUTSIDE = World(
-    [replace(calls_together, timeout_s=4)],
-    [pair()],
-    USERS[:1],
-    Faults(timeout=2, external_silence=1),
+    controllers=[replace(calls_together, timeout_s=4)],
+    objects=[pair()],
+    users=USERS[:1],
+    faults=Faults(timeout=2, external_silence=1),
     externals={Till: TillModel()},
     kinds=[ConfigMap],
 )
@@ -98,9 +98,18 @@ WORLDS = {
     "time is up": TOGETHER.but(controllers=[TIMED], faults=Faults(timeout=1, delayed_request=1)),
     "time is up for calls": OUTSIDE,
     "the process stops during calls": OUTSIDE.but(controllers=[calls_together], faults=Faults(stop=1)),
-    "repeated and late names": World([names], [pair()], USERS, Faults(repeated=1, late_request=1, crash=1)),
-    "pods": World([runs_a_pod], [pair()], [*USERS, Delete(Pod, KEY, times=2)], Faults(crash=1, late_request=1)),
-    "ports": World([opens_a_port], [pair()], USERS, Faults(repeated=1), kinds=[Service]),
+    "repeated and late names": World(
+        controllers=[names], objects=[pair()], users=USERS, faults=Faults(repeated=1, late_request=1, crash=1)
+    ),
+    "pods": World(
+        controllers=[runs_a_pod],
+        objects=[pair()],
+        users=[*USERS, Delete(Pod, KEY, times=2)],
+        faults=Faults(crash=1, late_request=1),
+    ),
+    "ports": World(
+        controllers=[opens_a_port], objects=[pair()], users=USERS, faults=Faults(repeated=1), kinds=[Service]
+    ),
 }
 
 

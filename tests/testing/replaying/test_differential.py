@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from attractor import Context, Key, controller
-from attractor.check.world import Create, Delete, Edit, Faults, World
+from attractor.check.world import Bounds, Create, Delete, Edit, Faults, World
 from attractor.check.world.api.users import User
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.testing.replay.differential import agree, random_run
@@ -68,14 +68,21 @@ async def starter(ctx: Context, key: Key) -> None:
 
 
 WORLDS = {
-    "in the background": World([starter], [pair()], USERS, FAULTS),
-    "two objects": World([pairs], [pair(), pair("b")], USERS, FAULTS, lag=2),
-    "one object": World([naive], [pair()], USERS, FAULTS),
-    "two hosts, two controllers": World(
-        [pairs, uncached], [pair()], USERS, FAULTS, hosts=("h1", "h2"), own_writes=False
+    "in the background": World(controllers=[starter], objects=[pair()], users=USERS, faults=FAULTS),
+    "two objects": World(
+        controllers=[pairs], objects=[pair(), pair("b")], users=USERS, faults=FAULTS, bounds=Bounds(lag=2)
     ),
-    "asked together": World([together], [pair()], USERS, FAULTS, workers=1),
-    "outside": World([lender], [pair()], USERS, OUTSIDE, externals={Bank: Vault()}),
+    "one object": World(controllers=[naive], objects=[pair()], users=USERS, faults=FAULTS),
+    "two hosts, two controllers": World(
+        controllers=[pairs, uncached],
+        objects=[pair()],
+        users=USERS,
+        faults=FAULTS,
+        hosts=("h1", "h2"),
+        own_writes=False,
+    ),
+    "asked together": World(controllers=[together], objects=[pair()], users=USERS, faults=FAULTS, workers=1),
+    "outside": World(controllers=[lender], objects=[pair()], users=USERS, faults=OUTSIDE, externals={Bank: Vault()}),
     "hosts of their own": World(
         objects=[pair()],
         users=USERS,
@@ -84,7 +91,13 @@ WORLDS = {
         externals={Line: LineModel()},
     ),
     "leaders": World(
-        [pairs], [pair()], USERS, Faults(leader_change=3, crash=1), hosts=("h1", "h2"), election=True, resync=True
+        controllers=[pairs],
+        objects=[pair()],
+        users=USERS,
+        faults=Faults(leader_change=3, crash=1),
+        hosts=("h1", "h2"),
+        election=True,
+        resync=True,
     ),
     **everything(),
 }

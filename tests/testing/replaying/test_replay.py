@@ -11,7 +11,7 @@ from attractor import Context, Key, Result, controller
 from attractor.check import SpecError, check
 from attractor.check.report.replay import accounts
 from attractor.check.trace import Trace
-from attractor.check.world import Create, Delete, Edit, Faults, World, always, always_step, eventually_stable
+from attractor.check.world import Bounds, Create, Delete, Edit, Faults, World, always, always_step, eventually_stable
 from attractor.check.world.api.state import WorldState
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.testing.replay import Broken, CannotReplay, Turn, replay, turn_of
@@ -31,7 +31,7 @@ def _quiet() -> Iterator[None]:
 
 def world(*controllers: object, **options: object) -> World:
     given = {"objects": [pair()], "properties": [eventually_stable(both_are_right)], **options}
-    return World(controllers or [naive], **given)  # type: ignore[arg-type]
+    return World(controllers=controllers or [naive], **given)  # type: ignore[arg-type]
 
 
 @controller(for_=Pair, owns=[ConfigMap], name="naive")
@@ -135,7 +135,7 @@ def no_child_without_a_pair(look: WorldState) -> bool:
         (world(faults=Faults(crash=1)), "eventually stable"),
         (world(faults=Faults(lost_answer=1)), "eventually stable"),
         (world(users=[EDIT]), "eventually stable"),
-        (world(users=[EDIT], faults=Faults(closed_watch=1), lag=1), "eventually stable"),
+        (world(users=[EDIT], faults=Faults(closed_watch=1), bounds=Bounds(lag=1)), "eventually stable"),
         (world(faults=Faults(lost_request=1), objects=[], users=[Create(pair())]), "eventually stable"),
         (world(faults=Faults(late_request=1)), "eventually stable"),
         (world(faults=Faults(repeated=1)), "eventually stable"),
@@ -143,7 +143,7 @@ def no_child_without_a_pair(look: WorldState) -> bool:
         (world(uncached, users=[EDIT], faults=Faults(stale_read=1)), "eventually stable"),
         (world(patient, objects=[], users=[Create(pair()), Delete(Pair, KEY)], faults=Faults(stale_list=1), properties=[always(nothing_after_the_end)], own_writes=False), "nothing after the end"),
         (world(together, faults=Faults(lost_request=1)), "eventually stable"),
-        (world(restless, properties=[]), "goes quiet"),
+        (world(restless, properties=[]), "quiesces"),
         (world(lender, properties=[always(nothing_lent_twice)], faults=Faults(external_silence=1), externals={Bank: Vault()}), "nothing lent twice"),
         (world(pairs, properties=[always_step(text_stays)], users=[EDIT]), "text stays"),
         (world(pairs, users=[Delete(Pair, KEY)], properties=[always(no_child_without_a_pair)]), "no child without a pair"),
@@ -179,7 +179,7 @@ async def test_a_trace_of_another_world_is_refused() -> None:
     trace = check(world(faults=Faults(crash=1))).assert_violated("eventually stable")
     with pytest.raises(SpecError, match="is no action of world of pairs"):
         await replay(world(pairs, faults=Faults(crash=1)), trace)
-    with pytest.raises(SpecError, match="claims no `eventually stable`; it claims goes quiet"):
+    with pytest.raises(SpecError, match="claims no `eventually stable`; it claims quiesces"):
         await replay(world(pairs, properties=[]), trace)
 
 
@@ -198,11 +198,11 @@ async def test_a_regression_fails_on_the_bug_and_passes_on_the_repair(faults: Fa
 
 async def test_a_loop_that_repeats_fails_the_regression() -> None:
     broken = world(restless, properties=[])
-    trace = check(broken).assert_violated("goes quiet")
+    trace = check(broken).assert_violated("quiesces")
     turns = [turn_of(account) for account in accounts(broken, trace)]
     with pytest.raises(Broken, match="turns repeat for ever"):
-        await withstand_async(broken, "goes quiet", turns, loop=trace.loop)
-    await withstand_async(world(replace(pairs, name="naive"), properties=[]), "goes quiet", turns, loop=trace.loop)
+        await withstand_async(broken, "quiesces", turns, loop=trace.loop)
+    await withstand_async(world(replace(pairs, name="naive"), properties=[]), "quiesces", turns, loop=trace.loop)
 
 
 async def test_a_turn_that_nobody_knows_is_refused() -> None:

@@ -67,27 +67,32 @@ ROOM = Delete(Namespace, Key("", "room"))
 TRUE: dict[str, tuple[World, str]] = {
     "a namespace that is made and ended": (
         World(
-            [forgets_the_room],
-            [pair()],
-            [ROOM],
+            controllers=[forgets_the_room],
+            objects=[pair()],
+            users=[ROOM],
             properties=[eventually_stable(there_is_a_room, name="room")],
             kinds=[ConfigMap],
         ),
         "room",
     ),
     "a Service at the start that is replaced for ever": (
-        World([environment.replaces_for_ever], [pair(), service()]),
-        "goes quiet",
+        World(controllers=[environment.replaces_for_ever], objects=[pair(), service()]),
+        "quiesces",
     ),
-    "a Service that is replaced for ever": (World([environment.replaces_for_ever], [pair()]), "goes quiet"),
+    "a Service that is replaced for ever": (
+        World(controllers=[environment.replaces_for_ever], objects=[pair()]),
+        "quiesces",
+    ),
     "two pieces of background work at once": (
-        World([starts_two], [pair()], properties=[always(paid_once)], externals={Till: TillModel()}),
+        World(
+            controllers=[starts_two], objects=[pair()], properties=[always(paid_once)], externals={Till: TillModel()}
+        ),
         "paid once",
     ),
     "an outside system that is silent to background work": (
         World(
-            [payer],
-            [pair()],
+            controllers=[payer],
+            objects=[pair()],
             faults=Faults(external_silence=1),
             properties=[always(silence_is_not_said)],
             externals={Till: TillModel()},
@@ -97,16 +102,16 @@ TRUE: dict[str, tuple[World, str]] = {
     "a timeout between two writes": (environment.twice(environment.half_done), "both"),
     "a timeout while something is held": (
         World(
-            [environment.locks],
-            [pair()],
+            controllers=[environment.locks],
+            objects=[pair()],
             properties=[eventually_stable(environment.nothing_is_held, name="given back")],
         ),
         "given back",
     ),
     "a stop while something is held": (
         World(
-            [environment.locks],
-            [pair()],
+            controllers=[environment.locks],
+            objects=[pair()],
             faults=Faults(stop=1, timeout=0),
             properties=[eventually_stable(environment.nothing_is_held, name="given back")],
         ),
@@ -115,8 +120,8 @@ TRUE: dict[str, tuple[World, str]] = {
     "a refusal that is taken for the end": (environment.twice(environment.gives_up, faults=Faults(refusal=1)), "both"),
     "two workers of its own": (
         World(
-            [replace(environment.takes_what_is_free, workers=2)],
-            [pair("a"), pair("b")],
+            controllers=[replace(environment.takes_what_is_free, workers=2)],
+            objects=[pair("a"), pair("b")],
             properties=[always(environment.one_has_it)],
             workers=1,
         ),
@@ -124,11 +129,11 @@ TRUE: dict[str, tuple[World, str]] = {
     ),
     "generated names out of order": (
         World(
-            [environment.trusts_the_order],
-            [pair()],
-            [Edit(Pair, KEY, spec=[{"text": "y"}, {"text": "z"}], times=2)],
+            controllers=[environment.trusts_the_order],
+            objects=[pair()],
+            users=[Edit(Pair, KEY, spec=[{"text": "y"}, {"text": "z"}], times=2)],
             properties=[always(environment.the_first_is_marked)],
-            quiet=False,
+            quiesces=False,
         ),
         "the first is marked",
     ),

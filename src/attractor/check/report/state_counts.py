@@ -115,8 +115,8 @@ def variations(world: World) -> Iterator[tuple[str, World]]:
         yield f"user: {user.label}", world.but(users=before + after)
         if isinstance(user, Script) and user.shorter is not None:
             yield f"the last step of {user.label}", world.but(users=(*before, user.shorter, *after))
-    if world.lag > 1:
-        yield f"lag {world.lag - 1} instead of {world.lag}", world.but(lag=world.lag - 1)
+    if (lag := world.bounds.lag) > 1:
+        yield f"lag {lag - 1} instead of {lag}", world.but(bounds=world.bounds.but(lag=lag - 1))
     if world.workers > 1 and not all(one.workers for one in world.controllers):
         yield f"1 worker instead of {world.workers}", world.but(workers=1)
     if len(world.hosts) > 1 and world.placement is None:

@@ -1,6 +1,6 @@
 """What no run of a right program does: told to the author as a warning, whether or not a claim notices it.
 
-A reconcile that fails at once by a slip of the pen writes nothing, so the world goes quiet, and that *holds*.
+A reconcile that fails at once by a slip of the pen writes nothing, so the world quiesces, and that *holds*.
 """
 
 from __future__ import annotations

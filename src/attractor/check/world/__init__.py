@@ -11,6 +11,7 @@ and ``worker``; ``slots`` and ``storage`` show how production code comes to run 
 suspended reconcile becomes a value.
 """
 
+from attractor.check.world.api.bounds import Bounds
 from attractor.check.world.api.conformance import conformance
 from attractor.check.world.api.faults import Faults
 from attractor.check.world.api.library import (
@@ -29,26 +30,27 @@ from attractor.check.world.api.properties import (
     always_step,
     always_step_by,
     eventually_stable,
-    goes_quiet,
+    quiesces,
     sometimes,
 )
 from attractor.check.world.api.state import WorldState
 from attractor.check.world.api.users import Create, Delete, Edit, Script
 from attractor.check.world.api.world import World
-from attractor.check.world.simulation.clock import Swinging
+from attractor.check.world.simulation.clock import OscillatingClock
 from attractor.check.world.simulation.externals import NoAnswer, happens
 from attractor.check.world.simulation.initial_owners import owned_by
 
 __all__ = [
+    "Bounds",
     "Claim",
     "Create",
     "Delete",
     "Edit",
     "Faults",
     "NoAnswer",
+    "OscillatingClock",
     "Script",
     "StepClaim",
-    "Swinging",
     "World",
     "WorldState",
     "always",
@@ -58,12 +60,12 @@ __all__ = [
     "conformance",
     "eventually_stable",
     "finalizer_after_clean_up",
-    "goes_quiet",
     "happens",
     "no_duplicates",
     "no_orphans",
     "no_write_after_deletion",
     "owned_by",
+    "quiesces",
     "sometimes",
     "status_not_ahead",
     "unchanged_by",

@@ -179,12 +179,11 @@ def _made(found: Any, name: str, pairs: list[tuple[str, str]]) -> Checkable:
 
 def _bounded(world: World, name: str, pairs: list[tuple[str, str]]) -> World:
     """A world with other bounds."""
-    from attractor.check.world.api.world import BOUNDS
-
+    known = world.bounds.as_dict()
     for constant, _ in pairs:
-        if constant not in BOUNDS:
-            raise UsageError(f"`{name}` takes no `{constant}`; its bounds can be set", close(constant, BOUNDS))
-    return world.but(**{each: value(each, text, getattr(world, each)) for each, text in pairs})
+        if constant not in known:
+            raise UsageError(f"`{name}` takes no `{constant}`; its bounds can be set", close(constant, known))
+    return world.but(bounds=world.bounds.but(**{each: value(each, text, known[each]) for each, text in pairs}))
 
 
 def _called(make: Any, name: str, given: dict[str, Any]) -> Any:

@@ -208,7 +208,6 @@ def _widened(spec: Checkable, args: argparse.Namespace, meter: Meter) -> tuple[V
     if not is_world(spec):
         raise UsageError("--widen is for worlds of controllers", "a specification says its bounds itself")
     from attractor.check.widening import widen
-    from attractor.check.world.api.world import BOUNDS
 
     def tell(verdict: Verdict, bound: Bound) -> None:
         meter.clear()
@@ -219,7 +218,8 @@ def _widened(spec: Checkable, args: argparse.Namespace, meter: Meter) -> tuple[V
     verdict, wider = widen(
         spec, max_seconds=args.max_seconds, on_widen=tell, properties=names, **_settings(args, meter)
     )
-    raised = {name: getattr(wider, name) for name in BOUNDS if getattr(wider, name) != getattr(spec, name)}
+    before = spec.bounds.as_dict()
+    raised = {name: value for name, value in wider.bounds.as_dict().items() if value != before[name]}
     kept = [each for each in args.constants if each.partition("=")[0].strip() not in raised]
     args.constants = [*kept, *(f"{name}={value}" for name, value in raised.items())]
     return verdict, wider

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from attractor.check.world.simulation.storage import GENERATIONS
+from attractor.check.world.api.bounds import Bounds
 from attractor.testing.recording.redaction import HIDDEN
 
 _OWN = ("uid", "resourceVersion", "managedFields", "creationTimestamp", "deletionTimestamp", "selfLink")
@@ -50,7 +50,7 @@ def _alike_objects(recorded: dict[str, Any], world: dict[str, Any]) -> bool:
             if bool(one) != bool(other):
                 return False
             continue
-        if name == "generation" and isinstance(one, int) and one > GENERATIONS:
+        if name == "generation" and isinstance(one, int) and one > Bounds.generations:
             continue
         if not one and not other and (one is None or other is None):
             continue

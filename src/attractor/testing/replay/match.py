@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from attractor.check.world.simulation.storage import GENERATIONS
+from attractor.check.world.api.bounds import Bounds
 from attractor.objects.json_equality import ABSENT, differences
 
 
@@ -40,7 +40,7 @@ def _matters(found: Difference) -> bool:
         case "resourceVersion":
             return (found.expected is None) != (found.got is None)
         case "generation" if isinstance(found.got, int):
-            return found.got <= GENERATIONS
+            return found.got <= Bounds.generations
     return found.expected is not None or found.got is not None
 
 

@@ -6,7 +6,7 @@
 
 ``library`` has ready-made ones.
 
-Every world also claims ``goes quiet``: once users and faults stop, a time comes after which no stored object changes.
+Every world also claims ``quiesces``: once users and faults stop, a time comes after which no stored object changes.
 """
 
 from __future__ import annotations
@@ -102,14 +102,14 @@ BITS = 32
 """Enough to tell apart as many contents of the store as there can be states."""
 
 
-def goes_quiet() -> Claim:
+def quiesces() -> Claim:
     """Once users and faults stop, a time comes after which no stored object changes: no hot loop, no fight.
 
     Every content of the whole store that is met has a number of its own. A run on which anything keeps changing meets
-    two contents again and again, whose numbers differ in some bit; one that goes quiet meets one content in the end.
+    two contents again and again, whose numbers differ in some bit; one that quiesces meets one content in the end.
     """
     numbers: dict[object, int] = {}
-    return Claim("goes quiet", "settles", tuple(_bit_of_content(numbers, bit) for bit in range(BITS)))
+    return Claim("quiesces", "settles", tuple(_bit_of_content(numbers, bit) for bit in range(BITS)))
 
 
 def _bit_of_content(numbers: dict[object, int], bit: int) -> Predicate:

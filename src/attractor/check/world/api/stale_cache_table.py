@@ -181,7 +181,7 @@ def _world(lag: Lag, action: Action, guarded: bool) -> World:
         "d-lag": [Delete(ConfigMap, KEY)],
         "recreated": [Delete(ConfigMap, KEY, uid=uid_of(store_key(ConfigMap, KEY), 1)), Create(theirs)],
     }
-    return World([by_uid if guarded else by_name], objects, users.get(lag, []))
+    return World(controllers=[by_uid if guarded else by_name], objects=objects, users=users.get(lag, []))
 
 
 def stale_cache_table() -> list[Cell]:

@@ -17,19 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.check.errors import Grown, SpecError
 from attractor.check.spec.signatures import require_answer
+from attractor.check.world.api.bounds import Bounds
 from attractor.check.world.api.faults import Budget, Faults
-from attractor.check.world.api.properties import Claim, StepClaim, goes_quiet
+from attractor.check.world.api.properties import Claim, StepClaim
+from attractor.check.world.api.properties import quiesces as quiesces_claim
 from attractor.check.world.api.users import Create, Delete, Edit, Script, all_acts
-from attractor.check.world.simulation.background import PLACES
 from attractor.check.world.simulation.clock import checked
 from attractor.check.world.simulation.discovered import Parts
 from attractor.check.world.simulation.externals import NoAnswer
-from attractor.check.world.simulation.generated_names import NAMES, ORDERED
 from attractor.check.world.simulation.model import Universe
 from attractor.check.world.simulation.placement import distinct, has_limit, placement
+from attractor.check.world.simulation.reductions import Reductions
 from attractor.check.world.simulation.server import EPOCH
-from attractor.check.world.simulation.storage import GENERATIONS, INCARNATIONS
-from attractor.check.world.simulation.suspended import ANSWERS
 from attractor.objects.gvk import Key
 from attractor.objects.resource import Resource
 from attractor.runtime.controller import Controller
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from attractor.check.world.api.users import User
 
 
-BOUNDS = ("lag", "incarnations", "generations", "generated_names", "ordered_names", "background", "answers")
-"""The parameters that keep a world finite; a verdict names those that were binding."""
 FEW_WORKERS = 2
 """Workers of a controller where nobody says how many; production then has more, so this is a bound, too."""
 
@@ -56,58 +53,41 @@ class World:
     there are two, and where production's four would do more the verdict is *holds within* two. ``own_writes=False``
     shows what breaks if reads miss own writes.
 
-    ``lag``: undelivered events of each kind; a write that would exceed it waits, or with ``closes_lagging_watches``
-    closes the watch.
-    ``incarnations``: how many objects of one name, one after the other, are told apart by uid; ``generations`` of
-    one object; ``generated_names`` before they come again, of which the first ``ordered_names`` sort in any order;
-    ``background``: pieces of a controller's background work that make steps at once; ``answers``: how many one
-    reconcile may ask for. Where one of these seven bounds keeps anything from happening, the verdict says *holds
-    within* it.
+    ``bounds`` keep it finite (``Bounds``); a write that would exceed the lag waits for the watch, or with
+    ``closes_lagging_watches`` closes it.
 
     ``hosts`` are processes: names of replicas, each of which runs all ``controllers``; or, instead of
     ``controllers``, a mapping that says what each of them runs. Each has caches, queues and memory of its own.
 
-    ``quiet`` adds the claim that the world goes quiet; ``kinds`` names kinds that nothing else here mentions;
+    ``quiesces`` adds the claim that the world quiesces; ``kinds`` names kinds that nothing else here mentions;
     without ``election`` every host acts at once, with it the first of those that run the same leads. ``clock`` is
-    the instants that the time goes through (it stands still at one, and never if it is ``Swinging``); ``externals``
-    are models of outside systems by protocol class, ``external_failure`` what a call raises that gets no answer.
-    ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is never owed.
-    To compare: ``joins_local_steps=False`` makes a step of everything that a reconcile asks for;
-    ``recalls_answers=False`` runs a reconcile, and the server, again where the same came to the same place before;
-    ``changes_blindly=False`` runs a step for each value of what it only adds to (a queue, a set of names).
+    the instants that the time goes through (it stands still at one, and never if it is an ``OscillatingClock``);
+    ``externals`` are models of outside systems by protocol class, ``external_failure`` what a call raises that gets
+    no answer. ``resync`` lets everything be reconciled again at any time; nothing may rely on it, so it is not fair.
     """
 
     def __init__(
         self,
+        *,
         controllers: Sequence[Controller] = (),
         objects: Sequence[Resource] = (),
         users: Sequence[User] = (),
         faults: Faults | None = None,
         properties: Sequence[Claim | StepClaim] = (),
         externals: Mapping[Any, object] | None = None,
-        *,
+        bounds: Bounds | None = None,
         name: str = "",
         workers: int | None = None,
-        lag: int = 3,
         closes_lagging_watches: bool = False,
-        incarnations: int = INCARNATIONS,
-        generations: int = GENERATIONS,
-        generated_names: int = NAMES,
-        ordered_names: int = ORDERED,
-        background: int = PLACES,
-        answers: int = ANSWERS,
         hosts: Sequence[str] | Mapping[str, Sequence[Controller]] = ("host1",),
         election: bool = False,
         own_writes: bool = True,
         garbage_collection: bool = True,
-        quiet: bool = True,
+        quiesces: bool = True,
         resync: bool = False,
         kinds: Sequence[type[Resource]] = (),
         clock: Sequence[datetime] | None = None,
         external_failure: Callable[[], Exception] = NoAnswer,
-        joins_local_steps: bool = True,
-        recalls_answers: bool = True,
-        changes_blindly: bool = True,
     ) -> None:
         """Put a world together; the class says what each argument is."""
         self._given = {name: value for name, value in locals().items() if name != "self"}
@@ -115,25 +95,27 @@ class World:
         self.placement = placement(controllers, hosts)
         """What each host runs, where they do not all run the same."""
         self.workers = FEW_WORKERS if workers is None else workers
-        _require_positive({"workers": self.workers, **{name: self._given[name] for name in BOUNDS}})
+        if self.workers < 1:
+            raise SpecError(f"workers={self.workers} of a world is too few; it is at least 1")
         self.controllers = tuple(controllers) or distinct(self.placement)
         self.objects, self.users = tuple(objects), tuple(users)
         self.faults = faults or Faults()
-        self.lag, self.incarnations, self.answers = lag, incarnations, answers
-        self.generations, self.background = generations, background
-        self.generated_names, self.ordered_names = generated_names, min(ordered_names, generated_names)
+        self.bounds = Bounds() if bounds is None else bounds
         self.closes_lagging_watches = closes_lagging_watches
         self.hosts, self.election = tuple(hosts), election
         self._check_declared(properties)
         self._check_faults()
+        if not isinstance(self.bounds, Bounds):
+            raise SpecError(f"bounds={self.bounds!r} are no bounds; write bounds=Bounds(lag=4)")
         self.externals = dict(externals or {})
         self.external_failure, self.clock = external_failure, checked((EPOCH,) if clock is None else clock)
-        self.joins_local_steps, self.resync = joins_local_steps, resync
-        self.recalls_answers = recalls_answers
+        self.resync = resync
         self._check_externals()
-        self.own_writes, self.garbage_collection, self.changes_blindly = own_writes, garbage_collection, changes_blindly
+        self.own_writes, self.garbage_collection = own_writes, garbage_collection
+        self.reductions = Reductions()
+        """What keeps it small and fast; never a matter of the verdict, so no argument."""
         self.name = name or "world of " + ", ".join(one.name for one in self.controllers)
-        self.claims = (*properties, *((goes_quiet(),) if quiet else ()))
+        self.claims = (*properties, *((quiesces_claim(),) if quiesces else ()))
         self.kinds = self._all_kinds(kinds)
         self._parts = Parts()
 
@@ -141,8 +123,19 @@ class World:
         return self.name
 
     def but(self, **changes: Any) -> World:
-        """The same world, except for some of its arguments."""
-        return World(**{**self._given, **changes})
+        """The same world, except for some of its arguments.
+
+        world.but(users=[], bounds=world.bounds.but(lag=4))
+        """
+        unknown = sorted(changes.keys() - self._given.keys())
+        if bounds := {name: value for name, value in changes.items() if name in self.bounds.as_dict()}:
+            said = ", ".join(f"{name}={value}" for name, value in bounds.items())
+            raise SpecError(f"{', '.join(bounds)} is a bound: write bounds=world.bounds.but({said})")
+        if unknown:
+            raise SpecError(f"a world takes no {', '.join(unknown)}; it takes {', '.join(self._given)}")
+        made = World(**{**self._given, **changes})
+        made.reductions = self.reductions
+        return made
 
     def wider(self, bound: str) -> World | None:
         """The same world with a bound raised by one (``answers`` doubled); None for what is no bound of a world."""
@@ -150,10 +143,7 @@ class World:
             return self.but(faults=replace(self.faults, timeout=2 if self.faults.timeout is None else 1))
         if bound == "workers":
             return self.but(workers=WORKERS)
-        if bound not in BOUNDS:
-            return None
-        value: int = getattr(self, bound)
-        return self.but(**{bound: 2 * value if bound == "answers" else value + 1})
+        return self.but(bounds=self.bounds.raised(bound)) if bound in self.bounds.as_dict() else None
 
     @property
     def says_time(self) -> bool:
@@ -289,12 +279,6 @@ def _require_lists(**given: object) -> None:
     for name, value in given.items():
         if isinstance(value, Controller | Resource | Create | Edit | Delete | Script | Claim | StepClaim):
             raise SpecError(f"`{name}` of a world is a list, and this is one {type(value).__name__}: {name}=[...]")
-
-
-def _require_positive(given: Mapping[str, int]) -> None:
-    for name, value in given.items():
-        if value < 1:
-            raise SpecError(f"{name}={value} of a world is too few; it is at least 1")
 
 
 def _called(given: object) -> str:

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from attractor.objects.gvk import Key
     from attractor.runtime import effects
 
-PLACES = 2
-"""How many pieces of background work of one controller make steps at once, unless the world says otherwise."""
-
 
 class Work(NamedTuple):
     """A piece of work that has not begun: a function, and its arguments."""
@@ -93,7 +90,7 @@ class Background:
     def __init__(self, stage: Stage, worker: Worker) -> None:
         self._stage, self._limit = stage, worker.declared.background_limit
         self.waiting: Cell = stage.slot("background waiting", worker.name, ())
-        self._most = worker.host.background
+        self._most = stage.bounds.background
         self.places = [Place(self, worker, number) for number in range(min(self._most, self._limit))]
         """More wait, as they do in production beyond the controller's own limit."""
 
@@ -104,7 +101,7 @@ class Background:
             busy = sum(each.cell.get() is not None for each in self.places)
             if busy + len(waiting) > self._most:
                 text = f"{self._most} pieces of background work of a controller at once"
-                self._stage.bind("background", text, self._most)
+                self._stage.bind("background", text)
         self.waiting.set(waiting)
 
     def next_for(self, place: int) -> Work:

@@ -9,20 +9,22 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
+from attractor.check.world.api.bounds import Bounds
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-ORDERED = 3
-"""How many generated names come in any order, unless the world says otherwise."""
-NAMES = 16
-"""How many generated names there are before they come again."""
 
 
 class NameBounds(NamedTuple):
     """How many generated names there are before they come again, and how many of them come in any order."""
 
-    most: int = NAMES
-    ordered: int = ORDERED
+    most: int = Bounds.generated_names
+    ordered: int = Bounds.ordered_names
+
+    @classmethod
+    def of(cls, bounds: Bounds) -> NameBounds:
+        """Those of a world."""
+        return cls(bounds.generated_names, min(bounds.ordered_names, bounds.generated_names))
 
 
 NAME_BOUNDS = NameBounds()

@@ -16,7 +16,6 @@ from attractor.apiserver.verbs.watch import Watch
 from attractor.cache import Cache
 from attractor.check.errors import Disabled, SpecError
 from attractor.check.sandbox.lint import REFUSED
-from attractor.check.world.simulation.background import PLACES
 from attractor.check.world.simulation.events import Requested
 from attractor.check.world.simulation.informer import Lag, WatchSlots, WorldInformer
 from attractor.check.world.simulation.worker import Worker
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Literal
 
+    from attractor.check.world.simulation.reductions import Reductions
     from attractor.check.world.simulation.server import ApiServer
     from attractor.check.world.simulation.slots import Cell, Stage
     from attractor.client.transport import ClientRequest
@@ -135,20 +135,15 @@ class Host:
         keys: Mapping[str, tuple[Key, ...]],
         workers: Mapping[str, int],
         lacks_workers: Callable[[Controller], bool],
-        background: int = PLACES,
         lag: Lag,
         own_writes: bool,
         externals: Mapping[type, object],
-        joins_local_steps: bool,
-        answers: int,
-        recalls_answers: bool,
+        reductions: Reductions,
     ) -> None:
         self.name, self.lacks_workers = name, lacks_workers
         self._stage, self._server = stage, server
         self.kinds: tuple[type[Resource], ...] = tuple(dict.fromkeys(kind for one in controllers for kind in one.kinds))
-        self._lag, self.background = lag, background
-        self.joins_local_steps, self.answers = joins_local_steps, answers
-        self.recalls_answers = recalls_answers
+        self._lag, self.reductions = lag, reductions
         self.leaders: Cell | None = None
         """Where there is an election: the hosts that think they lead, the one that does last."""
         self.is_stopping: Callable[[], bool] = lambda: False

@@ -9,7 +9,7 @@ A watch is one of: not listed yet (None), watching with so many undelivered even
 that it was closed and must list again (the set of keys that changed meanwhile).
 
 A step that would make a watch lag further than the world allows waits until something was delivered. Delivery is fair,
-so it can go on; only in a world that never goes quiet could such a step wait for ever.
+so it can go on; only in a world that never quiesces could such a step wait for ever.
 """
 
 from __future__ import annotations
@@ -126,10 +126,10 @@ class WatchSlots:
         if isinstance(state, frozenset):
             self.watch.set(state | {told.key})
         elif state == self.lag and not self._closes:
-            self._stage.bind("lag", LAG.format(self.lag), self.lag)
+            self._stage.bind("lag", LAG.format(self.lag))
             raise Disabled
         elif state == self.lag:
-            self._stage.bind("lag", LAG.format(self.lag), self.lag)
+            self._stage.bind("lag", LAG.format(self.lag))
             self.watch.set(frozenset({told.key, *(cell.get().key for cell in self.events)}))
             self._clear_events()
             self._stage.note(Closed(self._name))

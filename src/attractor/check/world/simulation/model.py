@@ -21,7 +21,7 @@ from attractor.check.spec.properties import Case, Property
 from attractor.check.world.api.properties import Claim, StepClaim, actor_of
 from attractor.check.world.api.state import After, Moment, WorldState, root
 from attractor.check.world.simulation import fault_actions, user_actions
-from attractor.check.world.simulation.clock import Swinging
+from attractor.check.world.simulation.clock import OscillatingClock
 from attractor.check.world.simulation.events import Operated
 from attractor.check.world.simulation.externals import WorldExternal
 from attractor.check.world.simulation.generated_names import NameBounds
@@ -53,16 +53,16 @@ class Universe:
     def __init__(self, world: World, parts: Parts) -> None:
         self.world = world
         self.model = Model(world.name, is_composed=True)
-        self.stage = Stage(self.model)
-        self.stage.changes_blindly, self.stage.says_time = world.changes_blindly, world.says_time
+        self.stage = Stage(self.model, world.bounds)
+        self.stage.changes_blindly, self.stage.says_time = world.reductions.changes_blindly, world.says_time
         if parts.leaves_bounds:
             self.stage.add_bounds()
         self.storage = Storage(self.stage)
-        self.storage.incarnations, self.storage.generations = world.incarnations, world.generations
         self.storage.keeps_managers = parts.keeps_managers
-        self.storage.history = world.lag if world.faults.stale_list or world.faults.stale_read else 0
-        names = NameBounds(world.generated_names, world.ordered_names)
-        self.server = ApiServer(self.stage, self.storage, world.clock, names=names, recalls=world.recalls_answers)
+        self.storage.history = world.bounds.lag if world.faults.stale_list or world.faults.stale_read else 0
+        names = NameBounds.of(world.bounds)
+        recalls = world.reductions.recalls_answers
+        self.server = ApiServer(self.stage, self.storage, world.clock, names=names, recalls=recalls)
         self.kinds = world.kinds
         self._grown_kinds = _builtin_kinds(parts.roots - {root(kind) for kind in self.kinds})
         self.externals = {
@@ -90,13 +90,10 @@ class Universe:
                     keys=keys,
                     workers={one.name: world.workers_of(one) for one in world.controllers},
                     lacks_workers=world.lacks_workers,
-                    background=world.background,
-                    lag=Lag(world.lag, world.closes_lagging_watches),
+                    lag=Lag(world.bounds.lag, world.closes_lagging_watches),
                     own_writes=world.own_writes,
                     externals={protocol: each.seen_by(name) for protocol, each in self.externals.items()},
-                    joins_local_steps=world.joins_local_steps,
-                    answers=world.answers,
-                    recalls_answers=world.recalls_answers,
+                    reductions=world.reductions,
                 )
                 for name in world.hosts
             ]
@@ -124,8 +121,8 @@ class Universe:
             self.add("end namespace", (), self._end_namespaces, fair=True)
         if len(self.world.clock) > 1:
             self.add("tick", (), self.server.tick, fair=True)
-        if isinstance(self.world.clock, Swinging):
-            self.model.within["the clock swings for ever between its last two instants"] = None
+        if isinstance(self.world.clock, OscillatingClock):
+            self.model.within["the clock oscillates for ever between its last two instants"] = None
 
     def _changed(self, _event: Any) -> None:
         self.changes += 1

@@ -86,9 +86,9 @@ class WorldSource:
         ways = made.after(self._names)
         which = self._stage.view.choose(range(len(ways))) if len(ways) > 1 else 0
         if made.others + len(made.ordered) + 1 == most:
-            self._stage.bind("generated_names", f"{most} generated names", most)
+            self._stage.bind("generated_names", f"{most} generated names")
         if len(made.ordered) >= ordered:
-            self._stage.bind("ordered_names", f"any order among the first {ordered} generated names", ordered)
+            self._stage.bind("ordered_names", f"any order among the first {ordered} generated names")
         ending, after = ways[which]
         cell.set(after)
         self._stage.note(Named(ending))

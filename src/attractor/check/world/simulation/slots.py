@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from attractor.check.errors import Disabled, Grown, SpecError
+from attractor.check.world.api.bounds import Bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -50,8 +51,8 @@ class View(Protocol):
 class Stage:
     """The slots of one model, by name, and the view of the step that is running."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    def __init__(self, model: Model, bounds: Bounds | None = None) -> None:
+        self.model, self.bounds = model, bounds or Bounds()
         self._cells: dict[tuple[str, Hashable], Cell] = {}
         self._view: View | None = None
         self._outside: Cell | None = None
@@ -84,9 +85,9 @@ class Stage:
             raise RuntimeError("no step is running")
         return self._view
 
-    def bind(self, name: str, text: str, value: int) -> None:
-        """Say that a parameter of the world keeps this step from what it does without; ``value`` is what it is now."""
-        self.model.bind(name, text, f"World({name}={value + 1})")
+    def bind(self, name: str, text: str) -> None:
+        """Say that a bound of the world keeps this step from what it does without."""
+        self.model.bind(name, text, f"bounds={self.bounds.raised(name)!r}")
 
     def add_bounds(self) -> None:
         """Have states that are left out: those after a step that called ``leave_bounds``."""

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from attractor.check.world.simulation.slots import Cell, Stage
     from attractor.objects.json_types import JsonObject
 
-INCARNATIONS = 3
-"""How many incarnations of a name are told apart, unless the world says otherwise."""
-GENERATIONS = 8
-"""How many generations of an object are told apart, unless the world says otherwise."""
 LAG = "a lag of {} undelivered events of a kind"
 """How a verdict names the bound on what a cache, or a server that lags behind, has not seen."""
 FRESH_UID = "00000000-0000-4000-8000-000000000000"
@@ -90,7 +86,7 @@ class Storage:
         """The roots of the kinds that live in slots; None while the fixed ones are being written."""
         self.on_event: list[Callable[[Event], None]] = []
         self.keeps_managers = False
-        self.incarnations, self.generations = INCARNATIONS, GENERATIONS
+        self.incarnations, self.generations = stage.bounds.incarnations, stage.bounds.generations
         self.history = 0
         """How many changes of each kind are kept, for servers that answer from an older state."""
         self._older: dict[str, Stored] = {}
@@ -198,7 +194,7 @@ class Storage:
             incarnation = incarnation % self.incarnations + 1
             if incarnation <= before.incarnation:
                 text = f"{self.incarnations} incarnations of a name, told apart by uid"
-                self._stage.bind("incarnations", text, self.incarnations)
+                self._stage.bind("incarnations", text)
             self.names(root).update(With(key))
         value = self.canonical(value, uid_of(key, incarnation))
         if value == before.value:
@@ -212,7 +208,7 @@ class Storage:
             log = self.log(root_of(logged.key))
             changes = (*log.get(), logged)
             if len(changes) > self.history:
-                self._stage.bind("lag", LAG.format(self.history), self.history)
+                self._stage.bind("lag", LAG.format(self.history))
             log.set(changes[-self.history :])
         event = self._event(logged)
         for told in self.on_event:
@@ -263,7 +259,7 @@ class Storage:
             metadata.pop("managedFields", None)
         if metadata.get("generation", 0) > self.generations:
             metadata["generation"] = 1
-            self._stage.bind("generations", f"{self.generations} generations of an object", self.generations)
+            self._stage.bind("generations", f"{self.generations} generations of an object")
         return orjson.dumps(obj)
 
 

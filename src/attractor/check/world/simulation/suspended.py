@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from attractor.runtime.outcome import Next
     from attractor.runtime.result import Result
 
-ANSWERS = 200
-"""How many answers one reconcile is given; what it would do with more is not seen, and the verdict says so."""
-
 MAX_LIVE = 4
 """How many live coroutines are kept for one place where reconciles wait."""
 

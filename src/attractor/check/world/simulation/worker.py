@@ -79,7 +79,7 @@ class Worker:
         self.audit = OrderAudit(stage.model)
         self.suspensions = Suspensions(declared.reconcile)
         self.suspensions.on_new = self._record
-        if host.recalls_answers:
+        if host.reductions.recalls_answers:
             stage.model.before_audit.append(self.suspensions.run_always)
         else:
             self.suspensions.run_always()
@@ -151,9 +151,7 @@ class Worker:
         """A key waits only because there are fewer workers than in production."""
         if self.host.lacks_workers(self.declared):
             text = f"{self._workers} workers of a controller that does not declare how many"
-            self.stage.model.bind(
-                "workers", text, f"World(workers={WORKERS}), as production has, or declare `workers=`"
-            )
+            self.stage.model.bind("workers", text, f"workers={WORKERS}, as production has, or declare `workers=`")
 
     def resync(self) -> None:
         """Everything is reconciled again, although nothing changed."""
@@ -203,14 +201,14 @@ class Worker:
 
     def bound_answers(self, suspended: Suspended) -> None:
         """A coroutine has got there; with too many answers it is left there, and the verdict says so."""
-        if suspended.place.depth <= self.host.answers:
+        if suspended.place.depth <= self.stage.bounds.answers:
             return
         self.stage.model.bind(
             "answers",
-            f"{self.host.answers} answers of one reconcile of {self.declared.name}, which asks in a loop at "
+            f"{self.stage.bounds.answers} answers of one reconcile of {self.declared.name}, which asks in a loop at "
             f"{suspended.line}",
             "return Result(requeue_after_s=...) there instead of asking again, "
-            f"or World(answers={2 * self.host.answers})",
+            f"or bounds={self.stage.bounds.raised('answers')!r}",
         )
         self.stage.leave_bounds()
 
@@ -223,7 +221,7 @@ class Worker:
         is_alone = True
         while (
             not run.is_done
-            and len(run.history) <= self.host.answers
+            and len(run.history) <= self.stage.bounds.answers
             and self._is_unnoticed(run.effect, is_background=is_background)
         ):
             is_alone = is_alone and (run.effect == NOTHING or isinstance(run.effect, STATELESS))
@@ -235,7 +233,7 @@ class Worker:
     def _is_unnoticed(self, effect: Effect[Any], *, is_background: bool) -> bool:
         if effect == NOTHING:
             return True
-        if not isinstance(effect, LOCAL) or not self.host.joins_local_steps:
+        if not isinstance(effect, LOCAL) or not self.host.reductions.joins_local_steps:
             return False
         if isinstance(effect, effects.Now):
             return self.host.clock_stands

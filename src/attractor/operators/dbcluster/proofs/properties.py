@@ -1,6 +1,6 @@
 """What the operator promises, as claims that the checker can decide on the operator itself.
 
-    World([clusters, ready_workloads], objects=[cluster], users=[...], faults=Faults(crash=1),
+    World(controllers=[clusters, ready_workloads], objects=[cluster], users=[...], faults=Faults(crash=1),
           externals={Entropy: EntropyModel()}, properties=promises())
 
 ``EntropyModel`` stands for the outside source of passwords, ``ready_workloads`` for a kubelet.

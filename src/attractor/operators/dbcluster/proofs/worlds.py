@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.check.world import Delete, Edit, Faults, World, WorldState, always, sometimes
+from attractor.check.world import Bounds, Delete, Edit, Faults, World, WorldState, always, sometimes
 from attractor.k8s.apps_v1 import StatefulSet
 from attractor.k8s.core_v1 import ConfigMap, Secret
 from attractor.objects.gvk import Key
@@ -49,15 +49,15 @@ def two() -> Cluster:
 def world(objects: Any, users: Any = (), faults: Faults | None = None, more: Any = (), name: str = "") -> World:
     """A world in which the operator must keep its promises, and ``more`` claims hold."""
     return World(
-        [clusters, ready_workloads],
-        objects,
-        users,
-        faults,
-        [*promises(), *more],
-        {Entropy: EntropyModel()},
+        controllers=[clusters, ready_workloads],
+        objects=objects,
+        users=users,
+        faults=faults,
+        properties=[*promises(), *more],
+        externals={Entropy: EntropyModel()},
         name=name,
         workers=1,
-        lag=2,
+        bounds=Bounds(lag=2),
     )
 
 

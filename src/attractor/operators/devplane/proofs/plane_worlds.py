@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.check.world import Delete, Edit, Faults, World, WorldState, eventually_stable, sometimes
+from attractor.check.world import Bounds, Delete, Edit, Faults, World, WorldState, eventually_stable, sometimes
 from attractor.operators.devplane.api.executables import Executable
 from attractor.operators.devplane.api.services import Service
 from attractor.operators.devplane.controllers.endpoints import endpoints
@@ -45,14 +45,14 @@ def world(users: Sequence[User], exits: int, faults: Faults, declared: Sequence[
         sometimes(lambda look: any(one.status.phase == "Ready" for one in look.list(Service)), name="it is Ready"),
     ]
     return World(
-        declared or [services, endpoints, executables(NEWS)],
-        [service(), executable()],
-        users,
-        faults,
-        [*service_promises(), eventually_stable(leads_to_what_runs, name=LEADS), *reached],
-        {Proxies: ProxiesModel(), Processes: ProcessesModel(exits), Prober: ProberModel()},
+        controllers=declared or [services, endpoints, executables(NEWS)],
+        objects=[service(), executable()],
+        users=users,
+        faults=faults,
+        properties=[*service_promises(), eventually_stable(leads_to_what_runs, name=LEADS), *reached],
+        externals={Proxies: ProxiesModel(), Processes: ProcessesModel(exits), Prober: ProberModel()},
         workers=1,
-        lag=1,
+        bounds=Bounds(lag=1),
     )
 
 

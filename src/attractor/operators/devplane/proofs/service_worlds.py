@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.world import (
+    Bounds,
     Create,
     Delete,
     Edit,
@@ -191,7 +192,16 @@ def world(
 ) -> World:
     """A world of this machine's listeners; one worker for each controller, so that there is less to interleave."""
     externals = {Proxies: proxies or ProxiesModel()} if services in controllers or proxies else {}
-    return World(controllers, objects, users, faults, properties, externals, workers=1, lag=2)
+    return World(
+        controllers=controllers,
+        objects=objects,
+        users=users,
+        faults=faults,
+        properties=properties,
+        externals=externals,
+        workers=1,
+        bounds=Bounds(lag=2),
+    )
 
 
 def publication(declared: Controller = services) -> World:

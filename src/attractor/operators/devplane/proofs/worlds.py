@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.world import (
+    Bounds,
     Create,
     Delete,
     Edit,
@@ -77,15 +78,15 @@ def world(
 ) -> World:
     """A world in which Executables keep their promises, and ``more`` claims hold."""
     return World(
-        [declared or executables(NEWS)],
-        objects,
-        users,
-        faults,
-        [*promises(), *more],
-        {Processes: ProcessesModel(exits), Prober: prober or ProberModel()},
+        controllers=[declared or executables(NEWS)],
+        objects=objects,
+        users=users,
+        faults=faults,
+        properties=[*promises(), *more],
+        externals={Processes: ProcessesModel(exits), Prober: prober or ProberModel()},
         name=f"devplane {name}",
         workers=1,
-        lag=LAG,
+        bounds=Bounds(lag=LAG),
     )
 
 
@@ -133,7 +134,7 @@ def deleted(declared: Controller | None = None) -> World:
     """The user deletes it at any moment of its life, and a cache may have been filled by a server that lags."""
     users, faults = [Delete(Executable, KEY)], Faults(crash=1, stale_list=1)
     more = [_GONE, _in_phase("Running")]
-    return world("deleted", [executable()], users, faults, more, declared=declared).but(lag=LAG + 1)
+    return world("deleted", [executable()], users, faults, more, declared=declared).but(bounds=Bounds(lag=LAG + 1))
 
 
 def recreated(declared: Controller | None = None) -> World:
@@ -181,14 +182,14 @@ def _set_world(
     name: str, users: Sequence[User], faults: Faults, more: Sequence[Claim], declared: Sequence[Controller], wanted: int
 ) -> World:
     return World(
-        declared,
-        [replica_set(wanted)],
-        users,
-        faults,
-        [always(never_too_many_replicas), eventually_stable(sets_are_complete), *more],
+        controllers=declared,
+        objects=[replica_set(wanted)],
+        users=users,
+        faults=faults,
+        properties=[always(never_too_many_replicas), eventually_stable(sets_are_complete), *more],
         name=f"devplane {name}",
         workers=1,
-        lag=LAG,
+        bounds=Bounds(lag=LAG),
     )
 
 

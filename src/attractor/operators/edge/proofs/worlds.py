@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attractor.check.world import (
+    Bounds,
     Create,
     Delete,
     Edit,
@@ -151,7 +152,7 @@ def _of_cluster(faults: Faults | None, fragile: bool, lag: int, **changes: Any) 
         "objects": [cloudlet()],
         "faults": faults,
         "workers": 1,
-        "lag": lag,
+        "bounds": Bounds(lag=lag),
         **changes,
     }
     driver = FragileDriver() if fragile else DriverModel()
@@ -202,7 +203,7 @@ def cluster_life(faults: Faults | None = None, *, fragile: bool = True, lag: int
         faults=faults,
         externals={Driver: FragileDriver() if fragile else DriverModel()},
         workers=1,
-        lag=lag,
+        bounds=Bounds(lag=lag),
         properties=[
             eventually_stable(owed.truth_is_believed),
             always_step(owed.states_follow_the_tables),
@@ -220,7 +221,7 @@ def _of_app(faults: Faults | None, fragile: bool, lag: int, **changes: Any) -> W
         "externals": {Driver: with_app(driver)},
         "faults": faults,
         "workers": 1,
-        "lag": lag,
+        "bounds": Bounds(lag=lag),
         **changes,
     }
     return World(**given)
@@ -269,7 +270,7 @@ def _of_both(faults: Faults | None, lag: int, **changes: Any) -> World:
         "hosts": {"coordinator": [CLUSTERS, APPS], "agent": [worker(ClusterInst, "1"), worker(AppInst, "1")]},
         "faults": faults,
         "workers": 1,
-        "lag": lag,
+        "bounds": Bounds(lag=lag),
         **changes,
     }
     return World(**given)
@@ -324,8 +325,8 @@ def two_coordinators(faults: Faults | None = None, *, lag: int = 1) -> World:
         faults=faults,
         hosts=("first", "second"),
         workers=1,
-        lag=lag,
-        quiet=False,
+        bounds=Bounds(lag=lag),
+        quiesces=False,
         properties=[
             always_step(owed.states_follow_the_tables),
             always_step_by(owed.states_are_moved_by_their_owners),
@@ -408,7 +409,7 @@ def agent_comes_up(faults: Faults | None = None, *, lag: int = 2) -> World:
         faults=faults,
         externals={Driver: with_cluster(TellingDriver()), Launcher: LauncherModel()},
         workers=1,
-        lag=lag,
+        bounds=Bounds(lag=lag),
         properties=[
             *OWED_IN_UPGRADES,
             eventually_stable(owed.nothing_is_there_that_nobody_has, name="nothing is there that nobody has"),
@@ -429,7 +430,7 @@ def upgrade(faults: Faults | None = None, *, fragile: bool = True, lag: int = 2)
         faults=faults,
         externals={Driver: DriverModel(), Launcher: FragileLauncher() if fragile else LauncherModel()},
         workers=1,
-        lag=lag,
+        bounds=Bounds(lag=lag),
         properties=[*OWED_IN_UPGRADES, _serves("2")],
     )
 
@@ -450,7 +451,7 @@ def upgrade_at_work(faults: Faults | None = None, *, fragile: bool = False, lag:
             Launcher: FragileLauncher() if fragile else LauncherModel(),
         },
         workers=1,
-        lag=lag,
+        bounds=Bounds(lag=lag),
         properties=[
             *OWED[:-2],
             *OWED_IN_UPGRADES,

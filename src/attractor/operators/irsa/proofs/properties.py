@@ -23,6 +23,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from attractor.check.world import (
+    Bounds,
     Create,
     Delete,
     Edit,
@@ -265,15 +266,15 @@ def _world(
     settings: Settings = SETTINGS,
 ) -> World:
     return World(
-        controllers(settings),
-        objects,
-        users,
-        _without_timeouts(faults),
-        [*SAFE, *claims],
-        {Iam: iam},
+        controllers=controllers(settings),
+        objects=objects,
+        users=users,
+        faults=_without_timeouts(faults),
+        properties=[*SAFE, *claims],
+        externals={Iam: iam},
         name=f"irsa {name}",
         workers=1,
-        lag=LAG,
+        bounds=Bounds(lag=LAG),
         external_failure=no_answer,
     )
 
@@ -328,15 +329,15 @@ def torn_policy(faults: Faults = BAD_DAY) -> World:
     for part in parts:
         part.metadata.owner_references = []
     return World(
-        [policies, roles],
-        parts,
-        [Delete(Policy, KEY)],
-        _without_timeouts(faults),
-        [*SAFE[:2], eventually_stable(_is_detached_or_kept), sometimes(_is_detached)],
-        {Iam: _iam()},
+        controllers=[policies, roles],
+        objects=parts,
+        users=[Delete(Policy, KEY)],
+        faults=_without_timeouts(faults),
+        properties=[*SAFE[:2], eventually_stable(_is_detached_or_kept), sometimes(_is_detached)],
+        externals={Iam: _iam()},
         name="irsa torn Policy",
         workers=1,
-        lag=LAG,
+        bounds=Bounds(lag=LAG),
         external_failure=no_answer,
     )
 
