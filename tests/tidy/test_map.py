@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md as a map: whoever follows it finds what it names; and the index of decisions names each of them."""
+"""ARCHITECTURE.md as a map: whoever follows it finds what it names."""
 
 import re
 from pathlib import Path
@@ -29,9 +29,3 @@ def test_a_room_has_the_files_that_one_begins_with(room: str, entry: str) -> Non
 def test_what_people_look_for_is_where_the_map_says(what: str, file: str, name: str) -> None:
     text = (PRODUCT / file.strip("`")).read_text()
     assert re.search(rf"^ *(async )?(def|class) {name.strip('`')}\b", text, re.MULTILINE), what
-
-
-def test_the_index_of_decisions_names_each_of_them() -> None:
-    decisions = ROOT / "docs" / "adr"
-    linked = re.findall(r"\]\((\d{4}-[^)]+)\)", (decisions / "README.md").read_text())
-    assert linked == sorted(path.name for path in decisions.glob("[0-9]*.md"))

@@ -31,7 +31,7 @@ Place: TypeAlias = tuple[list[tuple[_Node, int]], _Node, int, V | None]
 """The branches above a key's leaf with the child taken at each, the leaf, the index in it, and what is there."""
 
 FANOUT = 24
-"""Most keys of a leaf, most children of a branch; docs/adr/0010 has the measurement."""
+"""Most keys of a leaf, most children of a branch; docs/explanation/performance.md has the measurement."""
 SPARSE = FANOUT // 4
 """A node with fewer is joined with its neighbour."""
 

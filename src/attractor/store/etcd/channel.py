@@ -2,7 +2,7 @@
 
 A call is a few bytes around a message: headers that are the same each time, five bytes of length, and headers at the
 end that say how it went. So this is a protocol of the event loop that takes about as long for it as for the message
-itself, instead of the general library with threads of its own (docs/adr/0331 has the measurement).
+itself, instead of the general library with threads of its own (docs/adr/0004 has the reasons).
 
 Guarantees: a call ends with an answer or with ``CallFailed``, at the latest after its time or when the connection is
 lost. There is no second attempt and no reconnecting here: whoever opened the channel decides that. Answers are taken in
