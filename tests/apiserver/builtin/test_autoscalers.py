@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from attractor.apiserver.core import Core, Request
-from attractor.apiserver.kinds.autoscaler_conversion import (
+from attractor.apiserver.kinds.builtin.autoscaler_conversion import (
     BEHAVIOR,
     CONDITIONS,
     CURRENT_METRICS,

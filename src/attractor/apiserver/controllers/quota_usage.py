@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from attractor.apiserver.admission.plugins.pod_resources import amounts_of, pod_amounts
+from attractor.apiserver.kinds.builtin.pod_resources import amounts_of, pod_amounts
 from attractor.apiserver.kinds.builtin.preparation import qos_class
 from attractor.objects.gvk import GroupResource
 from attractor.objects.quantity import Quantity

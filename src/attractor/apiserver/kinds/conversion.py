@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from attractor.apiserver.kinds import autoscaler_conversion
+from attractor.apiserver.kinds.builtin import autoscaler_conversion
 from attractor.objects.gvk import GroupVersionKind
 
 if TYPE_CHECKING:

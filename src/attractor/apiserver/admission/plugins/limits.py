@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attractor.apiserver.admission.plugin import Plugin
 from attractor.apiserver.admission.plugins.lookup import CLAIMS, PODS, every, forbidden, is_about
-from attractor.apiserver.admission.plugins.pod_resources import amounts_of, pod_amounts
+from attractor.apiserver.kinds.builtin.pod_resources import amounts_of, pod_amounts
 from attractor.objects.quantity import Quantity
 
 if TYPE_CHECKING:

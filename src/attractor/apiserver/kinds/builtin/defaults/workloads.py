@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attractor.apiserver.kinds.autoscaler_conversion import DEFAULT_CPU, as_said_in_v1, without_annotations_of_v1
+from attractor.apiserver.kinds.builtin.autoscaler_conversion import (
+    DEFAULT_CPU,
+    as_said_in_v1,
+    without_annotations_of_v1,
+)
 from attractor.apiserver.kinds.builtin.defaults.core import default_claim
 from attractor.apiserver.kinds.builtin.defaults.fill import child, fill, fill_absent, items
 from attractor.apiserver.kinds.builtin.defaults.pod import default_pod_spec, default_template

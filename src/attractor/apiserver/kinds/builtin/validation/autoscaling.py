@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.apiserver.kinds.autoscaler_conversion import to_hub
+from attractor.apiserver.kinds.builtin.autoscaler_conversion import to_hub
 from attractor.apiserver.kinds.builtin.validation.resources import validate_container_resource
 from attractor.apiserver.kinds.builtin.validation.rules import amount, at_least_zero, each, named, required_name
 from attractor.objects import names
