@@ -1,6 +1,7 @@
 """Settings that every test shares, and the choice of another cluster for those that can have one."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,6 +49,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     config.hook.pytest_deselected(items=[item for item in items if not can_run(item)])
     items[:] = [item for item in items if can_run(item)]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interrupts_are_heard() -> None:
+    """Undo what a shell does to a command in the background: it, and all that it starts, would ignore SIGINT."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

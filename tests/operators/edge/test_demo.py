@@ -35,10 +35,6 @@ def test_the_demo_survives_a_crash_upgrades_an_agent_and_takes_everything_down(t
     nothing_is_left(tmp_path)
 
 
-HEARING = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
-"""What a shell has started in the background does not hear of interrupts, and neither do its children; this one does."""
-
-
 @pytest.mark.parametrize(
     ("number", "word"),
     [
@@ -51,8 +47,7 @@ def test_a_demo_that_is_interrupted_leaves_no_process_and_no_file(
     tmp_path: Path, number: signal.Signals, word: str
 ) -> None:
     environ = {**os.environ, "TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-c", HEARING, *DEMO]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as demo:
+    with subprocess.Popen(DEMO, stdout=subprocess.PIPE, text=True, env=environ) as demo:
         assert demo.stdout is not None
         with ended_in_time(demo):
             for line in demo.stdout:
