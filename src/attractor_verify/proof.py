@@ -168,9 +168,10 @@ class Proof:
             begins = self.closure.mask(case.operands[0], self.everywhere)
             owed = _minus(owed, _minus(self.everywhere, begins)) if case.henceforth else owed
         elif kind != "always_eventually":
-            begins = bytearray(self.closure.count)
+            begun = bytearray(self.closure.count)
             for number in initial:
-                begins[number] = 1
+                begun[number] = 1
+            begins = bytes(begun)
         is_ranked = not any(_minus(_minus(owed, ranked), _minus(self.everywhere, begins)))
         require(is_ranked, f"a state that owes what a promise ({kind}) says has no rank")
         is_kept = kind != "until" or self.closure.mask(case.operands[0], ranked) == ranked
