@@ -1,4 +1,4 @@
-"""POST over HTTPS, to servers that an object in the cluster names: what calling webhooks needs, and no more.
+"""POST over HTTPS, to servers that an object in the cluster names: the client's connections, for calling webhooks.
 
 Connections are kept for the next call to the same place. A kept connection may have been closed by the other side
 meanwhile; a call that finds it so is made once more on a fresh one, which is safe because nothing was answered.
@@ -6,16 +6,21 @@ meanwhile; a call that finds it so is made once more on a fresh one, which is sa
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import httptools
+from attractor.client.errors import AnswerLost, GarbledAnswer, ServerUnreachable
+from attractor.client.http.dial import Dialer, Endpoint
+from attractor.client.http.pool import Pool
+
+if TYPE_CHECKING:
+    from attractor.client.http.connection import Connection
+    from attractor.client.transport import ClientResponse
 
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
-READ_BYTES = 64 * 1024
-MAX_IDLE = 8
+MAX_CONNECTIONS = 256
+"""To one place."""
 
 
 class CallError(Exception):
@@ -31,13 +36,6 @@ class Place(NamedTuple):
     ca_bundle: bytes = b""
 
 
-class HttpAnswer(NamedTuple):
-    """What came back."""
-
-    code: int
-    body: bytes
-
-
 @lru_cache(maxsize=256)
 def _context(ca_bundle: bytes) -> ssl.SSLContext:
     """Trusts the bundle only, or the system's authorities when there is none.
@@ -50,83 +48,54 @@ def _context(ca_bundle: bytes) -> ssl.SSLContext:
     return context
 
 
-class _Reader:
-    """Collects one response; httptools calls its ``on_`` methods."""
-
-    def __init__(self) -> None:
-        self.parser = httptools.HttpResponseParser(self)
-        self.body = bytearray()
-        self.is_complete = False
-        self.is_kept = False
-        """Whether the connection takes another request; only to be told at the very end."""
-
-    def on_body(self, data: bytes) -> None:
-        """A piece of the body."""
-        self.body += data
-
-    def on_message_complete(self) -> None:
-        """That was all."""
-        self.is_complete = True
-        self.is_kept = self.parser.should_keep_alive()
-
-
-class _Connection(NamedTuple):
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-
-    def close(self) -> None:
-        """Let go at once."""
-        self.writer.transport.abort()
-
-
 class HttpsCaller:
     """Makes calls and keeps connections; used from one event loop."""
 
     def __init__(self) -> None:
-        self._idle: dict[Place, list[_Connection]] = {}
+        self._pools: dict[Place, Pool] = {}
 
     def close(self) -> None:
         """Close what is kept."""
-        for connections in self._idle.values():
-            for connection in connections:
-                connection.close()
-        self._idle.clear()
+        for pool in self._pools.values():
+            pool.close()
+        self._pools.clear()
 
-    async def post(self, place: Place, path: str, body: bytes) -> HttpAnswer:
+    async def post(self, place: Place, path: str, body: bytes) -> ClientResponse:
         """The answer to one POST; raises ``CallError``. The caller limits the time."""
-        kept = self._idle.get(place)
-        while kept:
-            connection = kept.pop()
+        data = _head(place, path, len(body)) + body
+        while True:
+            pool, connection, was_used = await self._acquire(place)
             try:
-                return await self._exchange(connection, place, path, body)
-            except _ClosedEarly:
-                continue
+                return await connection.send(data, max_body_bytes=MAX_ANSWER_BYTES)
+            except AnswerLost:
+                if connection.got_bytes or not was_used:
+                    raise CallError("unexpected EOF" if connection.got_bytes else "EOF") from None
+            except GarbledAnswer as error:
+                raise CallError(f"malformed HTTP response: {error}") from error
+            finally:
+                pool.release(connection)
+
+    async def _acquire(self, place: Place) -> tuple[Pool, Connection, bool]:
+        where = f"{place.host}:{place.port}"
         try:
-            return await self._exchange(await _connect(place), place, path, body)
-        except _ClosedEarly:
-            raise CallError("EOF") from None
-
-    async def _exchange(self, connection: _Connection, place: Place, path: str, body: bytes) -> HttpAnswer:
-        is_reusable = False
-        try:
-            connection.writer.write(_head(place, path, len(body)) + body)
-            await connection.writer.drain()
-            answer, is_reusable = await _read(connection.reader)
-        except (OSError, ssl.SSLError) as error:
-            raise _ClosedEarly(str(error)) from error
-        except httptools.HttpParserError as error:
-            raise CallError(f"malformed HTTP response: {error}") from error
-        finally:
-            idle = self._idle.setdefault(place, [])
-            if is_reusable and len(idle) < MAX_IDLE:
-                idle.append(connection)
-            else:
-                connection.close()
-        return answer
-
-
-class _ClosedEarly(Exception):
-    """The connection ended before a byte of the answer came."""
+            pool = self._pools.get(place)
+            if pool is None:
+                endpoint = Endpoint(place.host, place.port, _context(place.ca_bundle), place.server_name)
+                pool = self._pools[place] = Pool(Dialer(endpoint).dial, MAX_CONNECTIONS)
+            return pool, *await pool.acquire()
+        except (ServerUnreachable, ssl.SSLError, UnicodeError) as error:
+            match error.__cause__ or error:
+                case ssl.SSLCertVerificationError(verify_message=why):
+                    text = f"tls: failed to verify certificate: x509: {why}"
+                case ssl.SSLError(reason=why) as cause:
+                    text = f"tls: {why or cause}; see that caBundle holds PEM certificates"
+                case ConnectionRefusedError():
+                    text = f"dial tcp {where}: connect: connection refused"
+                case TimeoutError():
+                    text = f"dial tcp {where}: i/o timeout"
+                case cause:
+                    text = f"dial tcp {where}: {cause}"
+            raise CallError(text) from error
 
 
 def _head(place: Place, path: str, size: int) -> bytes:
@@ -135,36 +104,3 @@ def _head(place: Place, path: str, size: int) -> bytes:
         f"POST {path} HTTP/1.1\r\nHost: {host}:{place.port}\r\nUser-Agent: attractor-admission\r\n"
         f"Accept: application/json, */*\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n"
     ).encode("ascii")
-
-
-async def _connect(place: Place) -> _Connection:
-    where = f"{place.host}:{place.port}"
-    try:
-        context = _context(place.ca_bundle)
-        streams = await asyncio.open_connection(place.host, place.port, ssl=context, server_hostname=place.server_name)
-    except ssl.SSLCertVerificationError as error:
-        raise CallError(f"tls: failed to verify certificate: x509: {error.verify_message}") from error
-    except ssl.SSLError as error:
-        raise CallError(f"tls: {error.reason or error}; see that caBundle holds PEM certificates") from error
-    except ConnectionRefusedError as error:
-        raise CallError(f"dial tcp {where}: connect: connection refused") from error
-    except (OSError, UnicodeError) as error:
-        raise CallError(f"dial tcp {where}: {error}") from error
-    return _Connection(*streams)
-
-
-async def _read(reader: asyncio.StreamReader) -> tuple[HttpAnswer, bool]:
-    """One response, and whether the connection can take another request."""
-    found = _Reader()
-    size = 0
-    while not found.is_complete:
-        data = await reader.read(READ_BYTES)
-        if not data:
-            if not size:
-                raise _ClosedEarly("closed")
-            raise CallError("unexpected EOF")
-        size += len(data)
-        if size > MAX_ANSWER_BYTES:
-            raise CallError(f"the answer is larger than {MAX_ANSWER_BYTES} bytes")
-        found.parser.feed_data(data)
-    return HttpAnswer(found.parser.get_status_code(), bytes(found.body)), found.is_kept

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from attractor.apiserver.admission.outside_calls import Question, Service
-    from attractor.embedded.https_call import HttpAnswer
+    from attractor.client.transport import ClientResponse
     from attractor.objects.json_types import JsonObject
 
 HTTPS_PORT = 443
@@ -124,7 +124,7 @@ def _uid() -> str:
     return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-{text[20:]}"
 
 
-def _response(question: Question, answer: HttpAnswer, uid: str) -> JsonObject:
+def _response(question: Question, answer: ClientResponse, uid: str) -> JsonObject:
     """The ``response`` of the review that came back; raises ``_Refused``."""
     if answer.code != 200:
         raise _Refused(f"failed to call webhook: {_http_failure(answer)}")
@@ -146,7 +146,7 @@ def _response(question: Question, answer: HttpAnswer, uid: str) -> JsonObject:
     return response
 
 
-def _http_failure(answer: HttpAnswer) -> str:
+def _http_failure(answer: ClientResponse) -> str:
     """An HTTP error as Kubernetes' client words it."""
     text = answer.body[:2048].decode("utf-8", "replace").strip()
     match answer.code:

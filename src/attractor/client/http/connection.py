@@ -77,6 +77,9 @@ class Connection(Party):
         self._code = 0
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
+        self._room_bytes = 0
+        """How much more the body may have, where that is limited."""
+        self._is_limited = False
         self._is_informational = False
         self._got_bytes = False
         self.is_reusable = True
@@ -105,11 +108,12 @@ class Connection(Party):
         """Whether any byte of an answer to the last request has come."""
         return self._got_bytes
 
-    async def send(self, data: bytes) -> ClientResponse:
+    async def send(self, data: bytes, *, max_body_bytes: int = 0) -> ClientResponse:
         """Send a request and wait for its whole answer; raises ``AnswerLost`` or ``GarbledAnswer``.
 
-        Raises ``TimeoutError`` after ``expire``.
+        Raises ``TimeoutError`` after ``expire``. A body that comes in pieces may be limited in size.
         """
+        self._is_limited, self._room_bytes = max_body_bytes > 0, max_body_bytes
         self._whole = self._loop.create_future()
         self._write(data)
         try:
@@ -214,8 +218,13 @@ class Connection(Party):
         """A piece of the body."""
         if self._stream is not None:
             self._stream.feed(data)
-        else:
-            self._body.append(data)
+            return
+        self._body.append(data)
+        if self._is_limited:
+            self._room_bytes -= len(data)
+            if self._room_bytes < 0:
+                self._fail(GarbledAnswer("the answer is larger than allowed"))
+                self.close()
 
     def message_completed(self) -> None:
         """The answer is whole."""
