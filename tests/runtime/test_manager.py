@@ -15,7 +15,6 @@ from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Result, Watches, controller
 from attractor.runtime.events import BURST, COMBINED, SIMILAR, EventCorrelator, Occurrence
 from attractor.runtime.health_server import HealthServer
-from attractor.runtime.instruments import Histogram
 from attractor.runtime.metrics import Metrics
 from attractor.runtime.predicates import (
     Change,
@@ -29,6 +28,7 @@ from attractor.runtime.predicates import (
     resource_version_changed,
 )
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
+from attractor.wire.prometheus import Histogram
 from tests.runtime.things import Thing, passing, thing
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)

@@ -49,12 +49,13 @@ from attractor.httpd.fairness import Fairness
 from attractor.httpd.limits import DEFAULT_LIMITS
 from attractor.httpd.listener import Listener
 from attractor.httpd.pages.fairness import metric_lines
-from attractor.httpd.pages.metrics import Metrics, resident_bytes
+from attractor.httpd.pages.metrics import Metrics
 from attractor.httpd.pages.zpages import ServerFacts
 from attractor.httpd.router import Router
 from attractor.httpd.watch.streams import WatchHub
 from attractor.store.contract import StoreError
 from attractor.store.factory import open_store
+from attractor.wire.prometheus import process_metrics
 
 if TYPE_CHECKING:
     import ssl
@@ -247,7 +248,7 @@ class EmbeddedCluster:
             raise
         self._server = server
         self.metrics.gauge("attractor_store_revision", "The store's newest revision.", lambda: float(store.revision))
-        self.metrics.gauge("process_resident_memory_bytes", "Resident memory.", resident_bytes)
+        self.metrics.more += [metric.lines for metric in process_metrics()]
         return self
 
     async def __aexit__(

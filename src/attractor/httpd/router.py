@@ -27,7 +27,6 @@ from attractor.httpd.formats.protobuf import request_as_json
 from attractor.httpd.long_lists import long_list
 from attractor.httpd.pages.fairness import debug_page
 from attractor.httpd.pages.health import SHUTDOWN, STORE, STORE_READY, health_reply, is_about_health
-from attractor.httpd.pages.metrics import CONTENT_TYPE as METRICS_TYPE
 from attractor.httpd.pages.page import PAGES, Ask, answers_any_method
 from attractor.httpd.pages.zpages import ServerFacts
 from attractor.httpd.parser import HttpRequest
@@ -47,6 +46,7 @@ from attractor.httpd.watch.future_versions import WaitingWatch
 from attractor.objects.errors import ApiError, BadRequest, NotAcceptable
 from attractor.objects.timestamps import TimestampError, parse_duration
 from attractor.store.contract import StoreError
+from attractor.wire.prometheus import CONTENT_TYPE as METRICS_TYPE
 
 if TYPE_CHECKING:
     import asyncio

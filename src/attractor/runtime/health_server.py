@@ -10,6 +10,8 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from attractor.wire.prometheus import CONTENT_TYPE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -69,7 +71,7 @@ class HealthServer:
         if method not in {"GET", "HEAD"}:
             return 405, text, b"use GET\n"
         if path == "/metrics":
-            return 200, "text/plain; version=0.0.4; charset=utf-8", self._metrics.text().encode()
+            return 200, CONTENT_TYPE, self._metrics.text().encode()
         checks = self._checks.get(path)
         if checks is None:
             return 404, text, b"there are /healthz, /readyz and /metrics\n"

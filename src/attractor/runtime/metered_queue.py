@@ -10,8 +10,8 @@ from attractor.workqueue import WorkQueue
 
 if TYPE_CHECKING:
     from attractor.objects.gvk import Key
-    from attractor.runtime.instruments import Counter, Histogram
     from attractor.runtime.metrics import Metrics
+    from attractor.wire.prometheus import Counter, Histogram
     from attractor.workqueue import Limiter
 
 INITIAL_PRIORITY = -100

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attractor.runtime import process
-from attractor.runtime.instruments import Counter, Gauge, Histogram, Metric, number
+from attractor.wire.prometheus import Counter, Gauge, Histogram, Metric, process_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,16 +14,6 @@ RECONCILE_BUCKETS = (
     1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
 )  # fmt: skip
 QUEUE_BUCKETS = tuple(10.0 ** (exponent - 8) for exponent in range(12))
-
-
-def process_metrics() -> list[Metric]:
-    """What Prometheus' own clients tell of a process, as far as this system knows."""
-    found: list[Metric] = []
-    for name, text, read in process.readings():
-        metric = Counter(name, text) if name.endswith("_total") else Gauge(name, text)
-        metric.compute(by=read)
-        found.append(metric)
-    return found
 
 
 class Metrics:
@@ -85,8 +74,4 @@ class Metrics:
 
     def text(self) -> str:
         """All metrics, in Prometheus' text format."""
-        lines: list[str] = []
-        for metric in self:
-            lines += [f"# HELP {metric.name} {metric.text}", f"# TYPE {metric.name} {metric.type}"]
-            lines += [f"{metric.name}{suffix}{labels} {number(value)}" for suffix, labels, value in metric.samples()]
-        return "\n".join([*lines, ""])
+        return "\n".join([*(line for metric in self for line in metric.lines()), ""])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from attractor.objects.gvk import Key
     from attractor.runtime.effects import Effect
     from attractor.runtime.field_logger import FieldLogger
-    from attractor.runtime.instruments import Counter
+    from attractor.wire.prometheus import Counter
 
     Perform: TypeAlias = Callable[[Effect[Any]], Awaitable[Any]]
 

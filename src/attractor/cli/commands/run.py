@@ -129,8 +129,8 @@ def run(args: argparse.Namespace) -> int:
     Told twice, it ends at once, with the code of the signal; see ``Stopping``.
     """
     from attractor.client import ConfigError
-    from attractor.embedded.field_log import log_to_stderr
     from attractor.runtime import BuilderError, LeadershipLost
+    from attractor.runtime.field_logger import log_to_stderr
 
     if args.reload:
         from attractor.cli.operator.reload import run_reloading

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from attractor.httpd.fairness import WAIT_BUCKETS_S, Waiting
 from attractor.httpd.reply import TEXT, Reply
+from attractor.wire.prometheus import family, histogram_samples, labelled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from attractor.httpd.fairness import Fairness
+    from attractor.wire.prometheus import Sample
 
 _PAGES = "/debug/api_priority_and_fairness/"
 PREFIX = "apiserver_flowcontrol"
@@ -18,24 +20,19 @@ PREFIX = "apiserver_flowcontrol"
 
 def metric_lines(fairness: Fairness) -> Iterator[str]:
     """The metrics in Prometheus' text format."""
-    yield from _heading("dispatched_requests_total", "counter", "Requests that ran.")
-    for (level, schema), count in sorted(fairness.dispatched.items()):
-        yield f"{PREFIX}_dispatched_requests_total{_labels(schema, level)} {count}"
-    yield from _heading("rejected_requests_total", "counter", "Requests that were turned away, by reason.")
-    for (level, schema, reason), count in sorted(fairness.rejected.items()):
-        yield f'{PREFIX}_rejected_requests_total{_labels(schema, level)[:-1]},reason="{reason}"}} {count}'
-    yield from _heading("current_inqueue_requests", "gauge", "Requests that wait in queues.")
+    ran = [("", labelled(*_labels(*key)), count) for key, count in sorted(fairness.dispatched.items())]
+    yield from _family("dispatched_requests_total", "counter", "Requests that ran.", ran)
+    refused = [
+        ("", labelled(*_labels(level, schema), ("reason", reason)), count)
+        for (level, schema, reason), count in sorted(fairness.rejected.items())
+    ]
+    yield from _family("rejected_requests_total", "counter", "Requests that were turned away, by reason.", refused)
     waiting = dict.fromkeys(((schema.level, schema.name) for schema in fairness.configuration.schemas), 0)
     for _, _, level, request in _waiting(fairness):
         key = (level, request.flow.schema.name)
         waiting[key] = waiting.get(key, 0) + 1
-    for (level, schema), count in sorted(waiting.items()):
-        yield f"{PREFIX}_current_inqueue_requests{_labels(schema, level)} {count}"
-    yield from _seat_lines(fairness)
-    yield from _wait_lines(fairness)
-
-
-def _seat_lines(fairness: Fairness) -> Iterator[str]:
+    inqueue = [("", labelled(*_labels(*key)), count) for key, count in sorted(waiting.items())]
+    yield from _family("current_inqueue_requests", "gauge", "Requests that wait in queues.", inqueue)
     levels = [fairness.dispatcher.levels[name] for name in sorted(fairness.dispatcher.levels)]
     gauges = {
         "current_executing_seats": ("Seats taken now.", [level.seats for level in levels]),
@@ -44,36 +41,30 @@ def _seat_lines(fairness: Fairness) -> Iterator[str]:
         "upper_limit_seats": ("Seats with all that may be borrowed.",
                               [one.spec.nominal + one.spec.borrowable for one in levels]),
     }  # fmt: skip
+    names = [labelled(("priority_level", level.spec.name)) for level in levels]
     for name, (explanation, values) in gauges.items():
-        yield from _heading(name, "gauge", explanation)
-        for level, value in zip(levels, values, strict=True):
-            yield f'{PREFIX}_{name}{{priority_level="{level.spec.name}"}} {value}'
+        samples = [("", label, float(value)) for label, value in zip(names, values, strict=True)]
+        yield from _family(name, "gauge", explanation, samples)
+    explanation = "How long requests waited in queues before they ran."
+    yield from _family("request_wait_duration_seconds", "histogram", explanation, _waits(fairness))
 
 
-def _wait_lines(fairness: Fairness) -> Iterator[str]:
+def _waits(fairness: Fairness) -> Iterator[Sample]:
     """Those that never waited are in the first bucket."""
-    name = "request_wait_duration_seconds"
-    yield from _heading(name, "histogram", "How long requests waited in queues before they ran.")
     for key, dispatched in sorted(fairness.dispatched.items()):
-        labels = _labels(key[1], key[0])[:-1]
         waited = fairness.waited.get(key)
-        buckets = waited.buckets if waited is not None else [0] * (len(WAIT_BUCKETS_S) + 1)
-        total = dispatched - sum(buckets)
-        for bound, count in zip((*map(str, WAIT_BUCKETS_S), "+Inf"), buckets, strict=True):
-            total += count
-            yield f'{PREFIX}_{name}_bucket{labels},execute="true",le="{bound}"}} {total}'
+        counts = waited.buckets if waited is not None else [0] * (len(WAIT_BUCKETS_S) + 1)
         total_s = waited.total_s if waited is not None else 0.0
-        yield f'{PREFIX}_{name}_sum{labels},execute="true"}} {total_s:.6f}'
-        yield f'{PREFIX}_{name}_count{labels},execute="true"}} {total}'
+        labels = (*_labels(*key), ("execute", "true"))
+        yield from histogram_samples(WAIT_BUCKETS_S, counts, total_s, *labels, before=dispatched - sum(counts))
 
 
-def _heading(name: str, kind: str, explanation: str) -> Iterator[str]:
-    yield f"# HELP {PREFIX}_{name} {explanation}"
-    yield f"# TYPE {PREFIX}_{name} {kind}"
+def _family(name: str, kind: str, explanation: str, samples: Iterable[Sample]) -> Iterator[str]:
+    return family(f"{PREFIX}_{name}", kind, explanation, samples)
 
 
-def _labels(schema: str, level: str) -> str:
-    return f'{{flow_schema="{schema}",priority_level="{level}"}}'
+def _labels(level: str, schema: str) -> tuple[tuple[str, object], ...]:
+    return ("flow_schema", schema), ("priority_level", level)
 
 
 def _waiting(fairness: Fairness) -> Iterator[tuple[int, int, str, Waiting]]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from attractor.wire.prometheus import family, histogram_samples, labelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
@@ -48,38 +47,28 @@ class Metrics:
         return ("\n".join(self._lines()) + "\n").encode()
 
     def _lines(self) -> Iterator[str]:
-        yield "# HELP apiserver_request_total Requests answered, by method and code."
-        yield "# TYPE apiserver_request_total counter"
-        for (method, code), count in sorted(self._requests.items()):
-            yield f'apiserver_request_total{{method="{method}",code="{code}"}} {count}'
-        yield "# HELP apiserver_request_duration_seconds From a whole request to its answer, or to a stream's start."
-        yield "# TYPE apiserver_request_duration_seconds histogram"
-        total = 0
-        for bound, count in zip((*map(str, _BUCKETS_S), "+Inf"), self._buckets, strict=True):
-            total += count
-            yield f'apiserver_request_duration_seconds_bucket{{le="{bound}"}} {total}'
-        yield f"apiserver_request_duration_seconds_sum {self._took_s:.6f}"
-        yield f"apiserver_request_duration_seconds_count {total}"
-        yield "# HELP apiserver_watch_events_total Events handed to watchers."
-        yield "# TYPE apiserver_watch_events_total counter"
-        yield f"apiserver_watch_events_total {self.watch_events}"
-        yield "# HELP attractor_disconnects_total Clients that the server disconnected, by reason."
-        yield "# TYPE attractor_disconnects_total counter"
-        for why, count in sorted(self._disconnects.items()):
-            yield f'attractor_disconnects_total{{reason="{why}"}} {count}'
+        requests = [
+            ("", labelled(("method", method), ("code", code)), count)
+            for (method, code), count in sorted(self._requests.items())
+        ]
+        yield from family("apiserver_request_total", "counter", "Requests answered, by method and code.", requests)
+        yield from family(
+            "apiserver_request_duration_seconds",
+            "histogram",
+            "From a whole request to its answer, or to a stream's start.",
+            histogram_samples(_BUCKETS_S, self._buckets, self._took_s),
+        )
+        yield from family(
+            "apiserver_watch_events_total", "counter", "Events handed to watchers.", [("", "", self.watch_events)]
+        )
+        reasons = [("", labelled(("reason", why)), count) for why, count in sorted(self._disconnects.items())]
+        explanation = "Clients that the server disconnected, by reason."
+        yield from family("attractor_disconnects_total", "counter", explanation, reasons)
         for name, (explanation, read) in self._gauges.items():
             try:
                 value = read()
             except OSError:  # this system does not tell it
                 continue
-            yield f"# HELP {name} {explanation}"
-            yield f"# TYPE {name} gauge"
-            yield f"{name} {value:g}"
+            yield from family(name, "gauge", explanation, [("", "", value)])
         for lines in self.more:
             yield from lines()
-
-
-def resident_bytes() -> float:
-    """This process's resident memory; raises ``OSError`` where there is no ``/proc``."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return float(pages * os.sysconf("SC_PAGE_SIZE"))

@@ -19,6 +19,7 @@ from attractor.httpd.pages.health import CHECKS
 from attractor.httpd.reply import TEXT, Reply
 from attractor.k8s.catalog import KUBERNETES_VERSION
 from attractor.objects.errors import NotAcceptable
+from attractor.wire.prometheus import family, labelled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -107,22 +108,33 @@ class ServerFacts:
 
     def _slis(self) -> str:
         """Results of checks as Prometheus reads them."""
+        last = [
+            ("", labelled(("name", name), ("type", kind)), int(ok)) for (name, kind), ok in sorted(self._last.items())
+        ]
+        checked = [
+            ("", labelled(("name", name), ("status", status), ("type", kind)), count)
+            for (name, status, kind), count in sorted(self._checked.items())
+        ]
+        started = [("", "", self.started.timestamp())]
         lines = [
-            "# HELP kubernetes_healthcheck [STABLE] This metric records the result of a single healthcheck.",
-            "# TYPE kubernetes_healthcheck gauge",
-            *(
-                f'kubernetes_healthcheck{{name="{name}",type="{kind}"}} {int(passed)}'
-                for (name, kind), passed in sorted(self._last.items())
+            *family(
+                "kubernetes_healthcheck",
+                "gauge",
+                "[STABLE] This metric records the result of a single healthcheck.",
+                last,
             ),
-            "# HELP kubernetes_healthchecks_total [STABLE] This metric records the results of all healthcheck.",
-            "# TYPE kubernetes_healthchecks_total counter",
-            *(
-                f'kubernetes_healthchecks_total{{name="{name}",status="{status}",type="{kind}"}} {count}'
-                for (name, status, kind), count in sorted(self._checked.items())
+            *family(
+                "kubernetes_healthchecks_total",
+                "counter",
+                "[STABLE] This metric records the results of all healthcheck.",
+                checked,
             ),
-            "# HELP process_start_time_seconds [ALPHA] Start time of the process since unix epoch in seconds.",
-            "# TYPE process_start_time_seconds gauge",
-            f"process_start_time_seconds {self.started.timestamp()}",
+            *family(
+                "process_start_time_seconds",
+                "gauge",
+                "[ALPHA] Start time of the process since unix epoch in seconds.",
+                started,
+            ),
         ]
         return "\n".join(lines) + "\n"
 

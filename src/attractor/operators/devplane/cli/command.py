@@ -113,9 +113,9 @@ def _place(args: argparse.Namespace) -> Place:
 def _run_up(args: argparse.Namespace) -> int:
     """0 after an orderly end, 2 when it cannot start, and the signal's code when told twice."""
     from attractor.cli.commands import serve
-    from attractor.embedded.field_log import log_to_stderr
     from attractor.operators.devplane.api.application import ApplicationError, doubts, read
     from attractor.operators.devplane.cli import up
+    from attractor.runtime.field_logger import log_to_stderr
 
     log_to_stderr(getattr(logging, args.log_level.upper()))
     try:

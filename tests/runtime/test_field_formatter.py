@@ -2,7 +2,7 @@
 
 import logging
 
-from attractor.embedded.field_log import FieldFormatter
+from attractor.runtime.field_logger import FieldFormatter
 
 
 def test_fields_follow_the_message_and_are_quoted_where_needed() -> None:
