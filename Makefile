@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 COMPILED := $(shell sed -n '/^compiled = \[/,/^]/s/^ *"\(.*\)",$$/\1/p' pyproject.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage check bench nightly interpreted lock sbom format clean
+.PHONY: help setup demo test coverage check docs bench nightly interpreted lock sbom format clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -42,6 +42,9 @@ check: setup ## Quick gate: format, lint, types, import contracts, tidy, fast te
 	$(VENV)/bin/pyright
 	$(VENV)/bin/lint-imports
 	$(PY) -m pytest -q -n 2 -m "not slow and not nightly" tests
+
+docs: setup ## Build the documentation as a site, strictly: build/site/index.html
+	@PYTHONPATH=src NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 bench: setup ## Run the benchmarks; JSON on stdout
 	@$(PY) benchmarks/run.py

@@ -21,8 +21,8 @@ Exit code: 0 verified, 1 rejected, 2 usage.
 """
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the command."""
+def build_parser() -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(
         prog="attractor-verify",
         description="Check a certificate that `attractor check --certificate FILE` wrote, without the checker.",
@@ -31,7 +31,12 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the certificate")
     parser.add_argument("target", nargs="?", metavar="MODULE:NAME", help="what it must be about")
-    args = parser.parse_args(argv)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; answer its exit code."""
+    args = build_parser().parse_args(argv)
     try:
         shown = verify(args.file, args.target)
     except OSError as problem:
