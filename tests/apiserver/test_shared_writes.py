@@ -153,8 +153,8 @@ async def test_increments_through_two_servers_neither_hang_nor_get_lost(etcd: Et
             for server in (one, one, other, other):
                 group.create_task(increment(server))
         assert (await found(one))["data"] == {"n": str(4 * each)}
-        one.turns.check_invariants()
-        assert not one.turns._turns
+        one.retries.check_invariants()
+        assert not one.retries._turns
 
 
 async def test_the_runs_of_a_contended_key_grow_with_its_writers_not_with_their_square(etcd: EtcdServer) -> None:

@@ -76,7 +76,7 @@ async def test_another_request_may_take_the_turn_while_one_that_lost_waits_for(w
     async def come_back() -> None:
         """Another writer of the same key loses, too, and goes on in turn."""
         store.losses = 1
-        await server._run(write, is_read=False)
+        await server._answered(write, is_read=False)
         came_back.set()
 
     def write(txn: Transaction) -> Response:
@@ -106,7 +106,7 @@ async def test_another_request_may_take_the_turn_while_one_that_lost_waits_for(w
     store.settling = come_back if what == "settlement" else None
     store.losses = 1
     async with asyncio.timeout(HUNG_S):
-        answer = await server._run(attempt, is_read=False)
+        answer = await server._answered(attempt, is_read=False)
     assert answer.code == 200
     assert came_back.is_set()
-    server.turns.check_invariants()
+    server.retries.check_invariants()

@@ -177,10 +177,10 @@ async def test_store_that_cannot_write_answers_so_and_reads_go_on(
     async def fail(compares, *, puts, deletes=()):  # type: ignore[no-untyped-def]
         raise error
 
-    def fail_at_once(draft, compares, *, puts, deletes=()):  # type: ignore[no-untyped-def]
+    def fail_at_once(draft, *, puts, deletes=(), again=None):  # type: ignore[no-untyped-def]
         raise error
 
-    monkeypatch.setattr(api.server.store, "commit_on", fail_at_once)
+    monkeypatch.setattr(api.server.store, "commit_draft", fail_at_once)
     assert (await api("POST", CONFIGMAPS, {"metadata": {"name": "b"}})).code == code
     monkeypatch.setattr(api.server.store, "commit", fail)
     monkeypatch.setattr(api.server.store, "draft_nowait", lambda: None)

@@ -14,6 +14,7 @@ from attractor.httpd.listener import Listener
 from attractor.httpd.pages.metrics import Metrics
 from attractor.httpd.parser import HttpRequest
 from attractor.httpd.reply import Reply
+from attractor.wire.deferred import Deferred
 
 PATIENCE_S = 10
 """How long a test waits for something that must happen before it fails."""
@@ -112,7 +113,11 @@ async def connected(port: int, tls: ssl.SSLContext | None = None, **options: Any
 async def listening(
     handler: Callable[[HttpRequest, Peer], Any], limits: Limits = DEFAULT_LIMITS, metrics: Metrics | None = None
 ) -> AsyncIterator[Listener]:
-    listener = Listener(handler, limits=limits, observer=metrics or Metrics())
+    def begin(request: HttpRequest, peer: Peer) -> Reply | Deferred[Reply]:
+        answer = handler(request, peer)
+        return Deferred.of(answer) if asyncio.iscoroutine(answer) else answer
+
+    listener = Listener(begin, limits=limits, observer=metrics or Metrics())
     await listener.start("127.0.0.1", 0)
     try:
         yield listener

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from attractor.store.contract import Compacted, Entry, FutureRevision, Stale, StoreUnavailable
+from attractor.store.contract import Compacted, Entry, FutureRevision, SpeculativeWriter, Stale, StoreUnavailable
 
 if TYPE_CHECKING:
+    from attractor.store.contract import Snapshot
     from tests.store.engines import AnyStore, Engine
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -247,51 +248,52 @@ async def test_state_and_history_outlive_the_process(engine: Engine) -> None:
     assert await store.commit({}, puts={"a": b""}) == revision + 1
 
 
-async def test_a_write_on_a_fresh_draft_needs_no_comparison(store: AnyStore) -> None:
-    await store.commit({}, puts={"a": b"1", "b": b"1"})
+def drafted(store: AnyStore) -> Snapshot:
+    """The draft of an engine that is there; every engine of ours commits speculatively."""
+    assert isinstance(store, SpeculativeWriter)
     draft = store.draft_nowait()
-    if draft is None:
-        assert not store.is_exclusive, "only a shared engine has to ask before it knows what a write may rest on"
-        return
-    begun = store.commit_on(draft, {"c": 0}, puts={"a": b"2", "c": b"2"}, deletes={"b", "absent"})
-    revision = begun if isinstance(begun, int) else await begun
+    assert draft is not None
+    return draft
+
+
+async def durable(written: int | asyncio.Future[int]) -> int:
+    return written if isinstance(written, int) else await written
+
+
+async def test_a_speculative_commit_writes_all_and_is_durable_when_it_answers(store: AnyStore) -> None:
+    await store.commit({}, puts={"a": b"1", "b": b"1"})
+    begun = store.commit_draft(drafted(store), puts={"a": b"2", "c": b"2"}, deletes={"b", "absent"})
+    revision = await durable(begun)
     assert [(entry.key, entry.value, entry.revision) for entry in (await store.snapshot()).range("")] == [
         ("a", b"2", revision),
         ("c", b"2", revision),
     ]
 
 
-async def test_writes_on_drafts_follow_each_other_without_waiting(store: AnyStore) -> None:
+async def test_speculative_commits_follow_each_other_without_waiting(store: AnyStore) -> None:
     begun = []
     for number in range(5):
-        draft = store.draft_nowait()
-        if draft is None:
-            return
-        begun.append(store.commit_on(draft, {}, puts={"a": b"%d" % number}))
-    revisions = [one if isinstance(one, int) else await one for one in begun]
+        draft = drafted(store)
+        before = draft.get("a")
+        assert (before.value if before else None) == (b"%d" % (number - 1) if number else None), "a write is not shown"
+        begun.append(store.commit_draft(draft, puts={"a": b"%d" % number}))
+    revisions = [await durable(one) for one in begun]
     assert revisions == list(range(revisions[0], revisions[0] + 5))
     assert store.revision == revisions[-1]
 
 
-async def test_a_write_on_a_draft_that_changes_nothing_answers_once_the_draft_is_durable(store: AnyStore) -> None:
-    draft = store.draft_nowait()
-    if draft is None:
-        return
-    first = store.commit_on(draft, {}, puts={"a": b"1"})
-    draft = store.draft_nowait()
-    assert draft is not None
-    second = store.commit_on(draft, {}, puts={}, deletes={"absent"})
-    revision = second if isinstance(second, int) else await second
-    assert store.revision == revision == (first if isinstance(first, int) else await first)
-    draft = store.draft_nowait()
-    assert draft is not None
-    assert store.commit_on(draft, {}, puts={}) == revision
+async def test_a_speculative_commit_that_changes_nothing_answers_once_the_draft_is_durable(store: AnyStore) -> None:
+    first = store.commit_draft(drafted(store), puts={"a": b"1"})
+    draft = drafted(store)
+    assert draft.get("a") is not None
+    second = store.commit_draft(draft, puts={}, deletes={"absent"})
+    revision = await durable(second)
+    assert store.revision == revision == await durable(first)
+    assert await durable(store.commit_draft(drafted(store), puts={})) == revision
 
 
-async def test_a_closed_store_takes_no_write_on_a_draft(store: AnyStore) -> None:
-    draft = store.draft_nowait()
-    if draft is None:
-        return
+async def test_a_closed_store_takes_no_speculative_commit(store: AnyStore) -> None:
+    draft = drafted(store)
     await store.aclose()
     with pytest.raises(StoreUnavailable):
-        store.commit_on(draft, {}, puts={"a": b"1"})
+        store.commit_draft(draft, puts={"a": b"1"})

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 import pytest_asyncio
 
-from attractor.store.contract import Entry, Stale, StoreUnavailable, Unsure
+from attractor.store.contract import Entry, Stale, StoreUnavailable, Unverifiable
 from attractor.store.etcd import EtcdOptions, EtcdStore
-from attractor.store.etcd.chain import Chain, Change, Draft, Guess, Write
+from attractor.store.etcd.chain import Chain, Change, Draft, RecordingDraft, Write
 from attractor.store.mvcc import View
 from attractor.store.sorted_map import SortedMap
 from tests.store.etcdserver import EtcdServer
@@ -177,37 +177,37 @@ async def test_a_write_that_rests_on_two_waits_for_both_and_is_lost_once() -> No
     assert chain.answered(other, 10) == []
 
 
-async def test_a_guess_remembers_what_it_has_shown_and_shows_nothing_that_etcd_cannot_compare() -> None:
-    guess = Guess(view(7, a=b"old"), Chain())
-    assert guess.get("a") is not None
-    assert guess.get("b") is None
-    assert not guess.has_any("c/")
-    assert not guess.range("d/")
-    assert not guess.count("e/")
-    assert guess.read == {"a": 7, "b": 0}
-    assert guess.absent == {"c/", "d/", "e/"}
-    for read in (guess.range, guess.has_any, guess.count):
-        with pytest.raises(Unsure):
+async def test_a_recording_draft_knows_what_it_has_shown_and_shows_nothing_that_etcd_cannot_compare() -> None:
+    draft = RecordingDraft(view(7, a=b"old"), Chain())
+    assert draft.get("a") is not None
+    assert draft.get("b") is None
+    assert not draft.has_any("c/")
+    assert not draft.range("d/")
+    assert not draft.count("e/")
+    assert draft.read == {"a": 7, "b": 0}
+    assert draft.absent == {"c/", "d/", "e/"}
+    for read in (draft.range, draft.has_any, draft.count):
+        with pytest.raises(Unverifiable):
             read("a")
 
 
-async def test_a_write_on_a_guess_is_one_call_when_the_guess_was_right(store: EtcdStore) -> None:
-    guess = store.guess()
-    assert guess is not None
-    assert guess.get("g") is None
-    assert not guess.has_any("nothing/")
-    revision = await store.commit_guess(guess, puts={"g": b"1"}, again=never)
+async def test_a_speculative_commit_is_one_call_when_the_draft_was_right(store: EtcdStore) -> None:
+    draft = store.draft_nowait()
+    assert draft is not None
+    assert draft.get("g") is None
+    assert not draft.has_any("nothing/")
+    revision = await store.commit_draft(draft, puts={"g": b"1"}, again=never)
     assert store.snapshot_nowait().get("g") == Entry("g", b"1", revision, revision)
     await store.commit({}, puts={}, deletes={"g"})
     await store.aclose()
 
 
 @pytest.mark.parametrize("rival", ["g", "nothing/but"])
-async def test_a_write_on_a_wrong_guess_is_done_again_in_another_way(
+async def test_a_speculative_commit_on_a_wrong_draft_calls_again(
     store: EtcdStore, etcd_server: EtcdServer, rival: str
 ) -> None:
     other = await EtcdStore.open(EtcdOptions(endpoints=(etcd_server.endpoint,), prefix="/chain/", timeout_s=20))
-    stale = store.guess()
+    stale = store.draft_nowait()
     assert stale is not None
     assert stale.get("g") is None
     assert not stale.has_any("nothing/")
@@ -219,8 +219,8 @@ async def test_a_write_on_a_wrong_guess_is_done_again_in_another_way(
         assert store.snapshot_nowait().get(rival) is not None, "the mirror does not show yet who was faster"
         return 42
 
-    # As if the mirror had not heard yet: everything that the guess has shown is still what it says.
-    assert await store.commit_guess(stale, puts={"h": b"ours"}, again=again) == 42
+    # As if the mirror had not heard yet: everything that the draft has shown is still what it says.
+    assert await store.commit_draft(stale, puts={"h": b"ours"}, again=again) == 42
     assert [lost.keys for lost in seen] == [{"g"} if rival == "g" else {"nothing/"}]
     assert store.snapshot_nowait().get("h") is None
     await store.commit({}, puts={}, deletes={rival})

@@ -160,8 +160,8 @@ class Response:
         self.warnings = warnings
 
     @property
-    def shows_a_stand_in(self) -> bool:
-        """Whether it tells the revision of a write that was on its way: nobody knew that one yet."""
+    def shows_placeholder(self) -> bool:
+        """Whether it tells a placeholder: the revision of a write that was on its way, which nobody knew yet."""
         body = self.body
         return isinstance(body, ObjectBody) and body.revision is not None and body.revision < 0
 

@@ -274,7 +274,6 @@ class EmbeddedCluster:
             observer=self.metrics,
             tls=tls,
             gate=self._router.turned_away,
-            is_eager=self.store.is_exclusive,  # it waits for plain futures only: requests may begin outside a task
         )
         await listener.start(host, port)
         self._listeners.append(listener)

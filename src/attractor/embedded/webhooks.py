@@ -57,10 +57,6 @@ class Webhooks:
 
     async def answer(self, questions: Sequence[Question]) -> Sequence[Answer]:
         """Ask all of them at once."""
-        # A task of its own: a request may begin outside any task, where neither timeouts nor groups work.
-        return await asyncio.get_running_loop().create_task(self._answer_all(questions))
-
-    async def _answer_all(self, questions: Sequence[Question]) -> list[Answer]:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._answer(question)) for question in questions]
         return [task.result() for task in tasks]

@@ -22,14 +22,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from attractor.httpd.audit.ids import AuditIds
-from attractor.httpd.eager import first_step, rest_of
 from attractor.httpd.fairness import Place
 from attractor.httpd.parser import RequestParser
 from attractor.httpd.reply import (
     CONTINUE,
     LAST_CHUNK,
     Clock,
-    Later,
     Reply,
     compressed,
     encode_head,
@@ -43,14 +41,14 @@ from attractor.wire.tls import TlsSession
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from attractor.httpd.limits import Limits
     from attractor.httpd.parser import HttpRequest, Refusal
     from attractor.httpd.reply import Stream
+    from attractor.wire.deferred import Deferred
 
-    Answer = Reply | Later | Coroutine[Any, Any, Reply]
-    Handler = Callable[[HttpRequest, "Peer"], Answer]
+    Handler = Callable[[HttpRequest, "Peer"], Reply | Deferred[Reply]]
     Gate = Callable[[HttpRequest, "Peer"], Reply | None]
     """Refuses a request by its head, before its body is read; None lets it pass."""
 
@@ -83,15 +81,11 @@ class Observer(Protocol):
 class Shared:
     """What all connections of a listener have in common."""
 
-    def __init__(
-        self, handler: Handler, limits: Limits, observer: Observer, *, is_eager: bool, gate: Gate | None = None
-    ) -> None:
+    def __init__(self, handler: Handler, limits: Limits, observer: Observer, *, gate: Gate | None = None) -> None:
         self.handler = handler
         self.gate = gate
         self.limits = limits
         self.observer = observer
-        self.is_eager = is_eager
-        """Whether handlers may run outside a task up to their first wait; see ``eager``."""
         self.is_closing = False
         self.clock = Clock()
         self.connections: set[Connection] = set()
@@ -118,8 +112,8 @@ class Connection(Party):
         """The last request that the gate let pass while its body was on its way."""
         self._current: HttpRequest | None = None
         """The request being answered; None while reading."""
-        self._task: asyncio.Future[Any] | None = None
-        """Set while a handler waits; then ``_current`` is set too. A task, or the future of a ``Later``."""
+        self._awaited: asyncio.Future[Any] | None = None
+        """What a deferred answer waits for; then ``_current`` is set too."""
         self._stream: Stream | None = None
         """Set while an answer streams; then ``_current`` is set too."""
         self._is_paused = False
@@ -160,8 +154,8 @@ class Connection(Party):
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.lost()
-        elif isinstance(self._task, Place):  # it has not begun, or writes nothing
-            self._task.cancel()
+        elif isinstance(self._awaited, Place):  # it has not begun, or writes nothing
+            self._awaited.cancel()
 
     def ended(self) -> bool:
         """The client sends nothing more; what it asked for is still answered, but a stream has lost its reader."""
@@ -225,7 +219,7 @@ class Connection(Party):
         elif self._link.is_closing:
             if now - self._since > limits.stall_s:
                 self.abort()
-        elif self._task is not None:
+        elif self._awaited is not None:
             if now - self._started > limits.handling_s:
                 self._give_up()
         elif not self._is_established:
@@ -336,32 +330,19 @@ class Connection(Party):
         try:
             answer = self._shared.handler(request, self._peer)
             if not isinstance(answer, Reply):
-                if isinstance(answer, Later):
-                    self._task = answer.waits_for
-                    self._task.add_done_callback(partial(self._answered, reply=answer.reply))
-                    return
-                if not self._shared.is_eager:
-                    self._wait(answer)
-                    return
-                is_done, value = first_step(answer)
-                if not is_done:
-                    self._wait(rest_of(answer, value))
-                    return
-                answer = value
+                self._awaited = answer.ready
+                answer.ready.add_done_callback(partial(self._answered, reply=answer.result))
+                return
         except Exception as error:  # the boundary: whatever went wrong is a 500 with a reference
             answer = internal_error(request, error)
         self._send(request, answer)
 
-    def _wait(self, coroutine: Coroutine[Any, Any, Reply]) -> None:
-        self._task = task = self._loop.create_task(coroutine)
-        task.add_done_callback(partial(self._answered, reply=task.result))
-
-    def _answered(self, task: asyncio.Future[Any], reply: Callable[[], Reply]) -> None:
-        if task is not self._task or self._current is None:
+    def _answered(self, ready: asyncio.Future[Any], reply: Callable[[], Reply]) -> None:
+        if ready is not self._awaited or self._current is None:
             return  # given up before
-        self._task = None
+        self._awaited = None
         request = self._current
-        if task.cancelled():
+        if ready.cancelled():
             answer = status_reply(Timeout("the server stopped before the request was answered"))
         else:
             try:
@@ -372,10 +353,10 @@ class Connection(Party):
         self._advance()
 
     def _give_up(self) -> None:
-        task, self._task = self._task, None
-        assert task is not None
+        awaited, self._awaited = self._awaited, None
+        assert awaited is not None
         assert self._current is not None
-        task.cancel()
+        awaited.cancel()
         self._shared.observer.disconnected("timeout")
         why = "the request was not answered in time; a write may or may not have happened"
         self._send(self._current, status_reply(Timeout(why)))

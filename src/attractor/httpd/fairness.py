@@ -14,24 +14,25 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attractor.apiserver.fairness.configuration import GROUP, Configuration
 from attractor.apiserver.fairness.dispatcher import Dispatcher, Rejected
 from attractor.apiserver.fairness.processor import ProcessorShares
-from attractor.httpd.reply import TEXT, Later, Reply, status_reply
+from attractor.httpd.reply import TEXT, Reply, status_reply
 from attractor.objects.errors import ApiError
+from attractor.wire.deferred import Deferred
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
     from attractor.apiserver.auth.authorizer import Attributes
     from attractor.apiserver.fairness.configuration import Flow
     from attractor.apiserver.fairness.dispatcher import Level, Ticket
     from attractor.apiserver.request.caller import User
-    from attractor.httpd.connection import Answer
     from attractor.store.contract import Store
 
+    Work = Callable[[], Reply | Deferred[Reply]]
     Pieces = Generator[None, None, Reply]
 
 SEATS = 600
@@ -55,7 +56,7 @@ class Waiting:
 
     __slots__ = ("flow", "place", "timer", "work")
 
-    def __init__(self, flow: Flow, place: Place, work: Callable[[], Answer]) -> None:
+    def __init__(self, flow: Flow, place: Place, work: Work) -> None:
         self.flow = flow
         self.place = place
         self.work = work
@@ -134,7 +135,7 @@ class Fairness:
         schema = flow.schema
         self.dispatched[schema.level, schema.name] += 1
 
-    def run(self, flow: Flow, seats: int, work: Callable[[], Answer]) -> Answer:
+    def run(self, flow: Flow, seats: int, work: Work) -> Reply | Deferred[Reply]:
         """The answer of a limited request, now or when it is its turn; raises what ``work`` does."""
         level = self.dispatcher.levels[flow.schema.level]
         if self._spent_s >= TURN_S or not self.dispatcher.is_free(level, seats):
@@ -144,18 +145,10 @@ class Fairness:
         if isinstance(answer, Reply):
             return answer
         ticket = self.dispatcher.run(level, seats, self._now(), flow)
-        if isinstance(answer, Later):
-            answer.waits_for.add_done_callback(lambda _: self._finish(ticket))
-            return answer
-        return self._held(ticket, answer)
+        answer.ready.add_done_callback(lambda _: self._finish(ticket))
+        return answer
 
-    async def _held(self, ticket: Ticket, answer: Coroutine[Any, Any, Reply]) -> Reply:
-        try:
-            return await answer
-        finally:
-            self._finish(ticket)
-
-    def _timed(self, work: Callable[[], Answer]) -> Answer:
+    def _timed(self, work: Work) -> Reply | Deferred[Reply]:
         started = self._now()
         if self._turn is None:
             self._turn = self._loop.call_soon(self._take_turn)
@@ -171,7 +164,7 @@ class Fairness:
 
     # Queues.
 
-    def _queued(self, flow: Flow, level: Level, seats: int, work: Callable[[], Answer]) -> Answer:
+    def _queued(self, flow: Flow, level: Level, seats: int, work: Work) -> Reply | Deferred[Reply]:
         place = Place(loop=self._loop)
         waiting = Waiting(flow, place, work)
         try:
@@ -182,7 +175,7 @@ class Fairness:
         place.add_done_callback(lambda _: self._no_longer_wanted(ticket))
         if self._turn is None:
             self._turn = self._loop.call_soon(self._take_turn)
-        return Later(place, place.result)
+        return Deferred(place, place.result)
 
     def _reject(self, flow: Flow, level: Level, reason: str) -> Reply:
         """As Kubernetes does it, in plain text."""
@@ -228,7 +221,7 @@ class Fairness:
         key = (ticket.level.spec.name, schema.name)
         self.dispatched[key] += 1
         self.waited.setdefault(key, Waited()).add(self._now() - ticket.arrived)
-        answer: Answer
+        answer: Reply | Deferred[Reply]
         try:
             answer = self._timed(waiting.work)
         except ApiError as error:
@@ -241,13 +234,8 @@ class Fairness:
             self.dispatcher.finish(ticket, self._now())
             place.set_result(answer)
             return
-        future: asyncio.Future[Any]
-        if isinstance(answer, Later):
-            future, reply = answer.waits_for, answer.reply
-        else:
-            future = task = self._loop.create_task(answer)
-            reply = task.result
-        future.add_done_callback(lambda _: self._settle(ticket, place, reply))
+        reply = answer.result
+        answer.ready.add_done_callback(lambda _: self._settle(ticket, place, reply))
 
     def _settle(self, ticket: Ticket, place: Place, reply: Callable[[], Reply]) -> None:
         self._finish(ticket)

@@ -35,10 +35,9 @@ class Listener:
         limits: Limits,
         observer: Observer,
         tls: ssl.SSLContext | None = None,
-        is_eager: bool = True,
         gate: Gate | None = None,
     ) -> None:
-        self._shared = Shared(handler, limits, observer, is_eager=is_eager, gate=gate)
+        self._shared = Shared(handler, limits, observer, gate=gate)
         self._tls = tls
         self._sockets: list[socket.socket] = []
         self._sweep: asyncio.TimerHandle | None = None

@@ -20,13 +20,16 @@ from attractor.httpd.heads import IMPERSONATION, LINE_BREAK, Head, KnownHeads
 
 if TYPE_CHECKING:
     from attractor.apiserver.fairness.configuration import Flow
+    from attractor.apiserver.request.caller import User
     from attractor.httpd.limits import Limits
 
 
 class HttpRequest:
-    """One complete request."""
+    """One request; while its body is on its way, its head."""
 
-    __slots__ = ("audit_id", "body", "flow", "head", "headers", "keep_alive", "method", "path", "query", "version")
+    __slots__ = (
+        "audit_id", "body", "flow", "head", "headers", "keep_alive", "method", "path", "query", "user", "version",
+    )  # fmt: skip
 
     def __init__(self, method: str, target: str, head: Head, body: bytes = b"", *, version: str = "1.1") -> None:
         self.method = method
@@ -41,6 +44,8 @@ class HttpRequest:
         self.keep_alive = True
         self.flow: Flow | None = None
         """Whose it is for priority and fairness, once that is known."""
+        self.user: User | None = None
+        """Who sent it, once that is known: its credentials are looked at once, by its head if its body trails."""
 
     def header(self, name: bytes) -> str:
         """A header's value, empty when it was not sent."""

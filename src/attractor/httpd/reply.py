@@ -1,19 +1,17 @@
-"""What a handler answers, and how it becomes bytes."""
+"""``Reply``: the answer to an HTTP request, and how its head becomes bytes."""
 
 from __future__ import annotations
 
-import asyncio
 import gzip
-from collections.abc import Callable
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import orjson
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from attractor.objects.errors import ApiError
 
@@ -91,22 +89,6 @@ class Reply:
         self.headers = headers
         self.warnings = warnings
         self.stream = stream
-
-
-class Later(NamedTuple):
-    """An answer that waits for one future, and is made of its result: so no task is needed to wait."""
-
-    waits_for: asyncio.Future[Any]
-    reply: Callable[[], Reply]
-    """The answer, once the future is done, well or not."""
-
-    def __await__(self) -> Generator[Any, Any, Reply]:
-        """For whoever does wait in a task."""
-        return self._arrived().__await__()
-
-    async def _arrived(self) -> Reply:
-        await asyncio.wait((self.waits_for,))
-        return self.reply()
 
 
 def frame(data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What answers which path: authenticate, authorize, then health, metrics, pages, objects or watches.
+"""The router: authenticate, authorize, then answer with health, metrics, pages, objects or watches.
 
 Who asks, and whether that is allowed, is told from a request's head. Where the body comes after the head, it is not
 read before that is known: who may not write cannot make the server keep three megabytes.
@@ -10,7 +10,7 @@ A request that no page claims and that names no resource is answered as Go's HTT
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, unquote_plus
 
 from attractor.apiserver.auth.authorizer import MASTERS, Decision, attributes_of, forbidden
@@ -18,8 +18,7 @@ from attractor.apiserver.core import Request, deprecations
 from attractor.apiserver.fairness.estimates import list_seats
 from attractor.apiserver.kinds.registry import builtin_groups, builtin_kind
 from attractor.apiserver.request.routing import WATCH_SEGMENT, method_not_allowed, parse_path, without_watch_prefix
-from attractor.apiserver.response import LogBody, LongListBody
-from attractor.apiserver.server import OnItsWay
+from attractor.apiserver.response import LogBody, LongListBody, Response
 from attractor.apiserver.verbs.watch import Watch
 from attractor.httpd.auth.impersonation import impersonated, needed
 from attractor.httpd.body_limits import check_body, check_json
@@ -40,27 +39,26 @@ from attractor.httpd.presentation import (
     shape_of,
     watch_format,
 )
-from attractor.httpd.reply import Later, Reply, page_not_found
+from attractor.httpd.reply import Reply, page_not_found
 from attractor.httpd.watch.converted import ConvertedWatch
 from attractor.httpd.watch.future_versions import WaitingWatch
 from attractor.objects.errors import ApiError, BadRequest, NotAcceptable
 from attractor.objects.timestamps import TimestampError, parse_duration
 from attractor.store.contract import StoreError
+from attractor.wire.deferred import Deferred
 from attractor.wire.prometheus import CONTENT_TYPE as METRICS_TYPE
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Awaitable, Generator, Mapping, Sequence
 
     from attractor.apiserver.auth.authorizer import Attributes, Authorizer
     from attractor.apiserver.kinds.served_kind import Kind
     from attractor.apiserver.request.caller import User
     from attractor.apiserver.request.operation import Operation
-    from attractor.apiserver.response import Response
     from attractor.apiserver.server import Server
     from attractor.httpd.audit.trail import Auditor, Trail
     from attractor.httpd.auth.authentication import Authenticator
-    from attractor.httpd.connection import Answer, Peer
+    from attractor.httpd.connection import Peer
     from attractor.httpd.fairness import Fairness
     from attractor.httpd.limits import Limits
     from attractor.httpd.pages.metrics import Metrics
@@ -141,6 +139,8 @@ class Router:
         fairness: Fairness | None = None,
     ) -> None:
         self._server = server
+        self._is_exclusive = server.store.is_exclusive
+        """Whether reads need not ask the store first: nobody else writes to it."""
         self._hub = hub
         self._authenticator = authenticator
         self._authorizer = authorizer
@@ -153,26 +153,32 @@ class Router:
         self.is_ready = True
         """Whether ``/readyz`` says ok; false while the server is stopping."""
 
-    def __call__(self, request: HttpRequest, peer: Peer) -> Answer:
-        """Answer one request; a refusal is an answer too. A coroutine only where there may be something to wait for."""
-        try:
-            user = self._authenticator.authenticate(request, peer)
-        except ApiError as error:
-            return self._unknown(request, peer, error)
-        if self._auditor is None:
-            return self._begun(request, user, None)
-        return self.answer(request, user, peer)
+    def __call__(self, request: HttpRequest, peer: Peer) -> Reply | Deferred[Reply]:
+        """Answer one request; a refusal is an answer too."""
+        user = request.user
+        if user is None:
+            try:
+                user = self._authenticator.authenticate(request, peer)
+            except ApiError as error:
+                return self._unknown(request, peer, error)
+        return self.begin(request, user, peer)
 
     def turned_away(self, request: HttpRequest, peer: Peer) -> Reply | None:
-        """The refusal for which a request's head is enough, as in Kubernetes; None when its body is wanted."""
+        """The refusal for which a request's head is enough, as in Kubernetes; None when its body is wanted.
+
+        Who sent it is noted on the request. What they may do is asked again when the body is there: it may take a
+        minute to come, and rights may be withdrawn meanwhile.
+        """
         try:
-            user = self._authenticator.authenticate(request, peer)
+            user = request.user = self._authenticator.authenticate(request, peer)
         except ApiError as error:
             return self._unknown(request, peer, error)
         query = parse_query(request.query)
         trail = None if self._auditor is None else self._auditor.begin(request, peer, user, query)
         try:
-            self._admit(request, query, user, trail)
+            if request.head.is_impersonating:
+                user = self._impersonate(user, request, trail)
+            self._permit(request, query, user, trail)
         except ApiError as error:
             reply = refusal(request, error)
             if trail is not None:
@@ -187,18 +193,19 @@ class Router:
         return reply
 
     async def answer(self, request: HttpRequest, user: User, peer: Peer | None = None) -> Reply:
-        """Answer one request of a user who is known already; ``peer`` is None within this process."""
+        """``begin`` for whoever waits in a task."""
+        answer = self.begin(request, user, peer)
+        return answer if isinstance(answer, Reply) else await answer
+
+    def begin(self, request: HttpRequest, user: User, peer: Peer | None) -> Reply | Deferred[Reply]:
+        """Answer one request of a user who is known; ``peer`` is None within this process."""
         if self._auditor is not None:
             trail = self._auditor.begin(request, peer, user, parse_query(request.query))
             if trail is not None:
-                return await trail.follow(self._answer(request, user, trail))
-        return await self._answer(request, user, None)
+                return trail.follow(partial(self._begin, request, user, trail))
+        return self._begin(request, user, None)
 
-    async def _answer(self, request: HttpRequest, user: User, trail: Trail | None) -> Reply:
-        answer = self._begun(request, user, trail)
-        return answer if isinstance(answer, Reply) else await answer
-
-    def _begun(self, request: HttpRequest, user: User, trail: Trail | None) -> Answer:
+    def _begin(self, request: HttpRequest, user: User, trail: Trail | None) -> Reply | Deferred[Reply]:
         try:
             query = parse_query(request.query) if request.query else _NO_QUERY
             if "timeout" in query and "watch" not in query:
@@ -223,7 +230,7 @@ class Router:
         user: User,
         trail: Trail | None,
         asked: Attributes | None,
-    ) -> Answer:
+    ) -> Reply | Deferred[Reply]:
         """What a request is answered when it is its flow's turn: at once where that is exempt."""
         flow = fairness.flow_of_all(user)
         if flow is None or not flow.schema.is_exempt:
@@ -249,21 +256,14 @@ class Router:
 
     def _carried_out(
         self, request: HttpRequest, query: Query, user: User, trail: Trail | None, asked: Attributes | None = None
-    ) -> Answer:
+    ) -> Reply | Deferred[Reply]:
         """The answer to a request of a known user; raises ``ApiError``."""
         self._permit(request, query, user, trail, asked)
         if request.path.startswith(("/api/", "/apis/")):
             return self._api(request, query, user, trail)
         if is_about_health(request.path):
-            return self._health(request.path, query)
+            return Deferred.of(self._health(request.path, query))
         return self._page(request, query) or page_not_found()
-
-    def _admit(self, request: HttpRequest, query: Query, user: User, trail: Trail | None) -> User:
-        """As whom the request is carried out, if it may be; raises ``ApiError``."""
-        if request.head.is_impersonating:
-            user = self._impersonate(user, request, trail)
-        self._permit(request, query, user, trail)
-        return user
 
     def _permit(
         self, request: HttpRequest, query: Query, user: User, trail: Trail | None, asked: Attributes | None = None
@@ -317,7 +317,7 @@ class Router:
         self._facts.checked(path, failing)
         return health_reply(path, query, failing)
 
-    def _api(self, request: HttpRequest, query: Query, user: User, trail: Trail | None) -> Answer:
+    def _api(self, request: HttpRequest, query: Query, user: User, trail: Trail | None) -> Reply | Deferred[Reply]:
         if request.path.count("/") <= MAX_DISCOVERY_SLASHES:
             page = self._page(request, query)
             if page is not None:
@@ -333,19 +333,51 @@ class Router:
                 trail.read(body, content_type)
         shape = shape_of(request, query) if query or not request.head.is_plain else None
         asked = Request(request.method, request.path, query, body, content_type, user, request.head.user_agent)
-        if request.method != "GET":
-            begun = self._server.write_now(asked)
-            if isinstance(begun, OnItsWay):
-                durable = cast("asyncio.Future[int]", begun.durable)  # of the loop that both run on
-                return Later(durable, partial(self._durable, request, query, shape, begun))
-        else:
-            begun = self._server.read_now(asked) if "watch" not in query else None
-        if begun is not None:
-            if isinstance(begun.body, LongListBody) and self._fairness is not None:
-                place = self._fairness.in_pieces(request.flow, self._long_list(request, query, shape, begun))
-                return Later(place, place.result)
-            return self._reply(request, query, shape, begun)
-        return self._handled(request, query, shape, asked)
+        if request.method == "GET":
+            if not self._is_exclusive:
+                return Deferred.of(self._read(request, query, shape, asked))
+            if "watch" in query:
+                stream = self._watch(request, asked, self._server.store.snapshot_nowait())
+                if stream is not None:
+                    return stream
+        answer = self._server.begin(asked)
+        if isinstance(answer, Response):
+            return self._replied(request, query, shape, answer)
+        if request.method == "GET":
+            return Deferred.of(self._awaited(request, query, shape, answer))
+        return answer.then(partial(self._written, request, query, shape))
+
+    async def _read(self, request: HttpRequest, query: Query, shape: Shape | None, asked: Request) -> Reply:
+        """The answer to a read that has to ask the store first."""
+        if "watch" in query:
+            stream = self._watch(request, asked, await self._server.store.snapshot())
+            if stream is not None:
+                return stream
+        return await self._awaited(request, query, shape, self._server.handle(asked))
+
+    async def _awaited(
+        self, request: HttpRequest, query: Query, shape: Shape | None, answer: Awaitable[Response]
+    ) -> Reply:
+        try:
+            reply = self._replied(request, query, shape, await answer)
+            return reply if isinstance(reply, Reply) else await reply
+        except ApiError as error:
+            return self._refused(request, error)
+
+    def _written(self, request: HttpRequest, query: Query, shape: Shape | None, response: Response) -> Reply:
+        try:
+            return self._reply(request, query, shape, response)
+        except ApiError as error:
+            return self._refused(request, error)
+
+    def _replied(
+        self, request: HttpRequest, query: Query, shape: Shape | None, response: Response
+    ) -> Reply | Deferred[Reply]:
+        """A response as it goes out; a long list is made in pieces, so that others need not wait for it."""
+        if isinstance(response.body, LongListBody) and self._fairness is not None:
+            place = self._fairness.in_pieces(request.flow, self._long_list(request, query, shape, response))
+            return Deferred(place, place.result)
+        return self._reply(request, query, shape, response)
 
     def _long_list(
         self, request: HttpRequest, query: Query, shape: Shape | None, response: Response
@@ -354,25 +386,6 @@ class Router:
         txn = self._server.transaction(self._server.store.snapshot_nowait())
         gzip_bytes, warnings = self._limits.gzip_bytes, response.warnings
         return long_list(shape, request, query, response.body, txn, gzip_bytes=gzip_bytes, warnings=warnings)
-
-    async def _handled(self, request: HttpRequest, query: Query, shape: Shape | None, asked: Request) -> Reply:
-        try:
-            if "watch" in query and request.method == "GET":
-                reply = await self._watch(request, asked)
-                if reply is not None:
-                    return reply
-            response = await self._server.handle_in_full(asked)
-            if isinstance(response.body, LongListBody) and self._fairness is not None:
-                return await self._fairness.in_pieces(request.flow, self._long_list(request, query, shape, response))
-            return self._reply(request, query, shape, response)
-        except ApiError as error:
-            return self._refused(request, error)
-
-    def _durable(self, request: HttpRequest, query: Query, shape: Shape | None, begun: OnItsWay) -> Reply:
-        try:
-            return self._reply(request, query, shape, begun.result())
-        except ApiError as error:
-            return self._refused(request, error)
 
     def _refused(self, request: HttpRequest, error: ApiError) -> Reply:
         is_nowhere = error.code == 404 and self._is_nowhere(request.path, error.status())
@@ -398,10 +411,15 @@ class Router:
         group = unquote(path.split("/", 3)[2])
         return not group or group not in builtin_groups()
 
-    async def _watch(self, request: HttpRequest, asked: Request) -> Reply | None:
+    def _watch(self, request: HttpRequest, asked: Request, snapshot: Snapshot) -> Reply | None:
         """A stream; None when the request asks for something that is not watched, such as one object."""
+        try:
+            return self._stream(request, asked, snapshot)
+        except ApiError as error:
+            return self._refused(request, error)
+
+    def _stream(self, request: HttpRequest, asked: Request, snapshot: Snapshot) -> Reply | None:
         server = self._server
-        snapshot = await server.store.snapshot()
         txn = server.transaction(snapshot)
         op, kind = server.core.understand(asked, txn)
         if op.verb != "watch":

@@ -4,9 +4,10 @@ Guarantees (each is a test of the conformance suite): writes are atomic and dura
 grow with each transaction; reads are of a snapshot; a watcher sees every change after its revision exactly once and
 in order, can resume from any retained revision, and is told ``Compacted`` when it cannot.
 
-Read ``contract`` first, then ``mvcc`` (the sans-I/O core of every engine) and ``sorted_map`` (what it stands on), then
-``local`` and ``watchers`` (what the engines share), then ``memory``, ``sqlite`` and ``etcd``. ``open_store`` makes
-any of them from an address. The store knows nothing of Kubernetes: keys are text, values are bytes.
+Read ``contract`` first (reader, writer and watch; speculative commit is an optional capability), then ``mvcc`` (the
+sans-I/O core of every engine) and ``sorted_map`` (what it stands on), then ``local`` and ``watchers`` (what the engines
+share), then ``memory``, ``sqlite`` and ``etcd``. ``open_store`` makes any of them from an address. The store knows
+nothing of Kubernetes: keys are text, values are bytes.
 """
 
 from attractor.store.contract import (
@@ -15,7 +16,9 @@ from attractor.store.contract import (
     Entry,
     Event,
     FutureRevision,
+    Reader,
     Snapshot,
+    SpeculativeWriter,
     Stale,
     Store,
     StoreError,
@@ -24,6 +27,8 @@ from attractor.store.contract import (
     StoreUnusable,
     TooLarge,
     Watch,
+    Watchable,
+    Writer,
 )
 from attractor.store.factory import open_store
 from attractor.store.memory import MemoryStore
@@ -35,7 +40,9 @@ __all__ = [
     "Event",
     "FutureRevision",
     "MemoryStore",
+    "Reader",
     "Snapshot",
+    "SpeculativeWriter",
     "Stale",
     "Store",
     "StoreError",
@@ -44,5 +51,7 @@ __all__ = [
     "StoreUnusable",
     "TooLarge",
     "Watch",
+    "Watchable",
+    "Writer",
     "open_store",
 ]

@@ -1,11 +1,11 @@
-"""What every store owes its callers.
+"""The contract of a store: reader, writer and watch; speculative commit is a capability that an engine may have.
 
     StoreError
     ├── Stale             a compared key is at another revision: read again
     ├── Compacted         the revision is no longer kept: start over
     ├── FutureRevision    the revision is not there yet
     ├── TooLarge          the engine takes no transaction of that size; nothing was written
-    ├── Unsure            a guess cannot show that: take a draft
+    ├── Unverifiable      a draft cannot show that: take a snapshot
     ├── StoreFull         no space; nothing was written, reads go on
     ├── StoreUnavailable  the engine cannot be reached; whether a write in flight happened is unknown
     └── StoreUnusable     the store cannot be opened: the text says what is wrong and what to do
@@ -18,16 +18,21 @@ After ``compact(2)`` the snapshot at 1 and a watch after 0 or 1 raise ``Compacte
 Keys are text that is not empty and does not begin with U+0000; they are ordered by code point, which is the order of
 their UTF-8 bytes. Revisions grow with each transaction. In memory and in SQLite they grow by one; in etcd they are
 etcd's own, so that writes to keys of others leave gaps.
+
+Speculative commit: a *draft* shows what is durable and, on top of it, this process's own writes that are still on
+their way to the disk or to etcd. A write that is planned on a draft follows those writes instead of waiting for them or
+losing to them. If one of them fails, so does every write that was planned on it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator, Mapping, Sequence
+    import asyncio
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
 
@@ -63,8 +68,8 @@ class TooLarge(StoreError):
     """The engine takes no transaction of that size; nothing was written, and trying again is of no use."""
 
 
-class Unsure(StoreError):
-    """A guess was asked for something that could not be compared when it is committed."""
+class Unverifiable(StoreError):
+    """A draft was asked for something that ``commit_draft`` could not verify."""
 
 
 class StoreFull(StoreError):
@@ -129,18 +134,6 @@ class Snapshot(Protocol):
         ...
 
 
-class Pending(Protocol):
-    """The revision of a write that is on its way; the event loop's futures are such."""
-
-    def result(self) -> int:
-        """The revision, once the write is durable; raises as ``commit`` does."""
-        ...
-
-    def __await__(self) -> Generator[Any, None, int]:
-        """Wait for it."""
-        ...
-
-
 class Watch(Protocol):
     """A running watch: an iterator of batches that ends when the store is closed."""
 
@@ -161,8 +154,8 @@ class Watch(Protocol):
         ...
 
 
-class Store(Protocol):
-    """A store, used from one event loop."""
+class Reader(Protocol):
+    """What is in a store, now and at earlier revisions."""
 
     @property
     def is_exclusive(self) -> bool:
@@ -183,24 +176,6 @@ class Store(Protocol):
         """Linearizable: shows every write that anyone had acknowledged before the call."""
         ...
 
-    async def draft(self) -> Snapshot:
-        """What a write may rest on: ``snapshot``, and on top of it the writes of this process that are on their way.
-
-        A write planned on it follows them instead of losing to them. They may still fail, so whoever answers from a
-        draft without writing anything asks ``settled`` first. Where only the engine can tell the revision of a write
-        on its way, a number below zero stands for it, which ``commit`` understands and nobody else should see.
-        """
-        ...
-
-    async def settled(self, draft: Snapshot) -> bool:
-        """Wait until all that a draft shows is durable; False when some of it failed, so that the draft never was.
-
-        False also when it has shown a number that only stood for a revision: take a ``snapshot`` then. To be asked in
-        the step of the event loop in which the draft was taken. Waits for the engine alone: for what becomes of the
-        writes that were shown, not for what is done ``again`` after one was lost. A guess may be asked about, too.
-        """
-        ...
-
     def snapshot_nowait(self) -> Snapshot:
         """What this process knows now; on a shared engine it may lag behind other processes."""
         ...
@@ -208,6 +183,10 @@ class Store(Protocol):
     def snapshot_at(self, revision: int) -> Snapshot:
         """Exactly that revision; raises ``Compacted`` or ``FutureRevision``."""
         ...
+
+
+class Writer(Protocol):
+    """Transactions, and how much history is kept."""
 
     async def commit(
         self, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
@@ -222,44 +201,13 @@ class Store(Protocol):
         """
         ...
 
-    def draft_nowait(self) -> Snapshot | None:
-        """The draft, for whoever goes on to ``commit_on`` it without waiting; None where others write, too."""
+    async def compact(self, revision: int) -> None:
+        """Forget history below that revision; the newest state is always kept. Compacting less than before is no-op."""
         ...
 
-    def commit_on(
-        self, draft: Snapshot, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
-    ) -> int | Pending:
-        """``commit``, in the step of the event loop in which ``draft_nowait`` answered what everything was read from.
 
-        Nobody has written since, so nothing is compared: ``compares`` only tells what is known of the keys that are
-        put. Answers the new revision, or its future while it is on its way; both raise as ``commit`` does, but never
-        ``Stale``. Cancelling the future does not take the write back.
-        """
-        ...
-
-    def guess(self) -> Snapshot | None:
-        """On an engine that others write to: what a write may be tried on without asking; else None.
-
-        It shows what this process knows and its own writes on their way, and raises ``Unsure`` when it is asked for
-        what ``commit_guess`` could not compare. For one step of the event loop; nothing may be answered from it.
-        """
-        ...
-
-    def commit_guess(
-        self,
-        guess: Snapshot,
-        *,
-        puts: Mapping[str, bytes],
-        deletes: Collection[str] = (),
-        again: Callable[[Stale], Awaitable[int]] | None = None,
-    ) -> Pending:
-        """Write, if all that the guess has shown is so; else do it ``again`` in another way, and answer what that does.
-
-        To be called in the step of the event loop in which the guess was taken. Raises ``Stale`` when it is known
-        already that it will not do; the answer raises as ``commit`` does, but ``Stale`` only if ``again`` does or there
-        is none.
-        """
-        ...
+class Watchable(Protocol):
+    """Changes, in order."""
 
     def watch(self, prefix: str, *, after: int) -> AbstractAsyncContextManager[Watch]:
         """All events after that revision under a prefix, in order, in batches that never split a revision.
@@ -284,10 +232,61 @@ class Store(Protocol):
         """
         ...
 
-    async def compact(self, revision: int) -> None:
-        """Forget history below that revision; the newest state is always kept. Compacting less than before is no-op."""
-        ...
+
+class Store(Reader, Writer, Watchable, Protocol):
+    """A store, used from one event loop."""
 
     async def aclose(self) -> None:
         """Finish running writes, end watches, and let go of files and connections."""
+        ...
+
+
+@runtime_checkable
+class SpeculativeWriter(Protocol):
+    """Speculative commit, the optional capability of an engine: plan a write on writes that are still on their way.
+
+    A draft is good for the step of the event loop in which it was answered: read it, then ``commit_draft`` or
+    ``settled``, without waiting in between. On an exclusive engine a draft is exact. On a shared engine it may lag
+    behind other processes, so nothing may be answered from it, and the engine compares all that it has shown.
+    """
+
+    def draft_nowait(self) -> Snapshot | None:
+        """The draft on what this process knows; None while the engine cannot be reached.
+
+        On a shared engine, reading it raises ``Unverifiable`` for what the engine could not compare.
+        """
+        ...
+
+    async def draft(self) -> Snapshot:
+        """The draft on a linearizable snapshot, to be written with ``commit``.
+
+        Its writes may still fail, so whoever answers from it without writing anything asks ``settled`` first. Where
+        only the engine can tell the revision of a write on its way, a placeholder below zero stands for it, which
+        ``commit`` understands and nobody else should see.
+        """
+        ...
+
+    def commit_draft(
+        self,
+        draft: Snapshot,
+        *,
+        puts: Mapping[str, bytes],
+        deletes: Collection[str] = (),
+        again: Callable[[Stale], Awaitable[Any]] | None = None,
+    ) -> int | asyncio.Future[Any]:
+        """Commit speculatively on what ``draft_nowait`` has just answered; on conflict call ``again``.
+
+        Answers the new revision, or its future while the write is on its way; both raise as ``commit`` does. On
+        conflict the future brings what ``again`` answers, or raises ``Stale`` if there is no ``again``; an exclusive
+        engine has no conflicts. Raises ``Stale`` at once where the engine could not compare all that the draft has
+        shown. Cancelling the future does not take the write back.
+        """
+        ...
+
+    async def settled(self, draft: Snapshot) -> bool:
+        """Wait until all that a draft shows is durable; False when some of it failed, so that the draft never was.
+
+        False also when it has shown a placeholder for a revision: take a ``snapshot`` then. Waits for the engine alone:
+        for what becomes of the writes that were shown, not for what is done ``again`` after a conflict.
+        """
         ...

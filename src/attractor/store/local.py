@@ -1,4 +1,4 @@
-"""What the engines share: reads and watches, served from memory without waiting."""
+"""The reader and the watch that all engines share, served from memory without waiting."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from attractor.store.subscriptions import Subscriptions
 from attractor.store.watchers import Watcher
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from attractor.store.contract import Snapshot, Stale
     from attractor.store.mvcc import Commit, View
 
 
 class LocalStore:
-    """The reading half of a store; an engine adds ``commit``, ``compact`` and ``aclose``."""
+    """``Reader`` and ``Watchable``; an engine adds ``Writer``, ``aclose`` and, if it can, ``SpeculativeWriter``."""
 
     is_exclusive: bool = True
 
@@ -43,39 +41,6 @@ class LocalStore:
     async def snapshot(self) -> View:
         """Linearizable: shows every write that anyone had acknowledged before the call."""
         return self._mvcc.head
-
-    async def draft(self) -> Snapshot:
-        """What a write may rest on; an engine that shows nothing before it is durable answers a snapshot."""
-        return await self.snapshot()
-
-    def draft_nowait(self) -> View | None:
-        """Nothing, for a shared engine has to ask; an exclusive one answers its draft."""
-        return None
-
-    def commit_on(
-        self, draft: Snapshot, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
-    ) -> int | asyncio.Future[int]:
-        """Write on top of what ``draft_nowait`` has just answered."""
-        raise NotImplementedError("no draft was given out, so nothing can rest on it")
-
-    def guess(self) -> Snapshot | None:
-        """Nothing: who knows all need not guess."""
-        return None
-
-    def commit_guess(
-        self,
-        guess: Snapshot,
-        *,
-        puts: Mapping[str, bytes],
-        deletes: Collection[str] = (),
-        again: Callable[[Stale], Awaitable[int]] | None = None,
-    ) -> asyncio.Future[int]:
-        """Write, if all that a guess has shown is so."""
-        raise NotImplementedError("no guess was given out, so nothing can rest on it")
-
-    async def settled(self, draft: Snapshot) -> bool:
-        """Whether all that a draft shows is durable."""
-        return True
 
     def snapshot_nowait(self) -> View:
         """What this process knows now."""

@@ -38,18 +38,18 @@ class MemoryStore(LocalStore):
         """Write all or nothing if every compared key is at its revision (0: absent); answer the new revision."""
         return self.commit_nowait(compares, puts=puts, deletes=deletes)
 
-    async def draft(self) -> View:
-        """What a write may rest on: nothing is ever on its way here."""
+    def draft_nowait(self) -> View:
+        """The newest state: nothing is ever on its way here."""
         return self._mvcc.head
 
-    def draft_nowait(self) -> View:
+    async def draft(self) -> View:
         """The same."""
         return self._mvcc.head
 
-    def commit_on(
-        self, draft: Snapshot, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
+    def commit_draft(
+        self, draft: Snapshot, *, puts: Mapping[str, bytes], deletes: Collection[str] = (), again: object = None
     ) -> int:
-        """Write on top of what ``draft_nowait`` has just answered."""
+        """Commit on what ``draft_nowait`` has just answered; there are no conflicts."""
         if self.is_closed:
             self._check_open()
         head = self._mvcc.head
@@ -58,6 +58,10 @@ class MemoryStore(LocalStore):
         if commit.events:
             self._publish((commit,))
         return commit.view.revision
+
+    async def settled(self, draft: Snapshot) -> bool:
+        """Whether all that a draft shows is durable: always."""
+        return True
 
     def fork(self) -> MemoryStore:
         """An independent store with the same state and history, in O(1); watchers stay with the original."""

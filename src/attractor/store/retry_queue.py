@@ -1,11 +1,12 @@
-"""Turns: those who lost a race for an object try again one after the other.
+"""Retry queue: writers that lost a race for a key retry one at a time.
 
-On a store that several servers share, a write finds out that another one was faster only when it commits. If all who
-lost tried again at once, one would win and all others lose again: the work would grow with the square of the writers.
-So whoever has lost waits for its turn at the key that it lost on, and keeps the turn until it is done.
+On a store that several servers share, a write finds out that another one was faster only when it commits. If all that
+lost retried at once, one would win and all others lose again: the work would grow with the square of the writers. So
+whoever has lost waits for its *turn* at the key that it lost on: the right to retry there, which one request has at a
+time and keeps until it is done.
 
 Two servers whose writers follow each other closely would take the key from each other with every write, and each loss
-is a write for nothing. So after a loss a key rests here for a few writes' time, in which the other server goes on
+is a write for nothing. So after a loss a key cools down here for a few writes' time, in which the other server goes on
 undisturbed: they alternate in bursts, and most writes win at once.
 """
 
@@ -14,41 +15,44 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterable
 
-FIRST_REST_S = 0.01
-MAX_REST_S = 0.2
+    T = TypeVar("T")
+
+FIRST_COOLDOWN_S = 0.01
+MAX_COOLDOWN_S = 0.2
 LEAST_WRITES, MOST_WRITES = 3.0, 9.0
-"""How long a key rests after a loss, in writes' time; drawn at random, so that servers do not keep meeting."""
+"""How long a key cools down after a loss, in writes' time; drawn at random, so that servers do not keep meeting."""
 
 
 class _Turn:
-    """The turn at one key."""
+    """The turn at one key: who has it holds the lock."""
 
-    __slots__ = ("lock", "rests_until", "wanted")
+    __slots__ = ("cools_until", "lock", "wanted")
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.wanted = 0
-        self.rests_until = 0.0
+        """How many have the turn or wait for it."""
+        self.cools_until = 0.0
 
 
-class Turns:
-    """Who may try again, by key; knows only the keys that somebody wants."""
+class RetryQueue:
+    """Who may retry, by key; knows only the keys that somebody wants."""
 
     def __init__(self, rng: Random | None = None) -> None:
         self._turns: dict[str, _Turn] = {}
-        self._write_s = FIRST_REST_S / MOST_WRITES
-        """How long a write in turn takes, as the last ones did."""
-        self._waiting: set[asyncio.Future[int]] = set()
-        """Those who wait for a turn; kept, because the event loop does not."""
+        self._write_s = FIRST_COOLDOWN_S / MOST_WRITES
+        """How long a retried write takes, as the last ones did."""
+        self._retrying: set[asyncio.Future[Any]] = set()
+        """Retries that run in a task; kept, because the event loop does not."""
         self._rng = rng or Random()  # noqa: S311 - it draws pauses
 
     @asynccontextmanager
-    async def at(self, key: str) -> AsyncIterator[None]:
+    async def turn(self, key: str) -> AsyncIterator[None]:
         """Wait for the turn at a key, and keep it inside."""
         turn = self._turns.setdefault(key, _Turn())
         turn.wanted += 1
@@ -61,41 +65,41 @@ class Turns:
                 del self._turns[key]
 
     def lost(self, key: str) -> None:
-        """Somebody has lost at a key: let it rest, unless it does already."""
+        """Note a loss at a key: it cools down, unless it does already."""
         turn, now = self._turns.setdefault(key, _Turn()), self.now()
-        if turn.rests_until <= now:
+        if turn.cools_until <= now:
             writes = self._rng.uniform(LEAST_WRITES, MOST_WRITES)
-            turn.rests_until = now + min(writes * self._write_s, MAX_REST_S)
+            turn.cools_until = now + min(writes * self._write_s, MAX_COOLDOWN_S)
 
-    def is_rested(self, key: str) -> bool:
-        """Whether a key may be written, to be asked in turn."""
-        return self._turns[key].rests_until <= self.now()
+    def is_cool(self, key: str) -> bool:
+        """Whether a key may be written, to be asked by who has its turn."""
+        return self._turns[key].cools_until <= self.now()
 
-    async def rested(self, key: str) -> None:
-        """Wait, in turn, until a key has rested."""
-        rest_s = self._turns[key].rests_until - self.now()
-        if rest_s > 0:
-            await asyncio.sleep(rest_s)
+    async def cooled(self, key: str) -> None:
+        """Wait, with the turn, until a key may be written."""
+        left_s = self._turns[key].cools_until - self.now()
+        if left_s > 0:
+            await asyncio.sleep(left_s)
 
-    def is_wanted(self, keys: Iterable[str]) -> str | None:
-        """The first of some keys that somebody waits for or has the turn at."""
+    def contended(self, keys: Iterable[str]) -> str | None:
+        """The first of some keys whose turn somebody has or waits for."""
         if not self._turns:
             return None
         return next((key for key in keys if key in self._turns), None)
 
-    def beside(self, work: Coroutine[Any, Any, int]) -> asyncio.Future[int]:
-        """Have somebody wait for a turn beside everything else."""
-        waiting = asyncio.ensure_future(work)
-        self._waiting.add(waiting)
-        waiting.add_done_callback(self._waiting.discard)
-        return waiting
+    def spawn(self, retry: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
+        """Run a retry in a task of its own."""
+        task = asyncio.ensure_future(retry)
+        self._retrying.add(task)
+        task.add_done_callback(self._retrying.discard)
+        return task
 
     def now(self) -> float:
         """The time, for ``won``."""
         return asyncio.get_running_loop().time()
 
     def won(self, begun_s: float) -> None:
-        """A write in turn that was begun then is done."""
+        """Note that a retry that was begun then is done: cooling down is measured in such times."""
         self._write_s += (self.now() - begun_s - self._write_s) / 8
 
     def check_invariants(self) -> None:

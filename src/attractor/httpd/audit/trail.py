@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import orjson
 
@@ -22,9 +23,10 @@ from attractor.httpd.formats.protobuf import to_json
 from attractor.httpd.reply import JSON
 from attractor.objects.errors import BadRequest
 from attractor.objects.yaml_json import YamlError, parse_yaml
+from attractor.wire.deferred import Deferred
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from attractor.apiserver.audit.policy import Policy, Stage, Verdict
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from attractor.httpd.connection import Peer
     from attractor.httpd.parser import HttpRequest
     from attractor.httpd.reply import Reply, Stream, StreamWriter
+
+T = TypeVar("T")
 
 NOTHING_YET = Told()
 MAX_FORWARDED = 16
@@ -123,18 +127,34 @@ class Trail:
         """The request's body, which is within the limits."""
         self._body, self._content_type = body, content_type
 
-    async def follow(self, answering: Coroutine[Any, Any, Reply]) -> Reply:
-        """The answer, once its line is written, or the stream that will have it written."""
+    def follow(self, begin: Callable[[], Reply | Deferred[Reply]]) -> Reply | Deferred[Reply]:
+        """The answer that ``begin`` brings; its line is written when it is there, or when its stream ends."""
         self._tell("RequestReceived", NOTHING_YET)
+        answer = self._watched(begin)
+        if isinstance(answer, Deferred):
+            answer.ready.add_done_callback(self._given_up)
+            return Deferred(answer.ready, partial(self._arrived, answer.result))
+        return self._answered(answer)
+
+    def _watched(self, make: Callable[[], T]) -> T:
+        """What a function answers; a failure of the server's own is written down."""
         try:
-            reply = await answering
+            return make()
         except asyncio.CancelledError:
-            self._complete(self._told(504, message="the request was not answered in time"))
-            raise
+            raise  # told by ``_given_up``
         except Exception:
             self._is_over = True
             self._tell("Panic", self._told(500, message="internal error"))
             raise
+
+    def _arrived(self, make: Callable[[], Reply]) -> Reply:
+        return self._answered(self._watched(make))
+
+    def _given_up(self, ready: asyncio.Future[Any]) -> None:
+        if ready.cancelled():
+            self._complete(self._told(504, message="the request was not answered in time"))
+
+    def _answered(self, reply: Reply) -> Reply:
         if reply.stream is None:
             self._complete(self._told(reply.code, in_json(reply)))
         else:

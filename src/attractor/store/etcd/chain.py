@@ -2,11 +2,11 @@
 
 A write that rests on another one of this server need not wait until it has run: it is worked out on the value that is
 being written, and only its sending waits for the answer to the other, because etcd compares revisions, and that answer
-tells the revision. Until then a *mark* stands for it: a number below zero, which nobody outside can know::
+tells the revision. Until then a *placeholder* stands for it: a number below zero, which nobody outside can know::
 
     one = chain.begin(view, Change({"a": 7}, {"a": b"x"}), done)       # in flight, planned on revision 7
-    draft.get("a")                                                     # Entry("a", b"x", MARK, ...)
-    two = chain.begin(view, Change({"a": MARK}, {"a": b"y"}), done)    # rests on it, and waits
+    draft.get("a")                                                     # Entry("a", b"x", PLACEHOLDER, ...)
+    two = chain.begin(view, Change({"a": PLACEHOLDER}, {"a": b"y"}), done)   # rests on it, and waits
     chain.answered(one, 9)                                             # [two]: to be sent, comparing "a" with 9
     chain.lost(one)                                                    # or [two]: stale without being sent
 
@@ -16,9 +16,9 @@ What a draft shows of others is what its view shows, and ranges are the view's a
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attractor.store.contract import Entry, Stale, Unsure
+from attractor.store.contract import Entry, Stale, Unverifiable
 
 if TYPE_CHECKING:
     import asyncio
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from attractor.store.mvcc import View
 
-FIRST_MARK = -(10**17)
-"""Marks go down from here: so long that no value contains the digits of one by chance."""
+FIRST_PLACEHOLDER = -(10**17)
+"""Placeholders go down from here: so long that no value contains the digits of one by chance."""
 
 
 class Change(NamedTuple):
@@ -38,8 +38,8 @@ class Change(NamedTuple):
     deletes: Collection[str] = ()
     absent: Collection[str] = ()
     """Prefixes under which there must be no key."""
-    again: Callable[[Stale], Awaitable[int]] | None = None
-    """What to do instead when somebody was faster."""
+    again: Callable[[Stale], Awaitable[Any]] | None = None
+    """What to do on conflict, and to answer instead of a revision."""
 
 
 class Write:
@@ -47,14 +47,14 @@ class Write:
 
     __slots__ = ("change", "checked", "done", "ended", "followers", "keys", "left", "rests_on", "revision", "timer")
 
-    def __init__(self, change: Change, mark: int, done: asyncio.Future[int]) -> None:
+    def __init__(self, change: Change, placeholder: int, done: asyncio.Future[int]) -> None:
         self.change = change
         self.done = done
         """Done when the mirror shows the write, or it has failed, and what is done ``again`` instead has ended, too."""
         self.ended: asyncio.Future[None] | None = None
         """Done when the mirror shows the write or it has failed; there only when somebody waits for that."""
-        self.revision = mark
-        """The mark, until etcd has answered; then the revision."""
+        self.revision = placeholder
+        """The placeholder, until etcd has answered; then the revision."""
         self.keys: tuple[str, ...] = ()
         """Those under which drafts show it."""
         self.rests_on: dict[str, Write] = {}
@@ -74,7 +74,7 @@ class Write:
         return self.ended
 
     def compares(self) -> dict[str, int]:
-        """What must hold, now that marks have become revisions; where a write deleted the key, that is 0 as ever."""
+        """What must hold, with revisions for placeholders; where a write deleted the key, that is 0 as ever."""
         rests_on = self.rests_on
         return {
             key: rests_on[key].revision if compared < 0 and key in rests_on else compared
@@ -92,7 +92,7 @@ class Chain:
     """The newest own write of each key, for as long as the mirror does not show it."""
 
     def __init__(self) -> None:
-        self._marks = itertools.count(FIRST_MARK, -1)
+        self._placeholders = itertools.count(FIRST_PLACEHOLDER, -1)
         self._newest: dict[str, _Newest] = {}
 
     def get(self, key: str, view: View) -> tuple[Entry | None, Write | None]:
@@ -104,7 +104,7 @@ class Chain:
         return (None if value is None else Entry(key, value, write.revision, created)), write
 
     def begin(self, view: View, change: Change, done: asyncio.Future[int]) -> Write:
-        """Take in a write; it is shown where it follows what drafts show now. Raises ``Stale`` if it keeps a mark."""
+        """Take in a write; drafts show it where it follows what they show. Raises ``Stale`` for a kept placeholder."""
         rests_on: dict[str, Write] = {}
         follows: dict[str, Entry | None] = {}
         for key, compared in change.compares.items():
@@ -113,13 +113,13 @@ class Chain:
                 follows[key] = entry
                 if write is not None and write.revision < 0:
                     rests_on[key] = write
-            # A mark of a write that was lost is no revision of anything: etcd will say that it differs.
+            # A placeholder of a write that was lost is no revision of anything: etcd will say that it differs.
         if rests_on:
-            marks = [str(-write.revision).encode() for write in rests_on.values()]
-            if any(mark in value for mark in marks for value in change.puts.values()):
+            shown = [str(-write.revision).encode() for write in rests_on.values()]
+            if any(digits in value for digits in shown for value in change.puts.values()):
                 # Somebody wants to keep the resourceVersion of what this rests on, which nobody knows yet.
                 raise Stale(rests_on)
-        begun = Write(change, next(self._marks), done)
+        begun = Write(change, next(self._placeholders), done)
         if rests_on:
             begun.rests_on = rests_on
             others = {id(write): write for write in rests_on.values()}
@@ -189,7 +189,7 @@ class Draft:
         return self._view.revision
 
     def get(self, key: str) -> Entry | None:
-        """The entry of a key; of one that is on its way, the revision is a mark."""
+        """The entry of a key; of one that is on its way, the revision is a placeholder."""
         entry, write = self._chain.get(key, self._view)
         if write is not None:
             self.seen.append(write)
@@ -208,11 +208,11 @@ class Draft:
         return self._view.count(prefix, after=after)
 
 
-class Guess(Draft):
-    """A draft on a mirror that may lag; remembers all that was read, so that etcd can be asked whether it holds.
+class RecordingDraft(Draft):
+    """A draft on the mirror, which may lag: records all that was read, so that etcd can compare it.
 
-    Etcd can compare keys, and that there are none under a prefix, and no more than that: ``Unsure`` is raised instead
-    of showing anything else.
+    Etcd can compare keys, and that there are none under a prefix, and no more than that: ``Unverifiable`` is raised
+    instead of showing anything else.
     """
 
     __slots__ = ("absent", "read")
@@ -247,5 +247,5 @@ class Guess(Draft):
 
     def _check_absent(self, prefix: str) -> None:
         if self._view.has_any(prefix):
-            raise Unsure
+            raise Unverifiable
         self.absent.add(prefix)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from attractor.store.contract import FutureRevision, Stale, StoreError, StoreUnavailable, StoreUnusable
-from attractor.store.etcd.chain import Chain, Change, Draft, Guess
+from attractor.store.etcd.chain import Chain, Change, Draft, RecordingDraft
 from attractor.store.etcd.channel import CallFailed, Code
 from attractor.store.etcd.connection import Connection, is_compacted, translated
 from attractor.store.etcd.layout import Layout, head_revision
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 BACKOFF_S = 0.05
 MAX_BACKOFF_S = 2.0
 MAX_COMPARES = 100
-"""A guess that has shown more is not tried: etcd takes 128 in a transaction."""
+"""A draft that has shown more is not committed speculatively: etcd takes 128 compares in a transaction."""
 
 
 class _CompactedAway(Exception):
@@ -124,23 +124,25 @@ class EtcdStore(LocalStore):
         await self._reach(max((write.revision for write in seen), default=0))
         return not waits
 
-    def guess(self) -> Guess | None:
+    def draft_nowait(self) -> RecordingDraft | None:
         """What the mirror shows, and on top of it this server's own writes that are on their way."""
-        return None if self.is_closed or self._connection_nowait() is None else Guess(self._mvcc.head, self._chain)
+        if self.is_closed or self._connection_nowait() is None:
+            return None
+        return RecordingDraft(self._mvcc.head, self._chain)
 
-    def commit_guess(
+    def commit_draft(
         self,
-        guess: Snapshot,
+        draft: Snapshot,
         *,
         puts: Mapping[str, bytes],
         deletes: Collection[str] = (),
-        again: Callable[[Stale], Awaitable[int]] | None = None,
-    ) -> asyncio.Future[int]:
-        """Write, if all that the guess has shown is so; else do it again in another way."""
-        assert isinstance(guess, Guess), "a guess is what `guess` has answered"
-        if len(guess.read) + len(guess.absent) > MAX_COMPARES:
-            raise Stale(guess.read)
-        return self._begin(Change(guess.read, puts, deletes, guess.absent, again))
+        again: Callable[[Stale], Awaitable[Any]] | None = None,
+    ) -> asyncio.Future[Any]:
+        """Commit speculatively: etcd compares all that the draft has shown; on conflict call ``again``."""
+        assert isinstance(draft, RecordingDraft), "only what `draft_nowait` has answered can be compared"
+        if len(draft.read) + len(draft.absent) > MAX_COMPARES:
+            raise Stale(draft.read)
+        return self._begin(Change(draft.read, puts, deletes, draft.absent, again))
 
     async def compact(self, revision: int) -> None:
         """Forget history below that revision, in all of etcd; other servers keep what they hold."""

@@ -114,18 +114,18 @@ class SqliteStore(LocalStore):
                 return commit.revision
             await self._settled()
 
-    async def draft(self) -> View:
+    def draft_nowait(self) -> View:
         """The newest planned view: what is durable, and the writes on their way."""
         return self._head
 
-    def draft_nowait(self) -> View:
+    async def draft(self) -> View:
         """The same."""
         return self._head
 
-    def commit_on(
-        self, draft: Snapshot, compares: Mapping[str, int], *, puts: Mapping[str, bytes], deletes: Collection[str] = ()
+    def commit_draft(
+        self, draft: Snapshot, *, puts: Mapping[str, bytes], deletes: Collection[str] = (), again: object = None
     ) -> int | asyncio.Future[int]:
-        """Write on top of what ``draft_nowait`` has just answered."""
+        """Commit on what ``draft_nowait`` has just answered; there are no conflicts."""
         self._check_writable()
         assert draft is self._head, "somebody has written since the draft was taken"
         commit = self._head.planned(puts, deletes)

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from attractor.httpd.limits import DEFAULT_LIMITS
-from attractor.httpd.reply import Later, Reply
+from attractor.httpd.reply import Reply
+from attractor.wire.deferred import Deferred
 from tests.httpd.wire import connected, eventually, listening
 
 if TYPE_CHECKING:
@@ -21,10 +22,10 @@ class Slow:
     def __init__(self) -> None:
         self.waiting: list[asyncio.Future[bytes]] = []
 
-    def __call__(self, request: HttpRequest, peer: Peer) -> Later:
+    def __call__(self, request: HttpRequest, peer: Peer) -> Deferred[Reply]:
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.waiting.append(future)
-        return Later(future, lambda: Reply(200, future.result()))
+        return Deferred(future, lambda: Reply(200, future.result()))
 
 
 async def test_an_answer_is_made_of_the_futures_result_and_the_next_request_follows() -> None:
@@ -77,4 +78,4 @@ async def test_a_client_that_goes_away_while_it_waits_takes_its_connection_with_
 async def test_whoever_waits_in_a_task_may_await_it() -> None:
     future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
     asyncio.get_running_loop().call_soon(future.set_result, b"done")
-    assert (await Later(future, lambda: Reply(200, future.result()))).body == b"done"
+    assert (await Deferred(future, lambda: Reply(200, future.result()))).body == b"done"
