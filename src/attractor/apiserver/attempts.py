@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from attractor.apiserver.admission.outside_calls import Answers, NeedsAnswers, RecordedSource
-from attractor.apiserver.kinds.custom.registry import PREFIX as DEFINITIONS
 from attractor.apiserver.response import Response
 from attractor.apiserver.transaction import Beforehand, NotYet, Transaction
 from attractor.objects.errors import ApiError, Conflict, NotFound
@@ -30,12 +29,15 @@ MAX_PAUSES = 20
 """How often a request pauses for what a controller is about to create."""
 
 
-class Retry(NamedTuple):
+class Retry:
     """Not answered yet: run the request again after ``wait``, unless that turns out to bring the answer."""
 
-    wait: Callable[[], Awaitable[Response | None]]
-    keeps_turn: bool = False
-    """Whether who has the turn at a key keeps it meanwhile; else it may take as long as other requests take."""
+    __slots__ = ("keeps_turn", "wait")
+
+    def __init__(self, wait: Callable[[], Awaitable[Response | None]], *, keeps_turn: bool = False) -> None:
+        self.wait = wait
+        self.keeps_turn = keeps_turn
+        """Whether who has the turn at a key keeps it meanwhile; else it may take as long as other requests take."""
 
 
 class Attempts:
@@ -127,7 +129,7 @@ class Attempts:
             self._speculates = False
             return _AT_ONCE
         response = response.committed(await self._commit(txn))
-        return Retry(partial(self._name, response)) if touches_definitions(txn.puts) else response
+        return Retry(partial(self._name, response)) if self._server.defines_kinds(txn) else response
 
     def _after(self, needs: Unverifiable | Beforehand | NotYet | NeedsAnswers) -> Retry:
         """What has to come before the next attempt."""
@@ -221,14 +223,6 @@ _AT_ONCE = Retry(_nothing)
 
 def _gave_up() -> Conflict:
     return Conflict(f"gave up after {MAX_ATTEMPTS} attempts: other writers keep changing the same objects")
-
-
-def touches_definitions(keys: dict[str, bytes]) -> bool:
-    """Whether a CustomResourceDefinition is among what is written: names are then settled before the answer."""
-    for key in keys:  # noqa: SIM110 - in every write's way: twice as fast as any()
-        if key.startswith(DEFINITIONS):
-            return True
-    return False
 
 
 class Consultation:

@@ -18,8 +18,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor.apiserver.admission.outside_calls import NeedsAnswers, NobodyOutside
-from attractor.apiserver.attempts import Attempts, Consultation, touches_definitions
+from attractor.apiserver.attempts import Attempts, Consultation
 from attractor.apiserver.core import Core
+from attractor.apiserver.kinds.custom.registry import PREFIX as DEFINITIONS
 from attractor.apiserver.kinds.custom.status import MANAGER, plan_names
 from attractor.apiserver.request.operation import Operation, WriteOptions
 from attractor.apiserver.response import Response, refusal
@@ -143,7 +144,7 @@ class Server:
             return None
         if not (txn.puts or txn.deletes):
             return response if is_exact and draft.revision == store.revision else None
-        if txn.pieces is not None or touches_definitions(txn.puts):
+        if txn.pieces is not None or self.defines_kinds(txn):
             return None
         again: Callable[[Stale], Awaitable[Response]] | None = None
         if not is_exact:
@@ -196,6 +197,13 @@ class Server:
             return await Attempts(self, partial(self.core.handle, request), is_read=False).answer_in_turn(lost)
         except ApiError as error:
             return refusal(error)
+
+    def defines_kinds(self, txn: Transaction) -> bool:
+        """Whether a transaction writes a CustomResourceDefinition: names are then settled before it is answered."""
+        for key in txn.puts:  # noqa: SIM110 - in every write's way: twice as fast as any()
+            if key.startswith(DEFINITIONS):
+                return True
+        return False
 
     async def settle_names(self) -> None:
         """Bring the status of every CustomResourceDefinition up to date, which is what makes its kind served."""

@@ -1,11 +1,12 @@
-"""Writers of one object through several API servers on one etcd: guesses, drafts, turns and settlement.
+"""Writers of one object through several API servers on one etcd: speculative commits, drafts, turns and settlement.
 
-How the product writes where others write, too (``apiserver.server``, ``store.etcd``): a request is *guessed* on what
-its server's mirror shows and, on top of that, its own writes that are on their way. Etcd takes the write if the version
-that was read is still the newest. A write that rests on one whose version is not known yet waits for the answer to that
-one, and is lost with it. Who has lost runs again *in turn*, one at a time for each server. A request that turns out to
-have nothing to write (here: it replaces a version that is not the newest) may not say so from a guess: it waits until
-what it saw is *settled*, and then looks at a linearizable snapshot.
+How the product writes where others write, too (``apiserver.server``, ``apiserver.attempts``, ``store.etcd``): a request
+commits *speculatively*, on a *draft* of what its server's mirror shows and, on top of that, its own writes that are on
+their way. Etcd takes the write if the version that was read is still the newest. A write that rests on one whose
+version is not known yet waits for the answer to that one, and is lost with it. Who has lost runs again *in turn*
+(``store.retry_queue``), one at a time for each server. A request that turns out to have nothing to write (here: it
+replaces a version that is not the newest) may not say so from a draft: it waits until what it saw is *settled*, and
+then looks at a linearizable snapshot.
 
 Worked example of the deadlock that this specification was written for. ``a`` and ``b`` are requests at one server,
 ``c`` and ``d`` at another. ``c`` is faster than ``a``. ``a`` has the turn and runs again; it sees ``b``'s write on its
@@ -74,7 +75,7 @@ class SharedWrites(Spec):
     """How far the mirror must be for the snapshot of a request that rests on what is durable; -1: not asked yet."""
     lost: Subset[int] = subset(requests)
     durable: Subset[int] = subset(requests)
-    """Requests that look at a snapshot, not at a guess."""
+    """Requests that look at a snapshot, not at a draft."""
 
     # A run
 
@@ -84,14 +85,14 @@ class SharedWrites(Spec):
         require(self.at[r] == IDLE)
         versions = range(self.mirror[self.homes[r]] + 1) if r in self.replacing else ()
         self.base[r] = self.choose((None, *versions))
-        self.guess(r)
+        self.speculate(r)
 
     @action(r=requests)
     def run(self, r: int) -> None:
-        """A request runs again, on a guess or on the snapshot that it has asked for."""
+        """A request runs again, on a draft or on the snapshot that it has asked for."""
         require(self.at[r] == RUNNING)
         if r not in self.durable:
-            self.guess(r)
+            self.speculate(r)
             return
         known = self.mirror[self.homes[r]]
         require(0 <= self.asked[r] <= known)
@@ -106,7 +107,7 @@ class SharedWrites(Spec):
         require(self.at[r] == RUNNING and r in self.durable and self.asked[r] < 0)
         self.asked[r] = self.newest
 
-    def guess(self, r: int) -> None:
+    def speculate(self, r: int) -> None:
         """Run on what the server knows and has on its way; with nothing to write, wait until that is settled."""
         home = self.homes[r]
         other = self.shown[home]
