@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 COMPILED := $(shell sed -n '/^compiled = \[/,/^]/s/^ *"\(.*\)",$$/\1/p' pyproject.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage check docs bench nightly interpreted lock sbom format clean
+.PHONY: help setup demo test coverage static check docs bench nightly interpreted lock sbom release format clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -35,12 +35,14 @@ coverage: setup interpreted ## Measure coverage, on interpreted modules (make se
 	@rm -f $(STAMP)
 	$(PY) -m pytest -q -n 2 --dist worksteal --cov --cov-report=term tests -m "not nightly"
 
-check: setup ## Quick gate: format, lint, types, import contracts, tidy, fast tests
+static: setup ## Check format, lint, types and import contracts; CI and check run it
 	$(VENV)/bin/ruff format --check -q
 	$(VENV)/bin/ruff check -q
 	$(VENV)/bin/mypy
 	$(VENV)/bin/pyright
 	$(VENV)/bin/lint-imports
+
+check: static ## Quick gate: static, tidy and the fast tests
 	$(PY) -m pytest -q -n 2 -m "not slow and not nightly" tests
 
 docs: setup ## Build the documentation as a site, strictly: build/site/index.html
@@ -60,6 +62,9 @@ lock: setup ## Write requirements.lock: the digests of all pinned dependencies
 
 sbom: setup ## Write dist/attractor.cdx.json: a CycloneDX bill of materials of a release
 	$(PY) tools/sbom.py dist/attractor.cdx.json
+
+release: setup ## Build sdist, manylinux wheel, bill of materials and digests into dist (VENV names the Python)
+	$(PY) tools/release.py
 
 format: setup ## Format and fix what can be fixed
 	$(VENV)/bin/ruff format

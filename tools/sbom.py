@@ -35,6 +35,12 @@ def locked() -> dict[str, tuple[str, list[str]]]:
     return found
 
 
+def own_version() -> str:
+    """The version that the package itself says, which is the only place where it stands."""
+    (version,) = re.findall(r'^__version__ = "(.+)"$', (ROOT / "src/attractor/__init__.py").read_text(), re.MULTILINE)
+    return str(version)
+
+
 def needs(name: str) -> list[str]:
     """What an installed package needs here."""
     wanted = (Requirement(one) for one in metadata.requires(name) or ())
@@ -78,8 +84,9 @@ def bill() -> dict[str, Any]:
         }
         for name in tree
     ]
-    own = f"pkg:pypi/{project['name']}@{project['version']}"
-    root = {"type": "application", "bom-ref": own, "name": project["name"], "version": project["version"], "purl": own}
+    version = own_version()
+    own = f"pkg:pypi/{project['name']}@{version}"
+    root = {"type": "application", "bom-ref": own, "name": project["name"], "version": version, "purl": own}
     root_license = [{"license": {"id": project["license"]}}]
     document: dict[str, Any] = {
         "bomFormat": "CycloneDX",
