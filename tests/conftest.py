@@ -1,5 +1,6 @@
 """Settings that every test shares, and the choice of another cluster for those that can have one."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -49,6 +50,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     config.hook.pytest_deselected(items=[item for item in items if not can_run(item)])
     items[:] = [item for item in items if can_run(item)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Nothing that is collected is ever garbage: not looked through while it grows, nor again at each full collection."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -34,14 +37,24 @@ def test_withstands(faults, text):
 FILE = "traces/world-of-naive-eventually-stable.json"
 
 
+@pytest.fixture(scope="module")
+def failing_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A directory in which the test failed, and what pytest printed."""
+    there = tmp_path_factory.mktemp("failing")
+    (there / "test_naive.py").write_text(TEST)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-k", "[x]", "-p", "no:xdist"]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
+    done = subprocess.run(command, cwd=there, env=environ, capture_output=True, text=True, check=False)
+    assert "1 failed, 1 deselected" in done.stdout, done.stdout
+    return there, done.stdout
+
+
 @pytest.fixture
-def failed(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What pytest prints of the failing test; the file that it wrote is beside it."""
-    pytester.makepyfile(test_naive=TEST)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    found = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-k", "[x]", "-p", "no:xdist")
-    found.assert_outcomes(failed=1)
-    return found.stdout.str()
+def failed(failing_run: tuple[Path, str], pytester: pytest.Pytester) -> str:
+    """What pytest prints of the failing test; the test and the files that it wrote are in the working directory."""
+    shutil.copytree(failing_run[0], pytester.path, dirs_exist_ok=True)
+    pytester.syspathinsert()
+    return failing_run[1]
 
 
 def test_the_short_table_is_printed_and_the_artefact_is_saved(failed: str, pytester: pytest.Pytester) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
+
+import pytest
 
 from attractor.check import Spec, Verdict, check
 from attractor.check.engine.selection import EngineName
 
 ENGINES: list[tuple[EngineName, int]] = [("python", 1), ("native", 1), ("native", 2)]
 """Engine and threads."""
+MANY_STEPS = 12_000
+"""A second of the engine in Python; the native one takes a hundredth of it. More is for the nightly run."""
 
 
 @dataclass(frozen=True)
@@ -36,3 +41,17 @@ class Pinned:
         never = [each.name for each in verdict.properties if each.kind == "sometimes" and each.verdict != "holds"]
         assert not never, "not reached: " + ", ".join(never)
         return verdict
+
+
+def on_every_engine(every: Iterable[Pinned]) -> list[Any]:
+    """Parameters ``pinned`` and ``engine``: all on the native engine, and in Python those that are small."""
+    return [
+        pytest.param(
+            pinned,
+            engine,
+            id=f"{pinned}-{engine}",
+            marks=pytest.mark.nightly if engine[0] == "python" and pinned.counts[1] > MANY_STEPS else (),
+        )
+        for pinned in every
+        for engine in ENGINES
+    ]

@@ -7,7 +7,7 @@ import pytest
 from attractor.check import check
 from attractor.check.engine.selection import EngineName
 from attractor.check.specs.clock import Clock, MapAndClocks
-from tests.check.specs.pinned import ENGINES, Pinned
+from tests.check.specs.pinned import ENGINES, Pinned, on_every_engine
 
 NO_BOUND = ("both_exist_at_the_deadline", "is_map_and_clocks")
 
@@ -31,8 +31,7 @@ CONVERGES_WITHOUT_A_BOUND = [
 HOLE = {"stops_at_cm1": True, "crashes": 1}
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=str)
-@pytest.mark.parametrize("pinned", HOLDS, ids=str)
+@pytest.mark.parametrize(("pinned", "engine"), on_every_engine(HOLDS))
 def test_both_predicates_hold_and_the_system_is_a_map_with_clocks(
     pinned: Pinned, engine: tuple[EngineName, int]
 ) -> None:
@@ -41,8 +40,7 @@ def test_both_predicates_hold_and_the_system_is_a_map_with_clocks(
     assert not verdict.warnings
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=str)
-@pytest.mark.parametrize("pinned", CONVERGES_WITHOUT_A_BOUND, ids=str)
+@pytest.mark.parametrize(("pinned", "engine"), on_every_engine(CONVERGES_WITHOUT_A_BOUND))
 def test_some_faults_leave_no_bound_on_the_clock_but_the_system_converges(
     pinned: Pinned, engine: tuple[EngineName, int]
 ) -> None:

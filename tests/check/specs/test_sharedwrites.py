@@ -25,7 +25,10 @@ def test_three_requests_are_answered_rightly_on_every_engine(engine: tuple[Engin
     assert not THREE.demand(engine).warnings
 
 
-@pytest.mark.parametrize("pinned", FOUR, ids=str)
+@pytest.mark.parametrize(
+    "pinned",
+    [pytest.param(each, id=str(each), marks=() if each.constants else pytest.mark.nightly) for each in FOUR],
+)
 def test_four_requests_are_answered_unless_turns_wait_for_each_other(pinned: Pinned) -> None:
     assert not pinned.demand(("native", 1)).warnings
 

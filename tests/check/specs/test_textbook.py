@@ -10,7 +10,7 @@ from attractor.check.specs.peterson import Peterson
 from attractor.check.specs.philosophers import Philosophers, WeaklyServed
 from attractor.check.specs.transaction_commit import CommitProtocol, TransactionCommit
 from attractor.check.specs.twophase import TwoPhaseCommit
-from tests.check.specs.pinned import ENGINES, Pinned
+from tests.check.specs.pinned import Pinned, on_every_engine
 
 PINNED = [
     Pinned(Peterson, {}, (20, 35, 7)),
@@ -27,8 +27,7 @@ PINNED = [
 ]
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=str)
-@pytest.mark.parametrize("pinned", PINNED, ids=str)
+@pytest.mark.parametrize(("pinned", "engine"), on_every_engine(PINNED))
 def test_examples_have_their_counts_and_their_verdicts(pinned: Pinned, engine: tuple[EngineName, int]) -> None:
     assert not pinned.demand(engine).warnings
 
@@ -44,7 +43,11 @@ def test_a_philosopher_starves_under_weak_fairness_while_the_neighbours_eat_for_
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
-    ("managers", "counts"), [(7, (296_448, 2_744_706, 23)), (8, (1_745_408, 18_507_778, 26))], ids=["7", "8"]
+    ("managers", "counts"),
+    [
+        pytest.param(7, (296_448, 2_744_706, 23), id="7"),
+        pytest.param(8, (1_745_408, 18_507_778, 26), id="8", marks=pytest.mark.nightly),
+    ],
 )
 def test_two_phase_commit_of_many_managers_has_the_published_counts(
     managers: int, counts: tuple[int, int, int], threads: int

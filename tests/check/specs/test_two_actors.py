@@ -9,7 +9,7 @@ from attractor.check.engine.selection import EngineName
 from attractor.check.specs.appinst import AppInst
 from attractor.check.specs.cloudlet_upgrade import CloudletUpgrade
 from attractor.check.specs.clusterinst import TRANSITIONS, ClusterInst
-from tests.check.specs.pinned import ENGINES, Pinned
+from tests.check.specs.pinned import Pinned, on_every_engine
 
 PINNED = [
     Pinned(ClusterInst, {}, (578, 1_399, 20)),
@@ -36,8 +36,7 @@ LARGE = [
 ]
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=str)
-@pytest.mark.parametrize("pinned", PINNED, ids=str)
+@pytest.mark.parametrize(("pinned", "engine"), on_every_engine(PINNED))
 def test_states_have_one_owner_no_work_is_lost_and_everything_settles(
     pinned: Pinned, engine: tuple[EngineName, int]
 ) -> None:
