@@ -39,14 +39,14 @@ async def serving(path: Path) -> tuple[Server, Counting]:
     return server, counting
 
 
-def config_map(**data: str) -> Request:
+def creation(**data: str) -> Request:
     body = orjson.dumps({"metadata": {"name": "c"}, "data": data})
     return Request("POST", CONFIGMAPS, {}, body, "application/json")
 
 
 async def test_writers_of_one_object_follow_each_other_without_a_second_attempt(tmp_path: Path) -> None:
     server, counting = await serving(tmp_path)
-    await server.handle(config_map())
+    await server.handle(creation())
     counting.runs = 0
     patches = [
         Request("PATCH", f"{CONFIGMAPS}/c", {}, b'{"data":{"k%d":"v"}}' % number, MERGE) for number in range(WRITERS)
@@ -64,7 +64,7 @@ async def test_a_refusal_is_answered_once_what_it_rests_on_is_durable(tmp_path: 
     order: list[int] = []
 
     async def write() -> None:
-        order.append((await server.handle(config_map())).code)
+        order.append((await server.handle(creation())).code)
 
     async with asyncio.TaskGroup() as group:
         group.create_task(write())
@@ -79,9 +79,9 @@ async def test_a_refusal_that_rests_on_a_failed_write_is_never_told(tmp_path: Pa
     assert isinstance(store, SqliteStore)
     store._file._db.pragma("max_page_count", store._file._db.pragma("page_count"))
     counting.runs = 0
-    first = asyncio.create_task(server.handle(config_map(big="x" * 500_000)))
+    first = asyncio.create_task(server.handle(creation(big="x" * 500_000)))
     await asyncio.sleep(0)
-    second = asyncio.create_task(server.handle(config_map()))
+    second = asyncio.create_task(server.handle(creation()))
     await asyncio.wait([first, second])
     assert first.result().code == 507
     assert second.result().code in {201, 507}
@@ -91,7 +91,7 @@ async def test_a_refusal_that_rests_on_a_failed_write_is_never_told(tmp_path: Pa
 
 async def test_reads_show_nothing_that_is_not_durable(tmp_path: Path) -> None:
     server, _ = await serving(tmp_path)
-    writing = asyncio.create_task(server.handle(config_map()))
+    writing = asyncio.create_task(server.handle(creation()))
     await asyncio.sleep(0)
     assert (await server.handle(Request("GET", f"{CONFIGMAPS}/c"))).code == 404
     assert (await writing).code == 201

@@ -17,9 +17,9 @@ from attractor.embedded import EmbeddedCluster
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import Forbidden, NotFound
 from attractor.objects.gvk import GroupVersionKind
-from attractor.objects.resource import ObjectMeta
 from tests.cache import virtualtime
 from tests.cache.trouble import TroubledStream, TroubledTransport
+from tests.factories import config_map
 
 POLICIES = (Policy(), Policy(watch_list=True))
 both_ways = pytest.mark.parametrize("policy", POLICIES, ids=("list", "watch-list"))
@@ -38,10 +38,6 @@ async def passing(seconds: float) -> None:
     over = asyncio.get_running_loop().create_future()
     asyncio.get_running_loop().call_later(seconds, over.set_result, None)
     await over
-
-
-def config_map(name: str, labels: dict[str, str] | None = None, **data: str) -> ConfigMap:
-    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default", labels=labels or {}), data=data)
 
 
 class World:

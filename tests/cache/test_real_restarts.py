@@ -8,14 +8,10 @@ import pytest
 from attractor.cache import Cache
 from attractor.client import Client, load_kubeconfig
 from attractor.k8s.core_v1 import ConfigMap
-from attractor.objects.resource import ObjectMeta
 from tests.client.conftest import PATIENCE_S, Served
+from tests.factories import config_map
 
 pytestmark = pytest.mark.slow
-
-
-def config_map(name: str) -> ConfigMap:
-    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default"))
 
 
 @pytest.mark.parametrize("store", ["memory", "sqlite"])

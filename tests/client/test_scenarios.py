@@ -28,6 +28,7 @@ from attractor.objects.gvk import GroupVersionKind, GroupVersionResource, Key
 from attractor.objects.labels import LabelSelector
 from attractor.objects.resource import ObjectMeta, Resource, Scheme, Struct
 from tests.anycluster import PROGRESS, Leftovers, installed
+from tests.factories import config_map
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 
@@ -55,10 +56,6 @@ class Widget(Resource, group="client.example.org", version="v1"):
     status: WidgetStatus | None = None
 
 
-def config_map(namespace: str, name: str, labels: dict[str, str] | None = None, **data: str) -> ConfigMap:
-    return ConfigMap(metadata=ObjectMeta(name=name, namespace=namespace, labels=labels or {}), data=data)
-
-
 @pytest.fixture
 async def widgets(client: Client, leftovers: Leftovers) -> None:
     """The custom kind is served."""
@@ -67,7 +64,7 @@ async def widgets(client: Client, leftovers: Leftovers) -> None:
 
 @pytest.mark.any_cluster
 async def test_what_is_created_is_read_back_typed(client: Client, namespace: str) -> None:
-    created = await client.create(config_map(namespace, "a", x="1"))
+    created = await client.create(config_map("a", namespace=namespace, x="1"))
     assert created.metadata.uid
     read = await client.get(ConfigMap, Key(namespace, "a"))
     assert isinstance(read, ConfigMap)
@@ -77,7 +74,7 @@ async def test_what_is_created_is_read_back_typed(client: Client, namespace: str
 
 @pytest.mark.any_cluster
 async def test_the_field_manager_of_the_client_is_recorded(client: Client, namespace: str) -> None:
-    created = await client.create(config_map(namespace, "a", x="1"), field_manager="somebody")
+    created = await client.create(config_map("a", namespace=namespace, x="1"), field_manager="somebody")
     assert [entry.manager for entry in created.metadata.managed_fields] == ["somebody"]
     written = await client.update(_with(created, x="2"))
     assert [entry.manager for entry in written.metadata.managed_fields] == ["somebody", "tests"]
@@ -93,9 +90,9 @@ def _with(obj: ConfigMap, **data: str) -> ConfigMap:
 async def test_creating_twice_is_already_exists_and_reading_nothing_is_not_found(
     client: Client, namespace: str
 ) -> None:
-    await client.create(config_map(namespace, "a"))
+    await client.create(config_map("a", namespace=namespace))
     with pytest.raises(AlreadyExists, match='configmaps "a" already exists'):
-        await client.create(config_map(namespace, "a"))
+        await client.create(config_map("a", namespace=namespace))
     with pytest.raises(NotFound, match='configmaps "b" not found'):
         await client.get(ConfigMap, Key(namespace, "b"))
 
@@ -110,20 +107,20 @@ async def test_a_generated_name_comes_back(client: Client, namespace: str) -> No
 
 async def test_an_object_that_breaks_a_rule_is_invalid_and_nothing_is_stored(client: Client, namespace: str) -> None:
     with pytest.raises(Invalid) as refused:
-        await client.create(config_map(namespace, "Not_A_Name"))
+        await client.create(config_map("Not_A_Name", namespace=namespace))
     assert refused.value.causes[0]["field"] == "metadata.name"
     assert await client.list(ConfigMap, namespace) == []
 
 
 async def test_a_dry_run_answers_and_stores_nothing(client: Client, namespace: str) -> None:
-    answered = await client.create(config_map(namespace, "a", x="1"), dry_run=True)
+    answered = await client.create(config_map("a", namespace=namespace, x="1"), dry_run=True)
     assert answered.data == {"x": "1"}
     assert await client.list(ConfigMap, namespace) == []
 
 
 @pytest.mark.any_cluster
 async def test_objects_handed_out_are_the_callers_own(client: Client, namespace: str) -> None:
-    await client.create(config_map(namespace, "a", x="1"))
+    await client.create(config_map("a", namespace=namespace, x="1"))
     first = await client.get(ConfigMap, (namespace, "a"))
     first.data["x"] = "changed"
     assert (await client.get(ConfigMap, (namespace, "a"))).data == {"x": "1"}
@@ -131,7 +128,7 @@ async def test_objects_handed_out_are_the_callers_own(client: Client, namespace:
 
 @pytest.mark.any_cluster
 async def test_an_update_on_an_old_version_is_a_conflict(client: Client, namespace: str) -> None:
-    created = await client.create(config_map(namespace, "a", x="1"))
+    created = await client.create(config_map("a", namespace=namespace, x="1"))
     updated = await client.update(_with(created, x="2"))
     assert updated.metadata.resource_version != created.metadata.resource_version
     with pytest.raises(Conflict, match="has been modified"):
@@ -140,7 +137,7 @@ async def test_an_update_on_an_old_version_is_a_conflict(client: Client, namespa
 
 @pytest.mark.any_cluster
 async def test_a_patch_of_two_states_is_locked_on_the_version_that_was_read(client: Client, namespace: str) -> None:
-    created = await client.create(config_map(namespace, "a", x="1", y="1"))
+    created = await client.create(config_map("a", namespace=namespace, x="1", y="1"))
     rival = await client.update(_with(created, x="1", y="rival"))
     with pytest.raises(Conflict):
         await client.patch(created, _with(created, x="2", y="1"))
@@ -151,7 +148,7 @@ async def test_a_patch_of_two_states_is_locked_on_the_version_that_was_read(clie
 
 @pytest.mark.any_cluster
 async def test_a_patch_of_equal_states_sends_nothing(client: Client, namespace: str) -> None:
-    created = await client.create(config_map(namespace, "a", x="1"))
+    created = await client.create(config_map("a", namespace=namespace, x="1"))
     answered = await client.patch(created, created.deep_copy())
     assert answered.metadata.resource_version == created.metadata.resource_version
     with pytest.raises(ValueError, match="are the same"):
@@ -160,7 +157,7 @@ async def test_a_patch_of_equal_states_sends_nothing(client: Client, namespace: 
 
 @pytest.mark.any_cluster
 async def test_a_patch_removes_fields_labels_and_finalizers(client: Client, namespace: str) -> None:
-    asked = config_map(namespace, "a", {"k": "v", "l": "w"}, x="1")
+    asked = config_map("a", {"k": "v", "l": "w"}, namespace=namespace, x="1")
     asked.metadata.finalizers = ["example.org/hold"]
     created = await client.create(asked)
     changed = created.deep_copy()
@@ -173,7 +170,7 @@ async def test_a_patch_removes_fields_labels_and_finalizers(client: Client, name
 
 @pytest.mark.any_cluster
 async def test_json_merge_and_strategic_patches(client: Client, namespace: str) -> None:
-    key = (await client.create(config_map(namespace, "a", x="1"))).key
+    key = (await client.create(config_map("a", namespace=namespace, x="1"))).key
     operations = [{"op": "test", "path": "/data/x", "value": "1"}, {"op": "add", "path": "/data/y", "value": "2"}]
     assert (await client.json_patch(ConfigMap, key, operations)).data == {"x": "1", "y": "2"}
     assert (await client.merge_patch(ConfigMap, key, {"data": {"x": None}})).data == {"y": "2"}
@@ -184,11 +181,11 @@ async def test_json_merge_and_strategic_patches(client: Client, namespace: str) 
 
 @pytest.mark.any_cluster
 async def test_apply_creates_owns_and_conflicts(client: Client, namespace: str) -> None:
-    applied = await client.apply(config_map(namespace, "a", x="1"), field_manager="one")
+    applied = await client.apply(config_map("a", namespace=namespace, x="1"), field_manager="one")
     assert applied.data == {"x": "1"}
     with pytest.raises(Conflict, match=r"\.data\.x"):
-        await client.apply(config_map(namespace, "a", x="2"), field_manager="two")
-    forced = await client.apply(config_map(namespace, "a", x="2"), field_manager="two", force=True)
+        await client.apply(config_map("a", namespace=namespace, x="2"), field_manager="two")
+    forced = await client.apply(config_map("a", namespace=namespace, x="2"), field_manager="two", force=True)
     assert forced.data == {"x": "2"}
     again = await client.apply(forced, field_manager="two")
     assert again.metadata.resource_version == forced.metadata.resource_version
@@ -252,7 +249,7 @@ async def test_unknown_kinds_are_found_by_discovery(client: Client, namespace: s
 @pytest.mark.any_cluster
 async def test_lists_follow_pages_to_the_end_and_keep_one_version(client: Client, namespace: str) -> None:
     for number in range(7):
-        await client.create(config_map(namespace, f"c{number}", {"app": "paged"}))
+        await client.create(config_map(f"c{number}", {"app": "paged"}, namespace=namespace))
     listed = await client.list(ConfigMap, namespace, label_selector="app", page_size=3)
     assert [item.metadata.name for item in listed] == [f"c{number}" for number in range(7)]
     assert listed.resource_version
@@ -265,8 +262,8 @@ async def test_lists_follow_pages_to_the_end_and_keep_one_version(client: Client
 
 @pytest.mark.any_cluster
 async def test_lists_are_chosen_by_labels_fields_and_namespace(client: Client, namespace: str) -> None:
-    await client.create(config_map(namespace, "a", {"app": "web"}))
-    await client.create(config_map(namespace, "b", {"app": "db"}))
+    await client.create(config_map("a", {"app": "web"}, namespace=namespace))
+    await client.create(config_map("b", {"app": "db"}, namespace=namespace))
 
     async def names(**selectors: Any) -> list[str]:
         return [item.metadata.name for item in await client.list(ConfigMap, namespace, **selectors)]
@@ -282,7 +279,7 @@ async def test_lists_are_chosen_by_labels_fields_and_namespace(client: Client, n
 
 @pytest.mark.any_cluster
 async def test_metadata_alone_is_read_and_listed(client: Client, namespace: str) -> None:
-    created = await client.create(config_map(namespace, "a", {"k": "v"}, x="1"))
+    created = await client.create(config_map("a", {"k": "v"}, namespace=namespace, x="1"))
     alone = await client.get(MetadataOnly(ConfigMap), created.key)
     assert isinstance(alone, PartialObjectMetadata)
     assert alone.metadata == created.metadata
@@ -293,7 +290,7 @@ async def test_metadata_alone_is_read_and_listed(client: Client, namespace: str)
 
 @pytest.mark.any_cluster
 async def test_encoded_objects_are_the_text_that_came(client: Client, namespace: str) -> None:
-    created = await client.create(config_map(namespace, "a", x="1"))
+    created = await client.create(config_map("a", namespace=namespace, x="1"))
     text = await client.get(Encoded(ConfigMap), created.key)
     assert (text.key, text.uid, text.resource_version) == (
         created.key, created.metadata.uid, created.metadata.resource_version,
@@ -303,9 +300,9 @@ async def test_encoded_objects_are_the_text_that_came(client: Client, namespace:
 
 @pytest.mark.any_cluster
 async def test_delete_by_object_takes_that_object_and_no_successor(client: Client, namespace: str) -> None:
-    first = await client.create(config_map(namespace, "a"))
+    first = await client.create(config_map("a", namespace=namespace))
     await client.delete(first)
-    second = await client.create(config_map(namespace, "a"))
+    second = await client.create(config_map("a", namespace=namespace))
     with pytest.raises(Conflict):
         await client.delete(first)
     with pytest.raises(Conflict):
@@ -317,7 +314,7 @@ async def test_delete_by_object_takes_that_object_and_no_successor(client: Clien
 
 @pytest.mark.any_cluster
 async def test_an_object_with_finalizers_is_asked_to_go_and_stays(client: Client, namespace: str) -> None:
-    asked = config_map(namespace, "a")
+    asked = config_map("a", namespace=namespace)
     asked.metadata.finalizers = ["example.org/hold"]
     created = await client.create(asked)
     await client.delete(created, propagation="Foreground")
@@ -334,7 +331,7 @@ async def test_all_of_a_kind_are_not_deleted_without_a_namespace(client: Client)
 @pytest.mark.any_cluster
 async def test_delete_all_of_takes_what_the_selector_chooses(client: Client, namespace: str) -> None:
     for name, app in (("a", "web"), ("b", "web"), ("c", "db")):
-        await client.create(config_map(namespace, name, {"app": app}))
+        await client.create(config_map(name, {"app": app}, namespace=namespace))
     await client.delete_all_of(ConfigMap, namespace, label_selector="app=web")
     assert [item.metadata.name for item in await client.list(ConfigMap, namespace, label_selector="app")] == ["c"]
 
@@ -369,7 +366,7 @@ async def test_strategic_patches_of_custom_kinds_are_refused(client: Client, nam
 @pytest.mark.any_cluster
 @pytest.mark.needs(PROGRESS)
 async def test_a_watch_tells_what_is_there_then_what_happens(client: Client, namespace: str) -> None:
-    created = await client.create(config_map(namespace, "a", {"k": "v"}, x="1"))
+    created = await client.create(config_map("a", {"k": "v"}, namespace=namespace, x="1"))
     async with client.watch(ConfigMap, namespace, label_selector="k", initial_events=True) as events:
         first = await anext(events)
         assert isinstance(first, WatchEvent)
@@ -389,10 +386,10 @@ async def test_a_watch_tells_what_is_there_then_what_happens(client: Client, nam
 
 @pytest.mark.any_cluster
 async def test_a_watch_resumes_after_a_version_and_respects_selectors(client: Client, namespace: str) -> None:
-    await client.create(config_map(namespace, "a", {"app": "web"}))
+    await client.create(config_map("a", {"app": "web"}, namespace=namespace))
     listed = await client.list(ConfigMap, namespace)
-    await client.create(config_map(namespace, "b", {"app": "db"}))
-    wanted = await client.create(config_map(namespace, "c", {"app": "web"}))
+    await client.create(config_map("b", {"app": "db"}, namespace=namespace))
+    wanted = await client.create(config_map("c", {"app": "web"}, namespace=namespace))
     async with client.watch(
         CONFIG_MAP, namespace, resource_version=listed.resource_version, label_selector="app=web"
     ) as events:
@@ -405,7 +402,7 @@ async def test_a_watch_resumes_after_a_version_and_respects_selectors(client: Cl
 @pytest.mark.any_cluster
 @pytest.mark.needs(PROGRESS)
 async def test_a_watch_of_metadata_alone(client: Client, namespace: str) -> None:
-    created = await client.create(config_map(namespace, "a", {"k": "v"}, x="1"))
+    created = await client.create(config_map("a", {"k": "v"}, namespace=namespace, x="1"))
     async with client.watch(MetadataOnly(ConfigMap), namespace, label_selector="k") as events:
         event = await anext(events)
         assert isinstance(event, WatchEvent)

@@ -7,16 +7,12 @@ import pytest
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists, NotFound
 from attractor.objects.gvk import Key
-from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Result, controller, effects
 from attractor.runtime.steps import Steps
 from attractor.testing import ClusterUnderTest, eventually
+from tests.factories import config_map
 
 KEY = Key("default", "a")
-
-
-def config_map(name: str) -> ConfigMap:
-    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default"))
 
 
 async def ask_two(ctx: Context) -> tuple[Any, ...]:

@@ -20,13 +20,10 @@ from attractor.runtime import BuilderError, Context, Controller, For, Index, Man
 from attractor.runtime.predicates import Change, Predicate
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
 from attractor.testing.python_files import import_file
+from tests.factories import config_map
 from tests.runtime.things import Thing, passing, thing
 
 A = Key("default", "a")
-
-
-def config_map(name: str) -> ConfigMap:
-    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default"))
 
 
 async def test_a_predicate_that_fails_lets_the_change_pass(

@@ -11,7 +11,6 @@ import pytest
 from attractor.k8s.core_v1 import ConfigMap, Event, Secret
 from attractor.objects.errors import NotFound
 from attractor.objects.gvk import Key
-from attractor.objects.resource import ObjectMeta
 from attractor.runtime import (
     Context,
     Controller,
@@ -27,6 +26,7 @@ from attractor.runtime.predicates import generation_changed, labels_changed
 from attractor.runtime.toolkit.channel import Channel
 from attractor.runtime.toolkit.owners import add_owner, set_controller
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
+from tests.factories import config_map
 from tests.runtime.things import Thing, passing, thing
 
 A, B = Key("default", "a"), Key("default", "b")
@@ -45,10 +45,6 @@ class Runs:
 
 async def settled(controllers: Any) -> None:
     await eventually(lambda: all(one.queue.core.is_idle for one in controllers.controllers))
-
-
-def config_map(name: str, **labels: str) -> ConfigMap:
-    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default", labels=labels))
 
 
 async def test_an_object_is_never_with_two_workers_and_others_do_not_wait(
@@ -201,7 +197,7 @@ async def test_another_kind_runs_what_a_function_or_an_index_says(
         await cluster.client.create(thing("a", 1, "x", "y"))
         await cluster.client.create(thing("b", 1, "y"))
         await eventually(lambda: indexed.of == {A: 1, B: 1} and mapped.of == {A: 1, B: 1})
-        await cluster.client.create(config_map("y", **{"for": "b"}))
+        await cluster.client.create(config_map("y", {"for": "b"}))
         await eventually(lambda: indexed.of == {A: 2, B: 2})
         await settled(manager)
         assert mapped.of == {A: 1, B: 2}

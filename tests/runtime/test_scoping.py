@@ -10,13 +10,10 @@ from attractor.objects.resource import ObjectMeta
 from attractor.runtime import Context, Owns, Result, Watches, controller
 from attractor.runtime.toolkit.owners import set_controller
 from attractor.testing import ClusterUnderTest, VirtualTime, eventually
+from tests.factories import config_map
 from tests.runtime.things import Thing, passing, thing
 
 A = Key("default", "a")
-
-
-def config_map(name: str, namespace: str = "default", **labels: str) -> ConfigMap:
-    return ConfigMap(metadata=ObjectMeta(name=name, namespace=namespace, labels=labels))
 
 
 async def test_a_kind_is_watched_by_labels_and_another_by_namespace(
@@ -34,8 +31,8 @@ async def test_a_kind_is_watched_by_labels_and_another_by_namespace(
     await cluster.client.create(Namespace(metadata=ObjectMeta(name="other")))
     scopes = {ConfigMap: Scope(label_selector="app=web"), Secret: Scope("other", field_selector="metadata.name!=no")}
     async with cluster.running(reconcile, scopes=scopes):
-        await cluster.client.create(config_map("web", app="web"))
-        await cluster.client.create(config_map("db", app="db"))
+        await cluster.client.create(config_map("web", {"app": "web"}))
+        await cluster.client.create(config_map("db", {"app": "db"}))
         for namespace, name in (("default", "here"), ("other", "there"), ("other", "no")):
             await cluster.client.create(Secret(metadata=ObjectMeta(name=name, namespace=namespace)))
         await eventually(lambda: len(seen) == 2)

@@ -15,12 +15,9 @@ from attractor.runtime.context import Context
 from attractor.runtime.driver import drive
 from attractor.runtime.effects import Effect
 from attractor.runtime.steps import ForeignAwait, Steps
+from tests.factories import config_map
 
 KEY = Key("default", "a")
-
-
-def config_map(name: str = "a", **data: str) -> ConfigMap:
-    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default"), data=data)
 
 
 async def copy_a_to_b(ctx: Context, key: Key) -> str:

@@ -23,13 +23,10 @@ from attractor.runtime.toolkit.owners import AlreadyOwned, add_owner, is_control
 from attractor.runtime.toolkit.retry import Permanent, Retrying, is_permanent, retry
 from attractor.runtime.toolkit.subscriptions import Topic
 from attractor.testing import VirtualTime
+from tests.factories import config_map
 from tests.runtime.things import passing, thing
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
-
-
-def config_map(name: str = "a", uid: str = "") -> ConfigMap:
-    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default", uid=uid))
 
 
 class DebounceMachine(RuleBasedStateMachine):
@@ -380,7 +377,7 @@ def test_finalizers_are_added_once_and_others_keep_their_order() -> None:
 
 
 def test_an_object_has_at_most_one_controller() -> None:
-    owner, other, child = config_map("o", "u1"), config_map("p", "u2"), config_map("c")
+    owner, other, child = config_map("o", uid="u1"), config_map("p", uid="u2"), config_map("c")
     assert set_controller(owner, child)
     assert not set_controller(owner, child)
     with pytest.raises(AlreadyOwned, match=r"ConfigMap default/c is controlled by ConfigMap o already"):
@@ -395,8 +392,8 @@ def test_an_object_has_at_most_one_controller() -> None:
 
 def test_an_owner_that_was_made_anew_under_its_name_is_another_one() -> None:
     child = config_map("c")
-    assert set_controller(config_map("o", "u1"), child)
-    reborn = config_map("o", "u2")
+    assert set_controller(config_map("o", uid="u1"), child)
+    reborn = config_map("o", uid="u2")
     assert not is_owned_by(child, reborn)
     with pytest.raises(AlreadyOwned):
         set_controller(reborn, child)
@@ -405,7 +402,7 @@ def test_an_owner_that_was_made_anew_under_its_name_is_another_one() -> None:
 def test_an_owner_of_another_namespace_is_refused() -> None:
     child = ConfigMap(metadata=ObjectMeta(name="c", namespace="elsewhere"))
     with pytest.raises(ValueError, match="same namespace"):
-        set_controller(config_map("o", "u1"), child)
+        set_controller(config_map("o", uid="u1"), child)
 
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda x: st.lists(x, max_size=3))

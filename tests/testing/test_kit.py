@@ -9,16 +9,12 @@ from attractor.client import AnswerLost, ClientRequest, ServerUnreachable
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import Conflict, Gone, NotFound, Timeout
 from attractor.objects.gvk import Key
-from attractor.objects.resource import ObjectMeta
 from attractor.testing import ClusterUnderTest, Faults, RequestLog, VirtualTime, eventually
 from attractor.testing.request_log import describe
+from tests.factories import config_map
 from tests.runtime.things import passing
 
 A = Key("default", "a")
-
-
-def config_map(name: str = "a", **data: str) -> ConfigMap:
-    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default"), data=data)
 
 
 async def test_a_day_passes_in_no_time_and_timers_keep_their_order(virtual_time: VirtualTime) -> None:

@@ -5,23 +5,12 @@ from typing import Any
 import pytest
 
 from attractor.apiserver.controllers.disruption_budgets import plan_budgets
-from attractor.apiserver.server import Server
-from attractor.store.memory import MemoryStore
 from tests.apiserver.conftest import Api
-from tests.deterministic import CountingSource
 
 PODS = "/api/v1/namespaces/default/pods"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 SETS = "/apis/apps/v1/namespaces/default/replicasets"
 WEB = {"matchLabels": {"app": "web"}}
-
-
-@pytest.fixture
-async def api() -> Api:
-    source = CountingSource()
-    server = Server(MemoryStore(), source)
-    await server.start()
-    return Api(server, source)
 
 
 async def counted(api: Api) -> tuple[int, int, int, int]:

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import pytest
-
 from attractor.apiserver.controllers.api_services import plan_api_services
 from attractor.apiserver.controllers.expiry import plan_events, plan_leases
 from attractor.apiserver.controllers.flow_schemas import plan_flow_schemas
@@ -12,25 +10,14 @@ from attractor.apiserver.controllers.namespace_content import plan_root_ca, plan
 from attractor.apiserver.controllers.role_aggregation import plan_aggregation
 from attractor.apiserver.controllers.termination import plan_definitions
 from attractor.apiserver.request.operation import Operation
-from attractor.apiserver.server import Server
 from attractor.store.contract import Snapshot
-from attractor.store.memory import MemoryStore
 from tests.apiserver.conftest import Api
-from tests.deterministic import CountingSource
 
 EVENTS = "/api/v1/namespaces/default/events"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
-
-
-@pytest.fixture
-async def api() -> Api:
-    source = CountingSource()
-    server = Server(MemoryStore(), source)
-    await server.start()
-    return Api(server, source)
 
 
 async def run(api: Api, plan: Callable[[Snapshot], Iterable[Operation]]) -> int:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attractor import Context, Key, ObjectMeta, Result, controller
+from attractor import Context, Key, Result, controller
 from attractor.client import AnswerLost
 from attractor.k8s.core_v1 import ConfigMap
 from attractor.objects.errors import AlreadyExists
@@ -10,12 +10,9 @@ from attractor.objects.resource.metadata import OwnerReference
 from attractor.runtime.effects import Create, Get
 from attractor.testing.directed import Departed, DirectedRuntime
 from attractor.testing.virtual_time import VirtualTime
+from tests.factories import config_map
 
 A = Key("default", "a")
-
-
-def config_map(name: str, **data: str) -> ConfigMap:
-    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default"), data=data)
 
 
 @controller(for_=ConfigMap, workers=2)
