@@ -69,6 +69,10 @@ class Catalog:
         """The resources of a group and version; None when it is not served."""
         return self.groups.get(group, {}).get(version)
 
+    def list_kind(self, info: ResourceInfo) -> str:
+        """The kind of the lists of a resource."""
+        return info.list_kind if info.definition else self.custom[info.gvr].list_kind
+
 
 def catalog(snapshot: Snapshot) -> Catalog:
     """What is served at a snapshot."""

@@ -1,6 +1,15 @@
 """Query parameters, described in the words of Kubernetes' published API (Apache-2.0)."""
 
-from typing import Literal, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from attractor.objects.json_types import JsonObject
+
+TEXT_SHAPE: JsonObject = {"type": "string", "uniqueItems": True}
 
 
 class Parameter(NamedTuple):
@@ -204,3 +213,13 @@ def described(name: str, method: str) -> str:
     """What is said of a parameter where a method is."""
     is_of_patch = name == "fieldManager" and method == "patch"
     return _FIELD_MANAGER_OF_PATCH if is_of_patch else PARAMETERS[name].description
+
+
+def path_parameters(path: str, kind: str) -> Iterator[JsonObject]:
+    """What every operation at a path takes: the names in it, and how the answer is to look; all of them texts."""
+    if "{name}" in path:
+        yield {"name": "name", "in": "path", "description": f"name of the {kind}", "required": True}
+    if "{namespace}" in path:
+        about = "object name and auth scope, such as for teams and projects"
+        yield {"name": "namespace", "in": "path", "description": about, "required": True}
+    yield {"name": "pretty", "in": "query", "description": PARAMETERS["pretty"].description}

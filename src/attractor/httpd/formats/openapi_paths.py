@@ -63,6 +63,19 @@ class Endpoint(NamedTuple):
     """The definition of what is sent, if anything is."""
     parameters: tuple[str, ...] = ()
 
+    @property
+    def successes(self) -> dict[str, str]:
+        """Codes and phrases of the answers of those that work."""
+        return _SUCCESSES.get(self.action, {"200": "OK"})
+
+
+_SUCCESSES = {
+    "post": {"200": "OK", "201": "Created", "202": "Accepted"},
+    "put": {"200": "OK", "201": "Created"},
+    "patch": {"200": "OK", "201": "Created"},
+    "delete": {"200": "OK", "202": "Accepted"},
+}
+
 
 def reversed_group(group: str) -> str:
     """A group as definitions of custom kinds spell it.

@@ -32,6 +32,16 @@ KIND: JsonObject = {
     "type": "string",
 }
 
+BEARER_TOKEN: JsonObject = {
+    "BearerToken": {
+        "description": "Bearer Token authentication",
+        "type": "apiKey",
+        "name": "authorization",
+        "in": "header",
+    }
+}
+"""How clients authenticate, as both versions of the documents say it."""
+
 
 def gvk_mark(gvk: GroupVersionKind) -> JsonObject:
     """How OpenAPI names a kind."""

@@ -16,7 +16,7 @@ from attractor.apiserver.request.bodies import JSON, YAML
 from attractor.httpd.formats.document import Document
 from attractor.httpd.formats.encoding import encode
 from attractor.httpd.formats.negotiate import negotiate
-from attractor.httpd.formats.openapi_parameters import PARAMETERS, described
+from attractor.httpd.formats.openapi_parameters import PARAMETERS, TEXT_SHAPE, described, path_parameters
 from attractor.httpd.formats.openapi_paths import (
     PATCH,
     PATCH_TYPES,
@@ -30,6 +30,7 @@ from attractor.httpd.formats.openapi_paths import (
 )
 from attractor.httpd.formats.openapi_protobuf import DOCUMENT, OLD_PROTOBUF, PROTOBUF
 from attractor.httpd.formats.openapi_schemas import (
+    BEARER_TOKEN,
     GVK,
     LIST_META,
     OBJECT_META,
@@ -72,24 +73,17 @@ def swagger(catalog: Catalog) -> tuple[bytes, str]:
     infos = [info for group in catalog.groups.values() for infos in group.values() for info in infos]
     paths: dict[str, JsonObject] = {}
     for info in infos:
-        for row in endpoints(info, _list_kind(catalog, info)):
+        for row in endpoints(info, catalog.list_kind(info)):
             at = paths.setdefault(row.path, {})
             at[row.method] = _operation(row, info)
-            at["parameters"] = _path_parameters(row.path, info)
+            at["parameters"] = [{**each, **TEXT_SHAPE} for each in path_parameters(row.path, info.kind)]
     body = orjson.dumps(
         {
             "swagger": "2.0",
             "info": {"title": "Kubernetes", "version": KUBERNETES_VERSION.rpartition(".")[0]},
             "paths": dict(sorted(paths.items())),
             "definitions": dict(sorted(_definitions(catalog, infos).items())),
-            "securityDefinitions": {
-                "BearerToken": {
-                    "description": "Bearer Token authentication",
-                    "type": "apiKey",
-                    "name": "authorization",
-                    "in": "header",
-                }
-            },
+            "securityDefinitions": BEARER_TOKEN,
             "security": [{"BearerToken": []}],
         }
     )
@@ -103,15 +97,11 @@ def swagger_in_protobuf(catalog: Catalog) -> tuple[bytes, str]:
     return body, f'"{sha512(body).hexdigest().upper()}"'
 
 
-def _list_kind(catalog: Catalog, info: ResourceInfo) -> str:
-    return info.list_kind if info.definition else catalog.custom[info.gvr].list_kind
-
-
 def _definitions(catalog: Catalog, infos: list[ResourceInfo]) -> dict[str, JsonObject]:
     wanted = {RESOURCE_LIST, WATCH_EVENT, OBJECT_META, LIST_META}
     found: dict[str, JsonObject] = {}
     for info in infos:
-        list_kind = _list_kind(catalog, info)
+        list_kind = catalog.list_kind(info)
         wanted |= {name for row in endpoints(info, list_kind) for name in (row.answer, row.body)}
         if not info.definition:
             custom, name = catalog.custom[info.gvr], definition_name(info)
@@ -202,10 +192,7 @@ def _operation(row: Endpoint, info: ResourceInfo) -> JsonObject:
         parameters.insert(0, {"name": "body", "in": "body", "schema": schema, **required})
     is_text = row.answer == TEXT
     answer: JsonObject = {"type": "string"} if is_text else {"$ref": _DEFINITIONS + row.answer}
-    codes = {"post": ("200", "201", "202"), "put": ("200", "201"), "patch": ("200", "201"), "delete": ("200", "202")}
-    responses: JsonObject = {
-        code: {"description": _REASONS[code], "schema": answer} for code in codes.get(row.action, ("200",))
-    }
+    responses: JsonObject = {code: {"description": text, "schema": answer} for code, text in row.successes.items()}
     return {
         "tags": [tag(info.group, info.version)],
         "description": row.description,
@@ -220,23 +207,7 @@ def _operation(row: Endpoint, info: ResourceInfo) -> JsonObject:
     }
 
 
-_REASONS = {"200": "OK", "201": "Created", "202": "Accepted"}
-
-
 def _consumes(row: Endpoint, info: ResourceInfo) -> list[str]:
     if row.body != PATCH:
         return ["*/*"]
     return [one for one in PATCH_TYPES if info.definition or "strategic" not in one]
-
-
-def _path_parameters(path: str, info: ResourceInfo) -> list[JsonObject]:
-    text: JsonObject = {"type": "string", "uniqueItems": True}
-    found: list[JsonObject] = []
-    if "{name}" in path:
-        about = f"name of the {info.kind}"
-        found.append({"name": "name", "in": "path", "required": True, "description": about, **text})
-    if "{namespace}" in path:
-        about = "object name and auth scope, such as for teams and projects"
-        found.append({"name": "namespace", "in": "path", "required": True, "description": about, **text})
-    about = PARAMETERS["pretty"].description
-    return [*found, {"name": "pretty", "in": "query", "description": about, **text}]

@@ -17,7 +17,7 @@ from attractor.apiserver.request.bodies import JSON, YAML
 from attractor.httpd.formats.document import Document
 from attractor.httpd.formats.encoding import encode
 from attractor.httpd.formats.negotiate import negotiate
-from attractor.httpd.formats.openapi_parameters import PARAMETERS, described
+from attractor.httpd.formats.openapi_parameters import PARAMETERS, TEXT_SHAPE, described, path_parameters
 from attractor.httpd.formats.openapi_paths import (
     DELETE_OPTIONS,
     PATCH,
@@ -33,6 +33,7 @@ from attractor.httpd.formats.openapi_paths import (
     tag,
 )
 from attractor.httpd.formats.openapi_schemas import (
+    BEARER_TOKEN,
     GVK,
     LIST_META,
     OBJECT_META,
@@ -47,10 +48,9 @@ from attractor.objects.errors import NotAcceptable
 from attractor.objects.gvk import GroupVersion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from attractor.httpd.formats.catalog import Catalog
-    from attractor.k8s.catalog import ResourceInfo
     from attractor.objects.json_types import JsonObject
 
 _ROOT = "/openapi/v3"
@@ -133,10 +133,10 @@ def document(catalog: Catalog, served: GroupVersion) -> bytes:
     infos = catalog.groups[served.group][served.version]
     paths: dict[str, JsonObject] = {f"{group_path(*served)}/": {"get": _discovery(served)}}
     for info in infos:
-        for row in endpoints(info, _list_kind(catalog, info)):
+        for row in endpoints(info, catalog.list_kind(info)):
             at = paths.setdefault(row.path, {})
             at[row.method] = _operation(row, served, is_custom=not info.definition)
-            at["parameters"] = list(_path_parameters(row.path, info))
+            at["parameters"] = [{**each, "schema": TEXT_SHAPE} for each in path_parameters(row.path, info.kind)]
     return orjson.dumps(
         {
             "openapi": "3.0.0",
@@ -144,14 +144,7 @@ def document(catalog: Catalog, served: GroupVersion) -> bytes:
             "paths": dict(sorted(paths.items())),
             "components": {
                 "schemas": dict(sorted(_schemas(catalog, served).items())),
-                "securitySchemes": {
-                    "BearerToken": {
-                        "description": "Bearer Token authentication",
-                        "in": "header",
-                        "name": "authorization",
-                        "type": "apiKey",
-                    }
-                },
+                "securitySchemes": BEARER_TOKEN,
             },
         }
     )
@@ -163,15 +156,11 @@ def _info(*, is_custom: bool) -> JsonObject:
     return {"title": "Kubernetes", "version": KUBERNETES_VERSION.rpartition(".")[0]}
 
 
-def _list_kind(catalog: Catalog, info: ResourceInfo) -> str:
-    return info.list_kind if info.definition else catalog.custom[info.gvr].list_kind
-
-
 def _schemas(catalog: Catalog, served: GroupVersion) -> dict[str, JsonObject]:
     wanted = {RESOURCE_LIST}
     found: dict[str, JsonObject] = {}
     for info in catalog.groups[served.group][served.version]:
-        list_kind = _list_kind(catalog, info)
+        list_kind = catalog.list_kind(info)
         wanted |= {name for row in endpoints(info, list_kind) for name in (row.answer, row.body)}
         if "watch" in info.verbs:
             wanted.add(WATCH_EVENT)
@@ -216,18 +205,6 @@ def _query(name: str, method: str) -> JsonObject:
     return {"name": name, "in": "query", "description": described(name, method), "schema": schema}
 
 
-def _path_parameters(path: str, info: ResourceInfo) -> Iterator[JsonObject]:
-    text: JsonObject = {"type": "string", "uniqueItems": True}
-    if "{name}" in path:
-        about = f"name of the {info.kind}"
-        yield {"name": "name", "in": "path", "description": about, "required": True, "schema": text}
-    if "{namespace}" in path:
-        about = "object name and auth scope, such as for teams and projects"
-        yield {"name": "namespace", "in": "path", "description": about, "required": True, "schema": text}
-    about = PARAMETERS["pretty"].description
-    yield {"name": "pretty", "in": "query", "description": about, "schema": text}
-
-
 def _content(definition: str, media_types: tuple[str, ...]) -> JsonObject:
     schema: dict[str, Any] = {"type": "string"} if definition == TEXT else {"$ref": REF + definition}
     return {media_type: {"schema": schema} for media_type in media_types}
@@ -242,16 +219,7 @@ def _body(row: Endpoint, *, is_custom: bool) -> JsonObject:
     return {"content": _content(row.body, ("*/*",)), "required": True}
 
 
-_SUCCESS = {
-    "post": {"200": "OK", "201": "Created", "202": "Accepted"},
-    "put": {"200": "OK", "201": "Created"},
-    "patch": {"200": "OK", "201": "Created"},
-    "delete": {"200": "OK", "202": "Accepted"},
-}
-
-
 def _responses(row: Endpoint) -> JsonObject:
-    codes = _SUCCESS.get(row.action, {"200": "OK"})
     content = _content(row.answer, (TEXT,) if row.answer == TEXT else _ANSWERS)
-    answers: JsonObject = {code: {"description": text, "content": content} for code, text in codes.items()}
+    answers: JsonObject = {code: {"description": text, "content": content} for code, text in row.successes.items()}
     return {**answers, "401": {"description": "Unauthorized"}}
