@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.sax.saxutils import escape
 
+from attractor.svg import TIP, document
+
 if TYPE_CHECKING:
     from attractor.lifecycle.table import Lifecycle, Row
 
@@ -53,15 +55,7 @@ def svg(table: Lifecycle[Any, Any]) -> str:
     low = max(place.y for place in placed.values()) + BOX_H
     backward = [row for row in table.steps if placed[row.next].x < placed[row.state].x]
     height = low + MARGIN + 18 * (len(backward) + 1)
-    drawn = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'font-family="sans-serif" font-size="12">',
-        f"<title>{escape(table.name)}</title>",
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M0,0 L8,4 L0,8 z" fill="#444"/></marker></defs>',
-        f'<rect width="{width}" height="{height}" fill="#fff"/>',
-    ]
-    drawn += [_arrow(row, placed, low + MARGIN + 18 * number) for number, row in _numbered(table, backward)]
+    drawn = [_arrow(row, placed, low + MARGIN + 18 * number) for number, row in _numbered(table, backward)]
     drawn += [_box(str(state), placed[state], colour.get(table.owner(state), "#eee")) for state in table.states]
     drawn += [
         f'<g><rect x="{MARGIN + 130 * number}" y="8" width="14" height="14" fill="{fill}" stroke="#444"/>'
@@ -69,7 +63,7 @@ def svg(table: Lifecycle[Any, Any]) -> str:
         for number, (actor, fill) in enumerate(colour.items())
         if any(row.actor == actor for row in table.steps)
     ]
-    return "\n".join([*drawn, "</svg>"]) + "\n"
+    return document(width, height, drawn, 'font-family="sans-serif" font-size="12"', title=table.name, tip="#444")
 
 
 def _numbered(table: Lifecycle[Any, Any], backward: list[Row[Any, Any]]) -> list[tuple[int, Row[Any, Any]]]:
@@ -104,6 +98,6 @@ def _arrow(row: Row[Any, Any], placed: dict[str, Place], lane: int) -> str:
     said = escape(f"{row.state}: {row.actor} {row.event} → {row.next}" + (f" ({row.remark})" if row.remark else ""))
     return (
         f'<g class="row {row.kind}"><title>{said}</title><path d="{path}" fill="none" stroke="#444"{dash} '
-        f'marker-end="url(#tip)"/><text x="{label[0]}" y="{label[1]}" font-size="10" fill="#444">'
+        f'marker-end="{TIP}"/><text x="{label[0]}" y="{label[1]}" font-size="10" fill="#444">'
         f"{escape(row.event)}</text></g>"
     )

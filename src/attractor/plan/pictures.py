@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from attractor.svg import document
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
@@ -70,5 +72,4 @@ def to_svg(dag: Dag[V], label: Callable[[V], str] = str, order: Callable[[V], An
             'rx="4" fill="#fff" stroke="#444"/>'
         )
         lines.append(f'<text x="{x:.0f}" y="{y + 18:.0f}" text-anchor="middle">{escape(label(vertex))}</text>')
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="monospace">'
-    return "\n".join([head, *lines, "</svg>"])
+    return document(width, height, lines, 'font-family="monospace"').rstrip()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from attractor.check.engine.exploration import OUTSIDE, Settings
 from attractor.check.engine.selection import explore
 from attractor.check.trace import plain, short
+from attractor.svg import TIP, document
 
 if TYPE_CHECKING:
     from attractor.check.api import Checkable
@@ -147,16 +148,10 @@ def svg(shown: Picture) -> str:
     width = max(x for x, _ in places.values()) + 140
     height = max(y for _, y in places.values()) + 110
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'font-family="sans-serif" font-size="11">',
-        f"<title>{html.escape(shown.title)}</title>",
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M0 0 L8 4 L0 8 z" fill="#667"/></marker></defs>',
-        f'<rect width="{width}" height="{height}" fill="#fff"/>',
         *(_arrow(arrow, places) for arrow in shown.arrows),
         *(_circle(node, places[node.number]) for node in shown.nodes),
     ]
-    return "\n".join([*parts, "</svg>", ""])
+    return document(width, height, parts, 'font-family="sans-serif" font-size="11"', title=shown.title, tip="#667")
 
 
 def _arrow(arrow: Arrow, places: dict[int, tuple[int, int]]) -> str:
@@ -173,7 +168,7 @@ def _arrow(arrow: Arrow, places: dict[int, tuple[int, int]]) -> str:
         path = f"M{x1} {y1 + RADIUS} C{x1} {low + 20} {x2} {low + 20} {x2} {y2 + RADIUS + 2}"
         at = ((x1 + x2) // 2, low + 2)
     return (
-        f'<path d="{path}" fill="none" stroke="#99a" marker-end="url(#tip)"><title>{text}</title></path>'
+        f'<path d="{path}" fill="none" stroke="#99a" marker-end="{TIP}"><title>{text}</title></path>'
         f'<text x="{at[0]}" y="{at[1]}" text-anchor="middle" fill="#446">{_clipped(text)}</text>'
     )
 

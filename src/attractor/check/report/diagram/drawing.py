@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from attractor.check.report.diagram.layout import ROW
+from attractor.svg import document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,16 +22,13 @@ SHORTEST = 9
 def svg(layout: Layout) -> str:
     """The whole drawing, to stand in a page."""
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{layout.width}" height="{layout.height:g}" '
-        f'viewBox="0 0 {layout.width} {layout.height:g}" role="img" aria-label="space-time diagram">',
         *_rows(layout),
         *_lanes(layout),
         *_bars(layout),
         *(part for arrow in layout.arrows for part in _arrow(arrow)),
         *_dots(layout),
-        "</svg>",
     ]
-    return "\n".join(parts)
+    return document(layout.width, layout.height, parts, 'role="img" aria-label="space-time diagram"').rstrip()
 
 
 def _rows(layout: Layout) -> Iterator[str]:
