@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attractor.objects.int_or_string import IntOrStringError, int_value, is_percent, percent_value, scaled_value
+from attractor.objects.int_or_string import IntOrStringError, is_percent, percent_value, scaled_value
 
 
 @given(st.integers(0, 400), st.integers(0, 10_000), st.booleans())
@@ -36,4 +36,3 @@ def test_everything_else_is_refused(value: str | None, message: str) -> None:
 def test_percent_and_int_forms_are_told_apart() -> None:
     assert [is_percent(value) for value in ("25%", "%", "a%", 25, "-1%")] == [True, False, False, False, False]
     assert [percent_value(value) for value in ("25%", 25)] == [25, None]
-    assert [int_value(value) for value in (3, "80", "http")] == [3, 80, 0]

@@ -42,11 +42,6 @@ class Overload:
     cost: Cost | None
     result_size: Cost | None
 
-    @property
-    def is_constant(self) -> bool:
-        """Whether a call costs one unit whatever its arguments."""
-        return self.cost is None
-
 
 OVERLOADS: dict[tuple[str, bool], list[Overload]] = {}
 """By name, and by whether it is called on a receiver."""

@@ -16,7 +16,7 @@ import orjson
 
 from attractor.client.errors import GarbledAnswer
 from attractor.client.heads import Reference, decode_head, decode_list, decode_metadata, references
-from attractor.client.kinds import EncodedObject, MetadataOnly, ObjectList, PartialObjectMetadata
+from attractor.client.kinds import EncodedObject, ObjectList, PartialObjectMetadata
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.resource import DecodeError, ObjectMeta, Resource
 from attractor.objects.resource.codec import HiddenNameUsed, decode, short_way
@@ -162,15 +162,6 @@ METADATA_CODEC: Codec[PartialObjectMetadata] = _PartialCodec(_read_metadata)
 
 ENCODED_CODEC: Codec[EncodedObject] = Codec(encoded)
 ENCODED_METADATA_CODEC: Codec[EncodedObject] = _PartialCodec(encoded)
-
-
-def decoding_codec(kind: type[R] | GroupVersionKind | MetadataOnly) -> Codec[Any]:
-    """The codec that turns an ``EncodedObject``'s text into what a caller of that kind gets."""
-    if isinstance(kind, MetadataOnly):
-        return METADATA_CODEC
-    if isinstance(kind, GroupVersionKind):
-        return untyped_codec(kind)
-    return typed_codec(kind)  # pyright: ignore[reportArgumentType]
 
 
 def _excerpt(data: bytes) -> str:

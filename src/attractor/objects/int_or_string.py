@@ -32,13 +32,6 @@ def percent_value(value: IntOrString) -> int | None:
     return saturated(value[:-1]) if isinstance(value, str) and is_percent(value) else None
 
 
-def int_value(value: IntOrString) -> int:
-    """The number itself; text counts as what Go's ``strconv.Atoi`` reads from it, else 0."""
-    if isinstance(value, int):
-        return value
-    return saturated(value) if _GO_INT.fullmatch(value) else 0
-
-
 def scaled_value(value: IntOrString | None, total: int, *, round_up: bool) -> int:
     """The number, or that percentage of the total; raises ``IntOrStringError`` in Kubernetes' words."""
     if value is None:

@@ -250,11 +250,6 @@ def label_value(value: str) -> list[str]:
     return _label_value.errors(value)
 
 
-def c_identifier(value: str) -> list[str]:
-    """An identifier of the C language."""
-    return _c_identifier.errors(value)
-
-
 def config_map_key(value: str) -> list[str]:
     """A key of a ConfigMap's or a Secret's data."""
     if _is_config_map_key(value):
@@ -319,11 +314,6 @@ def path_segment(value: str) -> list[str]:
     """A name that is safe as one segment of a URL: RBAC roles and the like."""
     if value in {".", ".."}:
         return [f"may not be '{value}'"]
-    return [f"may not contain '{found}'" for found in ("/", "%") if found in value]
-
-
-def path_segment_prefix(value: str) -> list[str]:
-    """A generateName for such a name."""
     return [f"may not contain '{found}'" for found in ("/", "%") if found in value]
 
 

@@ -178,8 +178,6 @@ class Kind:
         """How every encoded object of this version begins."""
         stored = gvk._replace(version=self.storage_version or gvk.version)
         hub = self.conversion.hub if self.conversion else stored
-        self.stored_as: GroupVersionKind = hub
-        """The group, version and kind of stored objects."""
         self._first_fields: JsonObject = {**self.identity, "apiVersion": hub.api_version, "metadata": None}
         """What every stored object begins with, in this order."""
         self._root = f"{hub.group or 'core'}/{self.resource}/"

@@ -39,13 +39,6 @@ def encode(value: Json, media_type: str = JSON, *, pretty: bool = False) -> byte
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE)
 
 
-def reencode(data: bytes, media_type: str, *, pretty: bool = False) -> bytes:
-    """JSON bytes in one of the formats; untouched when they are already right."""
-    if media_type == JSON and not pretty:
-        return data
-    return encode(orjson.loads(data), media_type, pretty=pretty)
-
-
 def is_for_people(query: Mapping[str, Sequence[str]], user_agent: str) -> bool:
     """Whether to indent JSON: as ``?pretty=`` says, else for browsers, curl and wget."""
     said = query.get("pretty") or ()

@@ -21,7 +21,6 @@ from attractor.objects.errors import NotAcceptable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from attractor.objects.gvk import GroupResource
 
 META_GROUP = "meta.k8s.io"
 DISCOVERY_GROUP, DISCOVERY_LIST = "apidiscovery.k8s.io", "APIGroupDiscoveryList"
@@ -174,8 +173,3 @@ def negotiate_discovery(accept: str) -> DiscoveryVersion | None:
         if clause.covers(JSON) and (group, kind) == (DISCOVERY_GROUP, DISCOVERY_LIST) and version == "v2":
             return "v2"
     return None
-
-
-def no_table_for(resource: GroupResource) -> NotAcceptable:
-    """The refusal to show something that is no object as a table."""
-    return NotAcceptable(f"the resource {resource} does not support being converted to a Table")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
 CLUSTER, APP = "ClusterInst", "AppInst"
 
@@ -86,14 +86,6 @@ class Driver(Protocol):
 
     async def resume(self) -> None:
         """Work may begin again: the agent is not replaced after all."""
-        ...
-
-
-class Inventory(Protocol):
-    """A driver that can be asked for all it has."""
-
-    def changes(self, kind: str) -> AsyncIterator[Ref]:
-        """Every instance that is there, then every one that has changed since, as they do."""
         ...
 
 
