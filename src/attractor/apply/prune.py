@@ -6,13 +6,12 @@ nobody owns (a default, say) stays, unless the item or map that holds it goes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from attractor.apply.atoms import Atom, root_atom_of
+from attractor.apply.atoms import DEDUCED, Atom, root_atom_of
 from attractor.apply.compare import Comparison, compare_objects
-from attractor.apply.fieldset import FieldSet, difference, intersection, union
-from attractor.apply.remove import remove
-from attractor.apply.typing import Untypable, fields_of, named_fields_as_members, validate
+from attractor.apply.fieldset import FieldSet, difference, intersection, is_member, union
+from attractor.apply.typing import Untypable, fields_of, item_element, named_fields_as_members, validate
 
 if TYPE_CHECKING:
     from attractor.apply.entries import Managed, ManagerId, Owned
@@ -137,3 +136,38 @@ def _with_owned(versions: Versions, merged: JsonObject, pruned: JsonObject, owne
         kept = union(_named(atom, part), named_fields_as_members(atom, owned_fields))
         merged, pruned = full, remove(atom, full, difference(_named(atom, full), kept))
     return pruned
+
+
+def remove(atom: Atom, value: JsonObject, fields: FieldSet) -> JsonObject:
+    """The object without these fields and all below them."""
+    if not fields:
+        return value
+    removed: JsonObject = _removed(atom, value, fields) or {}
+    return removed
+
+
+def _removed(atom: Atom, value: Any, fields: FieldSet) -> Any:
+    """The value without some of what is below it; None, as Kubernetes has it, when nothing is left."""
+    if isinstance(value, dict):
+        if atom.is_atomic_map:
+            return None
+        kept: JsonObject = {}
+        for name, item in value.items():
+            below = fields.get(f"f:{name}")
+            if below is None:
+                kept[name] = item
+            elif not is_member(below):
+                kept[name] = _removed(atom.fields.get(name) or atom.element or DEDUCED, item, below)
+        return kept or None
+    if isinstance(value, list):
+        if not atom.is_associative:
+            return None
+        items: list[Any] = []
+        for item in value:
+            below = fields.get(item_element(atom, item))
+            if below is None:
+                items.append(item)
+            elif not is_member(below):
+                items.append(_removed(atom.items, item, below))
+        return items or None
+    return value

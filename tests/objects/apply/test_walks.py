@@ -7,7 +7,7 @@ import pytest
 from attractor.apply.atoms import Atom, root_atom_of
 from attractor.apply.compare import compare_objects
 from attractor.apply.merge import merge
-from attractor.apply.remove import remove
+from attractor.apply.prune import remove
 from attractor.apply.typing import Untypable, fields_of, named_fields_as_members, reconciled, validate
 from attractor.schema.node import Schema
 

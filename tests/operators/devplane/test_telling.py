@@ -15,7 +15,7 @@ from attractor.operators.devplane.api.executables import (
     Phase,
     RestartPolicy,
 )
-from attractor.operators.devplane.controllers.run_status import (
+from attractor.operators.devplane.controllers.executables import (
     is_run_again,
     move,
     next_backoff_s,

@@ -9,8 +9,8 @@ from attractor.objects.errors import Invalid
 from attractor.objects.gvk import Key
 from attractor.operators.irsa.api import IamRoleServiceAccount, IrsaSpec, PolicySpec, Statement
 from attractor.operators.irsa.controllers.documents import canonical, policy_document, trust_document
+from attractor.operators.irsa.controllers.irsas import problem_of
 from attractor.operators.irsa.controllers.names import MAX_NAME, aws_names
-from attractor.operators.irsa.controllers.preconditions import problem_of
 from attractor.operators.irsa.controllers.settings import Settings, SettingsError
 from attractor.testing import ClusterUnderTest
 from tests.operators.irsa.things import ISSUER, NAMES, PROVIDER, READ, SETTINGS, WRITE, A, irsa

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attractor.check.report.messages import as_json
@@ -9,14 +10,12 @@ from attractor.client import Client
 from attractor.runtime.effects import Gather, Schedule, Start
 from attractor.runtime.manager import Manager
 from attractor.testing.directed.background import FIRST, GatedBackground
-from attractor.testing.directed.deadlines import expire
 from attractor.testing.directed.gates import Departed, Gate, Worker, Workers, become
 from attractor.testing.directed.queue import GatedCalls, GatedQueue
 from attractor.testing.directed.reconciles import gated
 from attractor.testing.directed.transport import GatedTransport
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from datetime import datetime
 
@@ -228,3 +227,14 @@ class Host:
             gate.is_shut = True
         self._task.cancel()
         return self.transport.left_over
+
+
+def expire(task: asyncio.Task[Any]) -> None:
+    """Let the innermost ``asyncio.timeout`` in which a task runs expire now; raises ``Departed`` when there is none."""
+    loop: Any = task.get_loop()
+    for handle in loop._scheduled:  # noqa: SLF001 - asyncio offers no other way to find the limits of a task
+        limit = getattr(handle._callback, "__self__", None)  # noqa: SLF001
+        if isinstance(limit, asyncio.Timeout) and limit._task is task and not handle.cancelled():  # type: ignore[attr-defined]  # noqa: SLF001
+            limit.reschedule(loop.time())
+            return
+    raise Departed("the reconcile has no time limit that could be over")

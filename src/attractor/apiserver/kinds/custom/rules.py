@@ -1,4 +1,12 @@
-"""The rules of a definition's spec, in the form in which an API server checks it (module ``internal``)."""
+"""The rules of a definition's spec, in the form in which an API server checks it.
+
+In that form what all versions share stands once, beside them. It is why an error about the schema of a definition with
+one version names ``spec.validation``.
+
+>>> spec = internal_spec({"versions": [{"name": "v1", "schema": {"openAPIV3Schema": {"type": "object"}}}]})
+>>> spec["validation"], spec["versions"]
+({'openAPIV3Schema': {'type': 'object'}}, [{'name': 'v1'}])
+"""
 
 from __future__ import annotations
 
@@ -11,7 +19,6 @@ from attractor.apiserver.kinds.custom.columns import (
     selectable_errors,
     subresource_errors,
 )
-from attractor.apiserver.kinds.custom.internal import internal_spec
 from attractor.objects import names
 from attractor.objects.field import FieldError
 from attractor.schema.go_form import versions_form
@@ -163,3 +170,29 @@ def _review_version_errors(versions: list[Any], path: str) -> Iterator[FieldErro
     if not set(_REVIEW_VERSIONS) & set(versions):
         why = f"must include at least one of {', '.join(_REVIEW_VERSIONS)}"
         yield FieldError.invalid(path, versions, why)
+
+
+_HOISTED = (
+    ("schema", "validation"),
+    ("subresources", "subresources"),
+    ("additionalPrinterColumns", "additionalPrinterColumns"),
+    ("selectableFields", "selectableFields"),
+)
+
+
+def internal_spec(spec: JsonObject) -> JsonObject:
+    """The spec with what is equal in all versions moved beside them; the given one stays as it is."""
+    versions = [dict(version) for version in spec.get("versions") or ()]
+    internal = {**spec, "versions": versions}
+    if not versions:
+        return internal
+    internal["version"] = versions[0].get("name") or ""
+    for name, hoisted in _HOISTED:
+        first = versions[0].get(name)
+        if any((version.get(name) or None) != (first or None) for version in versions):
+            continue
+        for version in versions:
+            version.pop(name, None)
+        if first is not None:
+            internal[hoisted] = first
+    return internal

@@ -2,15 +2,21 @@
 
 Deletion goes the other way: the ServiceAccount, then the Role (whose controller detaches), then the Policy, then the
 resource itself. A child that belongs to somebody else is never touched; the condition says what is in the way.
+
+What a resource must fulfil before anything is done for it is said by the CustomResourceDefinition too; that it is
+looked at here is for clusters whose definition is older than the operator.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attractor.k8s.core_v1 import ServiceAccount
 from attractor.objects.resource import ObjectMeta
 from attractor.operators.irsa.api import (
+    ACTION_PATTERN,
+    RESOURCE_PATTERN,
     ROLE_ARN_ANNOTATION,
     IamRoleServiceAccount,
     IrsaStatus,
@@ -19,7 +25,6 @@ from attractor.operators.irsa.api import (
     RoleSpec,
     is_complete,
 )
-from attractor.operators.irsa.controllers.preconditions import problem_of
 from attractor.operators.irsa.controllers.writes import STALE, hold, is_held, release, report
 from attractor.runtime import Result
 from attractor.runtime.toolkit.finalizers import add_finalizer, finalizer_name
@@ -28,7 +33,7 @@ from attractor.runtime.toolkit.owners import is_controlled_by, set_controller
 if TYPE_CHECKING:
     from attractor.objects.gvk import Key
     from attractor.objects.resource import Resource
-    from attractor.operators.irsa.api import IrsaCondition
+    from attractor.operators.irsa.api import IrsaCondition, IrsaSpec
     from attractor.operators.irsa.controllers.settings import Settings
     from attractor.runtime import Context
 
@@ -168,3 +173,23 @@ def _unfinished(irsa: IamRoleServiceAccount, policy: Policy, role: Role) -> Irsa
 
 
 _TROUBLES: tuple[tuple[str, IrsaCondition], ...] = (("forbidden", "forbidden"), ("error", "failed"))
+
+
+_RESOURCE = re.compile(RESOURCE_PATTERN)
+_ACTION = re.compile(ACTION_PATTERN)
+
+
+def problem_of(spec: IrsaSpec) -> str:
+    """What is wrong with a spec, for its author; empty when nothing is."""
+    if not spec.policy.statement:
+        return "spec.policy.statement: at least one statement must be provided"
+    for number, statement in enumerate(spec.policy.statement):
+        where = f"spec.policy.statement[{number}]"
+        if not _RESOURCE.match(statement.resource):
+            return f"{where}.resource: {statement.resource!r}: resource must be a valid ARN or *"
+        if not statement.action:
+            return f"{where}.action: action must not be empty"
+        for action in statement.action:
+            if not _ACTION.match(action):
+                return f"{where}.action: {action!r}: an action is service:Name, as in s3:GetObject"
+    return ""
