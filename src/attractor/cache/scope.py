@@ -34,11 +34,14 @@ def labels_of(obj: EncodedObject) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Scope:
-    """A namespace (empty: all of them), a label selector, a field selector; selectors as texts."""
+    """The part of a kind that is cached and watched: a namespace, a label selector, a field selector."""
 
     namespace: str = ""
+    """Only this namespace; empty for all."""
     label_selector: str = ""
+    """Such as ``"app=web"``; empty for all."""
     field_selector: str = ""
+    """Such as ``"spec.nodeName=n1"``; empty for all."""
 
     @cached_property
     def _labels(self) -> LabelSelector:
@@ -50,11 +53,11 @@ class Scope:
 
     @property
     def sees_all(self) -> bool:
-        """Whether every object of the namespace belongs here."""
+        """Whether every object of the namespace is in the scope."""
         return not self.label_selector and not self.field_selector
 
     def covers(self, obj: EncodedObject) -> bool:
-        """Whether an object belongs here."""
+        """Whether an object is in the scope."""
         if self.namespace and obj.key.namespace != self.namespace:
             return False
         if self.label_selector and not self._labels.matches(labels_of(obj)):

@@ -26,15 +26,39 @@ if TYPE_CHECKING:
 
 
 class Client(Writing):
-    """Reads and writes objects over a ``Transport``; ``async with`` closes the transport in the end."""
+    """The Kubernetes API: typed and dynamic, over HTTP or in process.
+
+        async with Client.connect() as client:
+            pods = await client.list(Pod, "default", label_selector="app=web")
+
+    A kind is a class (``Pod``), a ``GroupVersionKind`` for plain ``dict`` objects, or ``MetadataOnly(Pod)``. Reads go
+    to the server; a cache is the ``Manager``'s. ``async with`` closes the connections.
+
+    Guarantees: objects that are returned belong to the caller; fields that a class does not know survive a round trip;
+    a write is never repeated once it may have happened; every failure is an ``ApiError``.
+
+    Args:
+        transport: What carries requests; ``connect`` and ``EmbeddedCluster.client`` make one.
+        scheme: The classes that objects of mixed kinds are read as.
+        retry: How often and how long a request is repeated where that is safe.
+        field_manager: Who the server records as the owner of the fields that are written.
+        observer: Is told of every write; used by the cache.
+    """
 
     @classmethod
     def connect(
         cls, config: ClientConfig | None = None, *, scheme: Scheme | None = None, field_manager: str = ""
     ) -> Client:
-        """A client for a server; without a configuration, for the one that this process is meant to use.
+        """A client of a server over HTTP; connections are opened when they are needed.
 
-        Connections are made when they are needed. Raises ``ConfigError``.
+        Args:
+            config: Where the server is and who the caller is, as from ``load_kubeconfig``; by default what
+                ``KUBECONFIG`` names, the service account of the pod, or ``~/.kube/config``.
+            scheme: The classes that objects of mixed kinds are read as.
+            field_manager: Who the server records as the owner of the fields that are written.
+
+        Raises:
+            ConfigError: There is no configuration, or it cannot be used.
         """
         from attractor.client.http import HttpTransport
         from attractor.client.kubeconfig import find_config

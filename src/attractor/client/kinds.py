@@ -37,9 +37,12 @@ class PartialObjectMetadata(Resource, group="meta.k8s.io", version="v1"):
 
 @dataclass(frozen=True, slots=True)
 class MetadataOnly:
-    """Objects of a kind, of which only the metadata is asked for."""
+    """A kind of which only metadata is read: ``client.list(MetadataOnly(Pod))`` returns ``PartialObjectMetadata``
+    objects.
+    """
 
     of: type[Resource] | UntypedKind
+    """The kind itself."""
 
     def __str__(self) -> str:
         return f"metadata of {name_of(self.of)}"

@@ -38,11 +38,18 @@ _EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 def load_kubeconfig(
     path: Path | str | None = None, *, context: str = "", environ: Mapping[str, str] | None = None
 ) -> ClientConfig:
-    """The configuration of a context, by default the current one.
+    """Read how to reach a cluster from a kubeconfig file.
 
-    Reads ``path``, or what ``KUBECONFIG`` names, or ``~/.kube/config``. Raises ``ConfigError``. Credentials in the file
-    are read again when the server rejects them, so that a file which is written anew (by ``attractor serve``, or by
-    somebody who logs in) is enough; what it then says of another server is not used.
+    Credentials are read again when the server rejects them, so a file that is written anew (by ``attractor serve``, or
+    by logging in) takes effect; another server in it does not.
+
+    Args:
+        path: The file; by default what ``KUBECONFIG`` names, or ``~/.kube/config``.
+        context: The context; by default the current one.
+        environ: Environment variables, for tests.
+
+    Raises:
+        ConfigError: There is no such file or context, or it cannot be used.
     """
     read = Kubeconfig.load(path, environ=environ)
     config = read.config(context)

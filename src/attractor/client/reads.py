@@ -51,9 +51,16 @@ class Reading(Requester):
     async def get(self, kind: Encoded, key: Key | tuple[str, str], *, resource_version: str = "") -> EncodedObject: ...
 
     async def get(self, kind: AnyKind, key: Key | tuple[str, str], *, resource_version: str = "") -> Any:
-        """One object, read from the server. Raises ``NotFound``, or another ``ApiError``.
+        """Read one object from the server.
 
-        ``resource_version="0"`` allows an answer from the server's own cache; the default is the newest state.
+        Args:
+            kind: A class, a ``GroupVersionKind`` or ``MetadataOnly``; it decides the type of the result.
+            key: Namespace and name.
+            resource_version: ``"0"`` allows an answer from the server's cache; by default the newest state is read.
+
+        Raises:
+            NotFound: There is no such object.
+            ApiError: Any other failure.
         """
         mapped = self.mapping.find_nowait(kind) or await self.mapping.find(kind)
         query = (("resourceVersion", resource_version),) if resource_version else ()
@@ -61,12 +68,20 @@ class Reading(Requester):
         return mapped.codec.decode((await self.request(request)).body)
 
     async def get_subresource(self, kind: AnyKind, key: Key | tuple[str, str], subresource: str) -> JsonObject:
-        """A subresource such as ``scale``, as JSON; raises ``ApiError``."""
+        """Read a subresource, such as ``scale``, as JSON.
+
+        Raises:
+            ApiError: The object or the subresource does not exist, or any other failure.
+        """
         mapped = await self.mapping.find(kind)
         return parsed((await self.request(ClientRequest("GET", object_path(mapped, Key(*key), subresource)))).body)
 
     async def get_scale(self, kind: AnyKind, key: Key | tuple[str, str]) -> Scale:
-        """How many replicas an object wants and has; raises ``NotFound`` when its kind does not scale."""
+        """Read how many replicas an object wants and has.
+
+        Raises:
+            NotFound: There is no such object, or its kind does not scale.
+        """
         return Scale.from_dict(await self.get_subresource(kind, key, "scale"))
 
     @overload
@@ -124,12 +139,22 @@ class Reading(Requester):
         limit: int | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Any:
-        """All objects of a kind, at one version; an empty namespace means every namespace. Raises ``ApiError``.
+        """Read all objects of a kind at one version of the collection.
 
-        Fetched page by page (``page_size`` 0: in one piece), at most ``limit`` of them; while a page is decoded, the
-        next one is on its way. Selectors are texts, or
-        objects that print as such. When the server forgets the version between two pages, the list is read again in
-        one piece, so that it is still of one version.
+        Read page by page; while one page is decoded the next is requested. If the version expires between two pages,
+        the list is read again in one piece, so that it is always of one version. ``resource_version`` of the result is
+        where a watch that misses nothing begins.
+
+        Args:
+            kind: A class, a ``GroupVersionKind`` or ``MetadataOnly``.
+            namespace: Only this namespace; empty for all.
+            label_selector: Such as ``"app=web"``, or an object that prints as one.
+            field_selector: Such as ``"spec.nodeName=n1"``.
+            limit: Return at most this many.
+            page_size: Objects in a page; 0 for all in one piece.
+
+        Raises:
+            ApiError: The request failed.
         """
         mapped = self.mapping.find_nowait(kind) or await self.mapping.find(kind)
         selection = Selection(label_selector, field_selector)
@@ -148,7 +173,11 @@ class Reading(Requester):
         field_selector: object = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncIterator[ObjectList[Any]]:
-        """The same in pages, for those who need not hold everything at once; ``Gone`` when a page comes too late."""
+        """Read a list page by page, for callers that need not hold all of it: ``async for page in client.pages(Pod)``.
+
+        Raises:
+            Gone: The version of the list expired before a page was requested; begin again.
+        """
         return Pages(self, kind, namespace, Selection(label_selector, field_selector), page_size)
 
     async def page(self, mapped: Mapped, namespace: str, selection: Selection, size: int, token: str) -> Page:
@@ -230,16 +259,28 @@ class Reading(Requester):
         initial_events: bool = False,
         timeout_s: int | None = None,
     ) -> Watch[Any]:
-        """Changes as they happen; use it with ``async with``, then ``async for``.
+        """Watch changes: use it with ``async with``, then ``async for``.
 
-        async with client.watch(Pod, "a", resource_version=pods.resource_version) as events:
-            async for event in events:
-                ...
+            async with client.watch(Pod, "a", resource_version=pods.resource_version) as events:
+                async for event in events:
+                    ...
 
-        Without a version, or with ``initial_events``, what is there comes first, as ADDED; ``initial_events`` also
-        says when that is over, with a bookmark. The loop ends when the server ends the watch in good order; it raises
-        ``Gone`` when the version is too old (list again), ``AnswerLost`` when the connection breaks, and
-        ``GarbledAnswer`` when what comes makes no sense.
+        The loop ends when the server ends the watch regularly.
+
+        Args:
+            kind: A class, a ``GroupVersionKind`` or ``MetadataOnly``.
+            namespace: Only this namespace; empty for all.
+            resource_version: Begin after this version; empty to get what exists first, as ADDED.
+            label_selector: Only matching objects.
+            field_selector: Only matching objects.
+            bookmarks: Also get BOOKMARK events, which only move the version on.
+            initial_events: Begin with what exists, and mark its end with a bookmark.
+            timeout_s: Ask the server to end the watch after this time.
+
+        Raises:
+            Gone: The version is too old; list again.
+            AnswerLost: The connection broke.
+            GarbledAnswer: The server sent what is no event.
         """
         selection = Selection(
             label_selector,

@@ -71,7 +71,19 @@ class Writing(Reading):
         field_manager: str = "",
         field_validation: FieldValidation | None = None,
     ) -> O:
-        """Store a new object; answers it as stored. Raises ``AlreadyExists``, ``Invalid`` or another ``ApiError``."""
+        """Create an object; returns it as it was stored.
+
+        Args:
+            obj: A typed object, or a ``dict`` with ``apiVersion`` and ``kind``.
+            dry_run: Let the server check and answer, without storing anything.
+            field_manager: The owner of the written fields, if not the client's.
+            field_validation: What the server does with unknown fields: ``Ignore``, ``Warn`` or ``Strict``.
+
+        Raises:
+            AlreadyExists: An object of this name exists.
+            Invalid: The server refuses the object; the same request fails again.
+            ApiError: Any other failure.
+        """
         mapped, key = self._addressed_nowait(obj) or await self._addressed(obj)
         path = collection_path(mapped, key)
         query = self._options(dry_run, field_manager, field_validation)
@@ -87,10 +99,19 @@ class Writing(Reading):
         field_manager: str = "",
         field_validation: FieldValidation | None = None,
     ) -> O:
-        """Replace an object, or what a subresource covers; answers it as stored.
+        """Replace an object, or the part that a subresource covers; returns it as it was stored.
 
-        With its ``resourceVersion`` set, as in every object that was read, the write raises ``Conflict`` when somebody
-        was faster. Raises ``NotFound``, ``Invalid`` or another ``ApiError``.
+        Args:
+            obj: The object; with its ``resourceVersion``, as in every object that was read, the write is guarded.
+            subresource: Such as ``status`` or ``scale``.
+            dry_run: Let the server check and answer, without storing anything.
+            field_manager: The owner of the written fields, if not the client's.
+            field_validation: What the server does with unknown fields: ``Ignore``, ``Warn`` or ``Strict``.
+
+        Raises:
+            Conflict: The object changed since it was read; read again.
+            NotFound: There is no such object.
+            Invalid: The server refuses the object.
         """
         mapped, key = self._addressed_nowait(obj) or await self._addressed(obj)
         _require_subresource(mapped, subresource, obj)
@@ -100,7 +121,7 @@ class Writing(Reading):
         return _read(type(obj), mapped, answer)
 
     async def update_status(self, obj: O, *, dry_run: bool = False, field_manager: str = "") -> O:
-        """Replace an object's status and nothing else."""
+        """Replace the status of an object and nothing else; as ``update`` with ``subresource="status"``."""
         return await self.update(obj, subresource="status", dry_run=dry_run, field_manager=field_manager)
 
     async def patch(
@@ -173,7 +194,20 @@ class Writing(Reading):
         self, kind: type[R] | UntypedKind, key: Key | tuple[str, str], operations: Sequence[JsonObject], *,
         subresource: str = "", dry_run: bool = False, field_manager: str = "",
     ) -> Any:  # fmt: skip
-        """Apply a JSON patch (RFC 6902)."""
+        """Apply a JSON patch (RFC 6902): a list of operations, carried out all or none.
+
+        Args:
+            kind: A class or a ``GroupVersionKind``.
+            key: Namespace and name.
+            operations: Such as ``{"op": "replace", "path": "/spec/size", "value": 3}``.
+            subresource: Such as ``status``.
+            dry_run: Let the server check and answer, without storing anything.
+            field_manager: The owner of the written fields, if not the client's.
+
+        Raises:
+            Invalid: An operation cannot be carried out, for example because a ``test`` failed.
+            NotFound: There is no such object.
+        """
         given = list(operations)
         return await self._patch_as_given(kind, key, JSON_PATCH, given, subresource, dry_run, field_manager)
 
@@ -192,15 +226,29 @@ class Writing(Reading):
         self, kind: type[R] | UntypedKind, key: Key | tuple[str, str], patch: JsonObject, *, subresource: str = "",
         dry_run: bool = False, field_manager: str = "",
     ) -> Any:  # fmt: skip
-        """Apply a strategic merge patch; built-in kinds only, custom ones answer ``UnsupportedMediaType``."""
+        """Apply a strategic merge patch, which merges lists by their keys; for built-in kinds only.
+
+        The arguments are those of a merge patch. Custom kinds answer ``UnsupportedMediaType``.
+        """
         return await self._patch_as_given(kind, key, STRATEGIC_PATCH, patch, subresource, dry_run, field_manager)
 
     async def apply(
         self, obj: O, *, field_manager: str = "", force: bool = False, subresource: str = "", dry_run: bool = False
     ) -> O:
-        """Server-side apply: this manager owns exactly the fields given. ``Conflict`` names other owners' fields.
+        """Server-side apply: create the object, or set the fields that it has and become their owner.
 
         An object that was read is applied without its ``managedFields``, ``uid``, versions and timestamps.
+
+        Args:
+            obj: The object, with exactly the fields that this manager decides on.
+            field_manager: Who owns them; required here or at the client.
+            force: Take fields over from other managers.
+            subresource: Such as ``status``.
+            dry_run: Let the server check and answer, without storing anything.
+
+        Raises:
+            Conflict: Other managers own some of the fields; the text names both.
+            ValueError: There is no field manager.
         """
         manager = field_manager or self._field_manager
         if not manager:
@@ -248,11 +296,23 @@ class Writing(Reading):
         resource_version: str = "", propagation: Propagation | None = None, grace_period_s: int | None = None,
         dry_run: bool = False,
     ) -> None:  # fmt: skip
-        """Delete an object, or ask its finalizers to let it go.
+        """Delete an object; finalizers may hold it for longer.
 
-        ``delete(obj)`` deletes that very object: one of the same name that was created since raises ``Conflict``.
-        ``delete(kind, key)`` deletes whatever has that name, unless ``uid`` or ``resource_version`` say which one.
-        Raises ``NotFound``, ``Conflict`` or another ``ApiError``.
+        ``delete(obj)`` deletes exactly that object, by its uid. ``delete(kind, key)`` deletes whatever has that name,
+        unless ``uid`` or ``resource_version`` say which one.
+
+        Args:
+            kind: The object itself; or a class or a ``GroupVersionKind``, with ``key``.
+            key: Namespace and name.
+            uid: Only if the object has this uid.
+            resource_version: Only if the object has this version.
+            propagation: What happens to its dependents: ``Background``, ``Foreground`` or ``Orphan``.
+            grace_period_s: How long it may take to end, for kinds that take time.
+            dry_run: Let the server check and answer, without deleting anything.
+
+        Raises:
+            NotFound: There is no such object.
+            Conflict: There is one of this name, but not the one that was meant.
         """
         if isinstance(kind, Resource | dict):
             mapped, at = await self._addressed(kind)
@@ -272,7 +332,17 @@ class Writing(Reading):
         self, kind: AnyKind, namespace: str = "", *, label_selector: object = None, field_selector: object = None,
         propagation: Propagation | None = None, grace_period_s: int | None = None, dry_run: bool = False,
     ) -> None:  # fmt: skip
-        """Delete every object of a kind that the selectors choose, in a namespace or, for cluster-scoped kinds, all."""
+        """Delete every object of a kind that the selectors match.
+
+        Args:
+            kind: A class or a ``GroupVersionKind``.
+            namespace: The namespace; required for namespaced kinds.
+            label_selector: Only matching objects.
+            field_selector: Only matching objects.
+            propagation: As in ``delete``.
+            grace_period_s: As in ``delete``.
+            dry_run: As in ``delete``.
+        """
         mapped = await self.mapping.find(kind)
         info, path = mapped.info, collection_path(mapped, Key(namespace, ""))
         body = _delete_options("", "", propagation, grace_period_s, dry_run)
@@ -286,13 +356,17 @@ class Writing(Reading):
     async def create_subresource(
         self, kind: AnyKind, key: Key | tuple[str, str], subresource: str, body: Resource | JsonObject
     ) -> JsonObject:
-        """POST to a subresource, such as ``eviction`` or ``token``; answers what the server says."""
+        """POST to a subresource, such as ``eviction`` or ``token``; returns the answer as JSON."""
         mapped, at = await self.mapping.find(kind), Key(*key)
         request = ClientRequest("POST", object_path(mapped, at, subresource), body=_body(body))
         return parsed(await self._write(mapped, at, request, subresource=subresource))
 
     async def scale(self, kind: AnyKind, key: Key | tuple[str, str], replicas: int) -> Scale:
-        """Ask for so many replicas; raises ``NotFound`` when the kind does not scale."""
+        """Set the number of replicas through the scale subresource.
+
+        Raises:
+            NotFound: There is no such object, or its kind does not scale.
+        """
         mapped, at = await self.mapping.find(kind), Key(*key)
         body = {"spec": {"replicas": replicas}}
         answer = await self._patch(mapped, at, MERGE_PATCH, body, "scale", False, "")

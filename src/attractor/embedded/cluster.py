@@ -96,7 +96,36 @@ class Address(NamedTuple):
 
 
 class EmbeddedCluster:
-    """An API server, its controllers and its store, living and ending together."""
+    """A Kubernetes API server with its store and controllers, in this process.
+
+        async with EmbeddedCluster("sqlite:cluster.db") as cluster:
+            namespaces = await cluster.client().list(Namespace)
+            address = await cluster.listen()          # for kubectl and every other client
+
+    Guarantees: inside the ``async with`` the server answers, in process and on every address it listens on. On leaving,
+    addresses are closed first, running requests are answered, controllers stop, and the store is closed last.
+
+    Args:
+        store: ``"memory"``, ``"sqlite:PATH"``, ``"etcd:HOST:PORT"``, or a store that is open.
+        controllers: Which of Kubernetes' controllers run, such as ``garbage-collector``.
+        source: Time and randomness; by default the system's.
+        authenticator: Who callers over HTTP are.
+        authorizer: What they may do; by default RBAC.
+        anonymous_read: Let callers without credentials read.
+        limits: Sizes, rates and times of requests.
+        service_addresses: Where services of webhooks really are, by namespace and name.
+        pod_logs: Where logs of pods come from.
+        root_ca: The certificate that pods are given to trust the server.
+        client_ca: The certificate authority of client certificates, as published to the cluster.
+        admission: Plug-ins of your own, called after the built-in ones.
+        admission_plugins: Built-in plug-ins of kube-apiserver to switch on, by name; with any, a fresh cluster also
+            gets the objects that a real one begins with.
+        without_admission: Built-in plug-ins to switch off, by name.
+        allow_privileged: Accept privileged containers.
+        audit: Where audit events go; ``None`` for no audit log.
+        audit_policy: Which requests are audited, and how much of them.
+        flags: Command line flags to show on ``/flagz``.
+    """
 
     def __init__(
         self,
@@ -153,21 +182,27 @@ class EmbeddedCluster:
 
     @property
     def server(self) -> Server:
-        """The way in without a socket."""
+        """The API server without HTTP; only while the cluster runs."""
         assert self._server is not None, "the cluster is not running: use `async with EmbeddedCluster() as cluster`"
         return self._server
 
     @property
     def store(self) -> Store:
-        """Where the cluster's state is."""
+        """The store that holds the cluster's state; only while the cluster runs."""
         return self.server.store
 
     def client(self, user: User = ADMIN, *, scheme: Scheme | None = None, field_manager: str = "") -> Client:
-        """A client without a socket, by default with every right; closing it ends its watches."""
+        """A client without a socket; closing it ends its watches.
+
+        Args:
+            user: On whose behalf; by default an administrator with every right.
+            scheme: The classes that objects of mixed kinds are read as.
+            field_manager: Who the server records as the owner of the fields that are written.
+        """
         return Client(self.transport(user), scheme=scheme, field_manager=field_manager)
 
     def transport(self, user: User = ADMIN) -> InProcessTransport:
-        """What carries a client's requests to this server without a socket, on behalf of a user."""
+        """The transport behind ``client``, for a client that is put together by hand."""
         assert self._router is not None, "the cluster is not running: use `async with EmbeddedCluster() as cluster`"
         return InProcessTransport(self._router, user)
 
@@ -266,7 +301,16 @@ class EmbeddedCluster:
         await self._stack.aclose()
 
     async def listen(self, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None) -> Address:
-        """Serve HTTP on an address until the cluster ends; port 0 takes a free one. Raises ``OSError``."""
+        """Serve HTTP on an address until the cluster ends; returns the address.
+
+        Args:
+            host: An address of this machine.
+            port: 0 for a free one.
+            tls: Serve HTTPS with this context.
+
+        Raises:
+            OSError: The address cannot be used.
+        """
         assert self._router is not None, "the cluster is not running: use `async with EmbeddedCluster() as cluster`"
         listener = Listener(
             self._router,

@@ -37,7 +37,12 @@ if TYPE_CHECKING:
 
 
 class ApiError(Exception):
-    """A failed API request; ``status()`` is the ``metav1.Status`` that says so on the wire."""
+    """A failed API request; base class of the others.
+
+    Args:
+        message: The server's text.
+        details: The ``details`` of the server's ``Status``.
+    """
 
     code: ClassVar[int] = 500
     reason: ClassVar[str] = ""
@@ -49,16 +54,16 @@ class ApiError(Exception):
 
     @property
     def retry_after_s(self) -> int | None:
-        """How long the server asks the caller to wait, if it does."""
+        """How long the server asks the caller to wait; ``None`` when it does not."""
         return (self.details or {}).get("retryAfterSeconds")
 
     @property
     def causes(self) -> list[dict[str, Any]]:
-        """The single causes of the refusal: reason, message and field."""
+        """The single causes of a refusal, each with reason, message and field."""
         return list((self.details or {}).get("causes") or ())
 
     def status(self) -> JsonObject:
-        """The ``metav1.Status`` object of this error."""
+        """The error as a Kubernetes ``Status`` object."""
         status: JsonObject = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -110,13 +115,13 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """There is no such object."""
+    """There is no such object (404)."""
 
     code, reason = 404, "NotFound"
 
     @classmethod
     def of(cls, resource: GroupResource, name: str) -> NotFound:
-        """No object of that name."""
+        """Make the error for an object, in Kubernetes' wording."""
         return cls(f"{resource} {go_quoted(name)} not found", details=_object_details(resource, name))
 
 
@@ -139,18 +144,18 @@ class NotAcceptable(ApiError):
 
 
 class AlreadyExists(ApiError):
-    """An object of that name is there already."""
+    """An object of this name exists already (409)."""
 
     code, reason = 409, "AlreadyExists"
 
     @classmethod
     def of(cls, resource: GroupResource, name: str) -> AlreadyExists:
-        """The name is taken."""
+        """Make the error for an object, in Kubernetes' wording."""
         return cls(f"{resource} {go_quoted(name)} already exists", details=_object_details(resource, name))
 
 
 class Conflict(ApiError):
-    """The object changed since it was read: read again."""
+    """The object changed since it was read, or is not the one that was meant (409): read it again."""
 
     code, reason = 409, "Conflict"
 
@@ -160,7 +165,7 @@ class Conflict(ApiError):
 
     @classmethod
     def of(cls, resource: GroupResource, name: str, why: str = MODIFIED) -> Conflict:
-        """The write lost against another one."""
+        """Make the error for an object, in Kubernetes' wording."""
         return cls(
             f"Operation cannot be fulfilled on {resource} {go_quoted(name)}: {why}",
             details=_object_details(resource, name),
@@ -194,13 +199,13 @@ class UnsupportedMediaType(ApiError):
 
 
 class Invalid(ApiError):
-    """The object breaks a rule; the same request will fail again."""
+    """The object breaks a rule (422): the same request fails again. ``causes`` names the fields."""
 
     code, reason = 422, "Invalid"
 
     @classmethod
     def of(cls, kind: GroupKind, name: str, errors: Sequence[FieldError]) -> Invalid:
-        """Every broken rule at once, in Kubernetes' wording."""
+        """Make the error for an object with all broken rules, in Kubernetes' wording."""
         texts = list(dict.fromkeys(str(error) for error in errors))
         listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         details: JsonObject = {"name": name, "group": kind.group, "kind": kind.kind}

@@ -31,7 +31,7 @@ class GroupVersion(NamedTuple):
 
 
 class GroupVersionKind(NamedTuple):
-    """What an object says it is."""
+    """API group, version and kind, such as ``apps``, ``v1`` and ``Deployment``; the core group is the empty string."""
 
     group: str
     version: str
@@ -39,18 +39,18 @@ class GroupVersionKind(NamedTuple):
 
     @classmethod
     def of(cls, api_version: str, kind: str) -> GroupVersionKind:
-        """Join an object's ``apiVersion`` and ``kind``."""
+        """From an object's ``apiVersion`` and ``kind``."""
         group, version = GroupVersion.parse(api_version)
         return cls(group, version, kind)
 
     @property
     def api_version(self) -> str:
-        """The ``apiVersion`` of such an object."""
+        """The ``apiVersion`` of such objects: ``apps/v1``, or ``v1`` in the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def group_kind(self) -> GroupKind:
-        """The kind without its version."""
+        """Group and kind, without the version."""
         return GroupKind(self.group, self.kind)
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class GroupVersionResource(NamedTuple):
 
 
 class Key(NamedTuple):
-    """An object's name within its kind; cluster-scoped objects have an empty namespace."""
+    """Namespace and name of an object; prints as ``namespace/name``. Cluster-scoped objects have no namespace."""
 
     namespace: str
     name: str

@@ -38,10 +38,22 @@ _KINDS = (type, GroupVersionKind)
 
 
 class Context:
-    """A reconcile's way to the world. Reads come from the cache unless ``cached=False``.
+    """The way of a reconcile to everything outside it: reads, writes, time, memory, outside systems.
 
-    Objects that are handed out are the caller's own. A cached read never shows an object older than this process's
-    last write of it.
+    Every method except ``log`` and ``external`` describes one effect; ``await`` carries it out and returns its result,
+    so ``pod = await ctx.get(Pod, key)`` has the type ``Pod``. In production an effect is real I/O; under the checker it
+    is one step of the world. Awaiting anything else inside a checked reconcile is an error that names the line.
+
+    Reads come from the cache, for kinds that the controller declares (``for_``, ``owns``, ``watches``, ``indexes``);
+    other kinds, and reads with ``cached=False``, go to the API server.
+
+    Guarantees: objects that are returned belong to the caller and may be changed in place; a cached read never shows an
+    object older than the last write of it by this process; a method that is given nonsense raises ``TypeError`` at
+    once, in the caller's line.
+
+    Args:
+        controller: The name of the controller, for logs and events.
+        key: The object that is being reconciled.
     """
 
     __slots__ = ("controller", "key")
@@ -52,7 +64,10 @@ class Context:
 
     @property
     def log(self) -> FieldLogger:
-        """Structured log: a constant message and fields. It tells people, never the reconcile, so it is no effect."""
+        """A structured logger with the fields ``controller`` and ``key``: ``ctx.log.info("scaled", replicas=3)``.
+
+        Logging informs people only, so it is no effect: it needs no ``await`` and costs the checker no step.
+        """
         fields = {"controller": self.controller, "key": str(self.key)}
         return FieldLogger(f"attractor.controller.{self.controller}", fields)
 
@@ -64,7 +79,16 @@ class Context:
     @overload
     def get(self, kind: GroupVersionKind, key: Key, *, cached: bool = True) -> effects.Get[JsonObject]: ...
     def get(self, kind: Any, key: Key, *, cached: bool = True) -> Any:
-        """The object; raises ``NotFound``."""
+        """Read one object.
+
+        Args:
+            kind: A class such as ``ConfigMap``, or a ``GroupVersionKind`` for a plain ``dict``.
+            key: Namespace and name.
+            cached: Read from this process's cache (the default), or with ``False`` from the API server.
+
+        Raises:
+            NotFound: There is no such object. Use ``find`` where that is not an error.
+        """
         _require_sense("get", kind, key)
         return effects.Get(kind, key, cached)
 
@@ -73,7 +97,10 @@ class Context:
     @overload
     def find(self, kind: GroupVersionKind, key: Key, *, cached: bool = True) -> effects.Get[JsonObject | None]: ...
     def find(self, kind: Any, key: Key, *, cached: bool = True) -> Any:
-        """The object, or None when there is none."""
+        """Read one object that may not exist; returns ``None`` when it does not.
+
+        The arguments are those of ``get``.
+        """
         if not isinstance(kind, _KINDS) or not isinstance(key, tuple):
             _require_sense("find", kind, key)
         return effects.Get(kind, key, cached, is_optional=True)
@@ -107,20 +134,44 @@ class Context:
         index: tuple[str, str] | None = None,
         cached: bool = True,
     ) -> Any:
-        """The selected objects, in order of namespace and name."""
+        """Read all objects of a kind that match, in the order of namespace and name.
+
+        Args:
+            kind: A class such as ``ConfigMap``, or a ``GroupVersionKind`` for plain ``dict`` objects.
+            namespace: Only this namespace; empty for all.
+            labels: A label selector, such as ``"app=web,tier!=test"``.
+            index: Name and value of an ``Index`` that the controller declared; cached reads only.
+            cached: Read from this process's cache (the default), or with ``False`` from the API server.
+        """
         _require_sense("list", kind)
         return effects.List(kind, namespace, labels, index, cached)
 
     def create(self, obj: R) -> effects.Create[R]:
-        """Store a new object; raises ``AlreadyExists``."""
+        """Create an object; returns it as it was stored, with uid and resourceVersion.
+
+        Raises:
+            AlreadyExists: An object of this name exists. With a stale cache that is no bug: it may be one's own.
+            Invalid: The API server refuses the object; the same request fails again.
+        """
         return effects.Create(obj)
 
     def update(self, obj: R) -> effects.Update[R]:
-        """Replace an object, its status excepted; raises ``Conflict`` when it changed since it was read."""
+        """Replace an object, except for its status; returns it as it was stored.
+
+        Raises:
+            Conflict: The object changed since it was read. Return, or raise on: the reconcile runs again.
+            NotFound: The object is gone.
+            Invalid: The API server refuses the object.
+        """
         return effects.Update(obj)
 
     def update_status(self, obj: R) -> effects.Update[R]:
-        """Replace an object's status and nothing else; raises ``Conflict`` when it changed since it was read."""
+        """Replace the status of an object and nothing else; returns the object as it was stored.
+
+        Raises:
+            Conflict: The object changed since it was read.
+            NotFound: The object is gone, or its kind has no status subresource.
+        """
         return effects.Update(obj, "status")
 
     def patch(
@@ -145,45 +196,105 @@ class Context:
         return effects.Patch(type(original), original.key, {**body, "metadata": metadata}, "merge", subresource)
 
     def apply(self, obj: R, *, force: bool = True, field_manager: str = "") -> effects.Patch[R]:
-        """Server-side apply: create the object, or own and set the fields that it has."""
+        """Server-side apply: create the object, or set the fields that it has and become their owner.
+
+        Fields that an earlier apply of the same manager had and that are missing now are removed. No version is
+        compared.
+
+        Args:
+            obj: The object, with exactly the fields that this controller decides on.
+            force: Take fields over from other managers (the default); otherwise they are a ``Conflict``.
+            field_manager: The owner's name; empty for the controller's.
+
+        Raises:
+            Conflict: Another manager owns one of the fields, and ``force`` is false.
+        """
         return effects.Patch(type(obj), obj.key, obj.to_dict(), "apply", field_manager=field_manager, is_forced=force)
 
     def delete(self, obj: Resource, *, propagation: Propagation | None = None) -> effects.Delete:
-        """Delete this very object: a successor of the same name is never touched (``Conflict``)."""
+        """Delete exactly this object, by its uid.
+
+        Returns when the server has accepted it; finalizers may hold the object for longer.
+
+        Args:
+            obj: The object as it was read.
+            propagation: What happens to its dependents: ``Background``, ``Foreground`` or ``Orphan``.
+
+        Raises:
+            NotFound: There is no object of this name.
+            Conflict: There is one, but it is a successor that was created since; it is left alone.
+        """
         return effects.Delete(type(obj), obj.key, uid=obj.metadata.uid, propagation=propagation)
 
     def delete_key(self, kind: effects.Kind, key: Key, *, propagation: Propagation | None = None) -> effects.Delete:
-        """Delete whatever has this name."""
+        """Delete whatever object has this name, also one that was created since it was last read; prefer ``delete``.
+
+        Raises:
+            NotFound: There is no object of this name.
+        """
         return effects.Delete(kind, key, propagation=propagation)
 
     def now(self) -> effects.Now:
-        """The time, in UTC."""
+        """The current time, in UTC. Under the checker it is the world's clock."""
         return effects.Now()
 
     def recall(self, as_: type[S], *, key: Key | None = None, slot: str = "") -> effects.Recall[S | None]:
-        """A clone of what was remembered for an object (this one unless said), after deferred operations ran."""
+        """Read what was remembered for an object, as a copy; ``None`` when there is nothing.
+
+        Operations that others deferred run first, in order. This memory is volatile: a crash or restart empties it.
+
+        Args:
+            as_: The class of the state.
+            key: Another object; by default the one that is being reconciled.
+            slot: A name that keeps several states of one class apart.
+        """
         return effects.Recall(key or self.key, slot or as_.__qualname__)
 
     def remember(self, state: Any, *, identity: Hashable = None, slot: str = "") -> effects.Remember:
-        """Keep a state for this object until it is forgotten or the process ends."""
+        """Keep a state in this process's memory for the object that is being reconciled.
+
+        It stays until it is forgotten or the process ends, so use it only for what may be lost.
+
+        Args:
+            state: Any value; one for each class and ``slot``.
+            identity: What this object manages outside, such as a process id; handlers of outside events find the state
+                by it.
+            slot: A name that keeps several states of one class apart.
+
+        Raises:
+            IdentityTaken: Another object has this identity already.
+        """
         return effects.Remember(self.key, state, identity, slot or type(state).__qualname__)
 
     def forget(self, as_: type, *, slot: str = "") -> effects.Forget:
-        """Drop the state of this object, and what others deferred for it."""
+        """Drop the remembered state of the object that is being reconciled, with the operations deferred for it."""
         return effects.Forget(self.key, slot or as_.__qualname__)
 
     def defer(
         self, as_: type[S], operation: Callable[[S], S | None], *, identity: Hashable = None, slot: str = ""
     ) -> effects.Defer:
-        """From background work: change this object's state when it is next recalled. False when it has none.
+        """Change an object's remembered state the next time it is recalled; for background work.
 
-        Work may outlive its object and meet the state of a successor of the same name: give the ``identity`` that the
-        state was remembered with, and no other gets the change.
+        Returns ``False`` when there is no such state. Work may outlive its object and meet the state of a successor of
+        the same name: pass the ``identity`` that the state was remembered with, and no other state is changed.
+
+        Args:
+            as_: The class of the state.
+            operation: Gets the state, and changes it in place or returns a new one.
+            identity: Only a state that was remembered with this identity.
+            slot: As in ``remember``.
         """
         return effects.Defer(self.key, operation, slot or as_.__qualname__, identity)
 
     def emit(self, obj: Resource, reason: str, message: str, *, type: EventKind = "Normal") -> effects.Emit:  # noqa: A002
-        """Tell people about an object with a Kubernetes Event; never fails."""
+        """Record a Kubernetes Event about an object, for people; it never fails and never waits.
+
+        Args:
+            obj: The object that the Event is about.
+            reason: A short CamelCase word, such as ``Scaled``.
+            message: A sentence for people.
+            type: ``Normal`` or ``Warning``.
+        """
         if not isinstance(obj, Resource):
             raise TypeError(f"ctx.emit tells of an object that was read, not of {obj!r}")
         if not isinstance(reason, str) or type not in {"Normal", "Warning"}:
@@ -191,24 +302,39 @@ class Context:
         return effects.Emit(obj, type, reason, str(message))
 
     def external(self, protocol: Callable[..., P]) -> P:
-        """An outside system that the controller declared; each of its methods is one effect."""
+        """A declared outside system; each call of one of its methods is one effect.
+
+        Args:
+            protocol: The class that the controller lists in ``externals``; whoever runs the controller provides the
+                object.
+        """
         return cast("P", _Proxy(cast("type", protocol)))
 
     def start(self, work: Callable[..., Awaitable[None]], *args: Any) -> effects.Start:
-        """Begin ``work(ctx, *args)`` in the background, with a context of the same object."""
+        """Start ``work(ctx, *args)`` in the background, with a context of the same object; returns at once.
+
+        Work begins in order, at most ``background_limit`` at a time; an exception is logged. Work reports through
+        ``defer`` and ``schedule``. It ends with the process.
+        """
         if not callable(work):
             raise TypeError(f"ctx.start takes a function and its arguments, not {work!r}; write ctx.start(work, a, b)")
         return effects.Start(work, self.key, args)
 
     def gather(self, *asked: effects.Effect[Any]) -> effects.Gather:
-        """Ask several things at once; each one's answer or exception, in the order of asking.
+        """Carry out several effects concurrently; returns each one's result or exception, in the order of the
+        arguments.
 
-        Nothing is said about the order in which they happen: use it for what does not depend on each other.
+        Their order of execution is not defined: use it only for effects that do not depend on each other.
         """
         return effects.Gather(asked)
 
     def schedule(self, key: Key | None = None) -> effects.Schedule:
-        """Ask for a reconcile (of this object unless said), debounced."""
+        """Ask for another reconcile, debounced: half a second after the last such call, at most five seconds after the
+        first.
+
+        Args:
+            key: Another object; by default the one that is being reconciled.
+        """
         return effects.Schedule(key or self.key)
 
 

@@ -63,92 +63,121 @@ class Reconciles(Protocol):
 
 @dataclass(frozen=True)
 class For:
-    """The kind that is reconciled."""
+    """The kind that a controller reconciles."""
 
     kind: type[Resource]
+    """Its class; the keys of its objects are the keys of the reconcile."""
     when: Predicate = always
+    """Which changes are worth a reconcile; by default every one."""
 
 
 @dataclass(frozen=True)
 class Owns:
-    """A kind of children. A change runs the reconcile of the controlling owner, or of ``every_owner``.
-
-    ``only_metadata`` watches without spec and status, for kinds that are many or big: predicates then see metadata,
-    and the reconcile reads such objects from the server.
-    """
+    """A kind of children: a change of one runs the reconcile of the object that owns it."""
 
     kind: type[Resource]
+    """The class of the children."""
     every_owner: bool = False
+    """Run the reconcile of every owner, instead of only the one whose owner reference says ``controller: true``."""
     when: Predicate = always
+    """Which changes are worth a reconcile; by default every one."""
     only_metadata: bool = False
+    """Watch metadata only, without spec and status: for kinds that are many or big. Predicates then see metadata, and
+    reads of this kind go to the server.
+    """
 
 
 @dataclass(frozen=True)
 class Watches(Generic[R]):
-    """Another kind: a change runs the reconcile of the keys that ``to_keys`` answers.
+    """Another kind that a controller depends on: a change of one of its objects runs the reconcile of the keys it maps
+    to.
 
-    ``index`` instead of ``to_keys`` names an index of the reconciled kind: every object whose index values contain the
-    changed object's ``namespace/name`` (or name, if it has no namespace) is reconciled. ``only_metadata`` is as in
-    ``Owns``; ``to_keys`` then gets a ``PartialObjectMetadata``.
+    Give either ``to_keys`` or ``index``.
     """
 
     kind: type[R]
+    """The class of the watched kind."""
     to_keys: Callable[[R], Iterable[Key]] | Callable[[PartialObjectMetadata], Iterable[Key]] | None = None
+    """From a changed object to the keys to reconcile. With ``only_metadata`` it gets a ``PartialObjectMetadata``."""
     index: str = ""
+    """The name of an index of the reconciled kind: every object that has the changed object's ``namespace/name`` among
+    its index values is reconciled (just the name, for cluster-scoped objects).
+    """
     when: Predicate = always
+    """Which changes are worth a reconcile; by default every one."""
     only_metadata: bool = False
+    """Watch metadata only, without spec and status; see ``Owns``."""
 
 
 @dataclass(frozen=True)
 class Index(Generic[R]):
-    """Finds objects by values computed from them, as in ``ctx.list(kind, index=(name, value))``."""
+    """An index of the cache: objects are found by computed values, with ``ctx.list(kind, index=(name, value))``."""
 
     kind: type[R]
+    """The class of the indexed objects."""
     name: str
+    """The name to look it up by."""
     values: Callable[[R], Iterable[str]]
+    """The values under which an object is found."""
 
 
 @dataclass(frozen=True)
 class Permission:
-    """Something that a reconcile does besides what its declaration shows; ``attractor manifests`` grants it."""
+    """A right that a reconcile needs besides those that its declaration implies; ``attractor manifests`` grants it."""
 
     kind: type[Resource] | GroupVersionKind
+    """The kind that is accessed."""
     verbs: tuple[str, ...] = ("get", "list", "watch")
+    """Kubernetes verbs, such as ``get``, ``create`` or ``delete``."""
     subresource: str = ""
     """Such as ``status`` of a kind that is not the reconciled one, or ``eviction`` of a Pod."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Controller:
-    """A declaration; make it with ``controller``."""
+    """A controller's declaration: its reconcile function, and what makes it run. Make it with ``controller``.
+
+    A declaration does nothing by itself. A ``Manager`` runs it, the checker explores it, and ``attractor manifests``
+    derives RBAC from it. Mistakes raise ``BuilderError`` when it is made.
+    """
 
     name: str
+    """A DNS label; in logs, metrics and leases."""
     reconcile: ReconcileFunction
+    """The function ``async (ctx, key) -> Result | None``."""
     for_: For
+    """The kind that is reconciled."""
     owns: tuple[Owns, ...] = ()
+    """Kinds of children."""
     watches: tuple[Watches[Any], ...] = ()
+    """Other kinds that matter."""
     sources: tuple[AsyncIterable[Key], ...] = ()
+    """Keys from elsewhere, such as a ``Channel`` that outside events are sent to."""
     indexes: tuple[Index[Any], ...] = ()
+    """Indexes of the cache."""
     externals: tuple[type, ...] = ()
-    """Outside systems, as protocol classes; whoever runs the controller provides them."""
+    """Outside systems, as protocol classes; whoever runs the controller provides the objects."""
     permissions: tuple[Permission, ...] = ()
+    """Rights besides those that the declaration implies."""
     workers: int | None = None
-    """How many objects are reconciled at once; one object never is twice. None: as many as whoever runs it gives."""
+    """How many objects are reconciled at once; never one object twice at once. ``None``: as whoever runs it decides."""
     timeout_s: float | None = None
-    """How long one reconcile may take before it is cancelled and counts as failed; ``math.inf`` for as long as it
-    likes. None: as long as whoever runs it gives."""
+    """How long one reconcile may take before it is cancelled and counts as failed; ``math.inf`` for no limit. ``None``:
+    as whoever runs it decides.
+    """
     background_limit: int = 6
-    """How much background work may run at once."""
+    """How many pieces of background work (``ctx.start``) may run at once."""
     limiter: Callable[[], Limiter] | None = field(default=None, repr=False)
+    """Makes the rate limiter of failed keys; by default client-go's, a ``Backoff`` and a ``TokenBucket``."""
     needs_leader: bool = True
-    """Whether it runs on the elected leader only, where there is an election."""
+    """Whether it runs only on the elected leader, where there is an election."""
 
     def __post_init__(self) -> None:
         _check(self)
 
     @property
     def kinds(self) -> tuple[type[Resource], ...]:
-        """Every kind that is watched, the reconciled one first, each once."""
+        """Every kind that is watched, each once, the reconciled kind first."""
         parts: tuple[For | Owns | Watches[Any] | Index[Any], ...] = (
             self.for_,
             *self.owns,
@@ -159,7 +188,7 @@ class Controller:
 
     @property
     def metadata_kinds(self) -> frozenset[type[Resource]]:
-        """Those of which nothing but the metadata is watched: no part of the declaration asks for more."""
+        """The kinds of which only metadata is watched."""
         whole = {self.for_.kind, *(index.kind for index in self.indexes)}
         parts: tuple[Owns | Watches[Any], ...] = (*self.owns, *self.watches)
         whole |= {part.kind for part in parts if not part.only_metadata}
@@ -210,9 +239,23 @@ def controller(
     sources: Sequence[AsyncIterable[Key]] = (),
     **options: Unpack[ControllerOptions],
 ) -> Controller | Callable[[ReconcileFunction], Controller]:
-    """Declare a controller, as a decorator of its reconcile function or around a ``Reconciler``.
+    """Declare a controller: as a decorator of its reconcile function, or around a ``Reconciler``.
 
-    Raises ``BuilderError``.
+        @controller(for_=ConfigPair, owns=[ConfigMap])
+        async def pairs(ctx: Context, key: Key) -> Result | None:
+            ...
+
+    Args:
+        reconcile: The function, or an object with a method ``reconcile``; left out when used as a decorator.
+        name: A DNS label; by default the function's name.
+        for_: The kind that is reconciled; a ``Reconciler`` brings its own.
+        owns: Kinds of children; a change runs the reconcile of their owner.
+        watches: Other kinds, with the keys that a change maps to.
+        sources: Keys from elsewhere, such as a ``Channel``.
+        **options: The other fields of ``Controller``: ``indexes``, ``externals``, ``permissions``, ``workers``, ...
+
+    Raises:
+        BuilderError: The declaration cannot work; the text names the fix.
     """
 
     def declare(function: ReconcileFunction | Reconciles) -> Controller:

@@ -35,19 +35,28 @@ class LeadershipLost(Exception):
 
 @dataclass(frozen=True)
 class Election:
-    """Which Lease, and how fast."""
+    """Leader election on a Lease: which one, who this process is, and how fast.
+
+    The algorithm and its defaults are client-go's. ``duration_s`` must exceed ``renew_deadline_s``, and that
+    ``retry_period_s``; otherwise it raises ``ValueError``.
+    """
 
     name: str
+    """The name of the Lease."""
     namespace: str
+    """The namespace of the Lease."""
     identity: str
-    """Must be different in each process."""
+    """Who this process is; it must differ in each process."""
     duration_s: float = 15.0
+    """How long a rival waits for a leader that has stopped renewing."""
     renew_deadline_s: float = 10.0
+    """After how long without a renewal a leader stops leading."""
     retry_period_s: float = 2.0
+    """How often a leader renews, and how often a candidate looks."""
 
     @property
     def attempt_s(self) -> float:
-        """How long one attempt may take: a connection that hangs leaves time for another one before the deadline."""
+        """How long one attempt to renew may take; half the deadline, so that a second one is possible."""
         return self.renew_deadline_s / 2
 
     def __post_init__(self) -> None:

@@ -53,7 +53,14 @@ def wall_clock() -> datetime:
 
 
 class Manager:
-    """Runs controllers against one cluster. Use it once."""
+    """Runs controllers against one cluster: caches, work queues, leader election, health and metrics. Use it once.
+
+        async with Client.connect() as client:
+            await Manager(client, [pairs]).run()
+
+    Guarantees: an object is never reconciled twice at once by one controller; caches are synced before the first
+    reconcile; with an election, a controller that needs the leader writes only while this process holds the Lease.
+    """
 
     def __init__(
         self,
@@ -73,13 +80,26 @@ class Manager:
         now: Callable[[], datetime] = wall_clock,
         tracer: Tracer | None = None,
     ) -> None:
-        """``externals`` provides outside systems, by protocol class.
+        """Prepare the controllers; nothing runs before ``run`` or ``running``.
 
-        ``namespace`` limits what is watched; ``scopes`` does so for single kinds, by namespace, labels and fields;
-        ``transform`` is applied to every object before it is kept (see ``drop_managed_fields``). ``resync_s`` is how
-        often everything is reconciled again although nothing changed; None for never. ``workers`` is how many objects
-        each controller reconciles at once, whatever it declares; ``timeout_s`` how long a reconcile of a controller
-        that does not say so may take before it is cancelled and tried again; None for as long as it likes.
+        Args:
+            client: What reads and writes; its transport is measured from now on.
+            controllers: At least one.
+            namespace: Watch only this namespace; empty for all.
+            scopes: Watch only a part of single kinds, by namespace, labels or fields.
+            transform: Applied to every object before it is cached, such as ``drop_managed_fields``.
+            externals: The outside systems that controllers declare, by protocol class.
+            election: Lead only while holding this Lease; ``None`` for no election.
+            health: Host and port of ``/healthz``, ``/readyz`` and ``/metrics``; ``None`` for none.
+            workers: How many objects each controller reconciles at once, whatever it declares.
+            timeout_s: Limit of one reconcile, where a controller declares none; ``None`` for no limit.
+            grace_s: How long running reconciles may take to finish after ``stop``.
+            resync_s: How often everything is reconciled again although nothing changed; ``None`` for never.
+            now: The clock of events and leases.
+            tracer: Where spans of reconciles go.
+
+        Raises:
+            BuilderError: There is no controller, two have one name, or a declared outside system is missing.
         """
         declared = tuple(controllers)
         self._externals = dict(externals or {})
@@ -151,12 +171,12 @@ class Manager:
 
     @property
     def health_port(self) -> int:
-        """The port of the health endpoints."""
+        """The port of the health endpoints, useful after asking for port 0."""
         return self.health.port
 
     @property
     def is_leader(self) -> bool:
-        """Whether this process may write; always, where there is no election."""
+        """Whether this process may write: it holds the Lease, or there is no election."""
         return self._elector is None or self._elector.is_leader
 
     @property
@@ -166,7 +186,7 @@ class Manager:
 
     @property
     def is_ready(self) -> bool:
-        """Whether caches follow the server, and this process runs its controllers or stands by and could lead."""
+        """Whether caches are synced and this process runs its controllers, or stands by and could lead."""
         return not self._wrong() and not self._unsynced() and not self._leaderless()
 
     def _wrong(self) -> str:
@@ -184,11 +204,15 @@ class Manager:
         return "" if self._elector is None else self._elector.unreachable
 
     def stop(self) -> None:
-        """Ask ``run`` to end in good order."""
+        """Ask ``run`` to end: running reconciles may finish within ``grace_s``, no new one begins."""
         self._stopping.set()
 
     async def wait_running(self) -> None:
-        """Wait until the controllers run; raises ``RuntimeError`` when the manager ended before."""
+        """Wait until the controllers run.
+
+        Raises:
+            RuntimeError: The manager ended before that.
+        """
         while not self.is_running:
             if self._state == "stopped":
                 raise RuntimeError("the manager was stopped before its controllers ran")
@@ -201,7 +225,11 @@ class Manager:
         self._log.info("manager", state=state)
 
     async def run(self) -> None:
-        """Run until ``stop``; raises ``LeadershipLost``, or what made a part fail, in an ``ExceptionGroup``."""
+        """Run until ``stop`` is called.
+
+        Raises:
+            ExceptionGroup: A part failed; with ``LeadershipLost`` in it when the Lease could not be renewed in time.
+        """
         try:
             await self._run()
         finally:
@@ -219,7 +247,7 @@ class Manager:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Manager]:
-        """Run inside the ``async with``, from when the controllers run; stop in good order on leaving."""
+        """Run while an ``async with`` block lasts: entered when controllers run, left when they have stopped."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.run())
             await self.wait_running()

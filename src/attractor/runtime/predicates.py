@@ -63,7 +63,16 @@ class LazyChange(Change):
 
 
 class Predicate:
-    """Decides whether a change is worth a reconcile."""
+    """Decides whether a change of an object is worth a reconcile; combine predicates with ``&``, ``|`` and ``~``.
+
+        For(ConfigPair, when=generation_changed | annotations_changed)
+
+    Those that compare metadata let creations and deletions pass, since there is nothing to compare with.
+
+    Args:
+        decide: A function of the change: ``old`` is ``None`` for a creation, ``new`` for a deletion.
+        text: A name for messages.
+    """
 
     __slots__ = ("_decide", "_text")
 
@@ -101,18 +110,23 @@ def changed(part: Callable[[ObjectMeta], Any], text: str) -> Predicate:
 
 always = Predicate(lambda change: True, "always")  # noqa: ARG005
 resource_version_changed = changed(lambda meta: meta.resource_version, "resourceVersion changed")
+"""Any change of the object, its status included."""
 generation_changed = changed(lambda meta: (meta.generation, meta.deletion_timestamp), "generation changed")
-"""The spec changed, or deletion was asked for: for kinds whose generation the server counts."""
+"""The spec changed, or deletion was requested; for kinds whose generation the server counts."""
 labels_changed = changed(lambda meta: meta.labels, "labels changed")
+"""The labels changed."""
 annotations_changed = changed(lambda meta: meta.annotations, "annotations changed")
+"""The annotations changed."""
 created = Predicate(lambda change: change.old is None, "created")
+"""The object was created, or seen for the first time."""
 deleted = Predicate(lambda change: change.new is None, "deleted")
+"""The object is gone."""
 
 
 def newly_held(finalizer: str) -> Predicate:
-    """Updates by which an object got this finalizer, or by which deletion was asked for while it has it.
+    """The object got this finalizer, or deletion was requested while it has it.
 
-    Whoever holds objects with a finalizer needs these, whatever else it does not want to hear of.
+    Whoever holds objects with a finalizer must see these changes, whatever else it leaves out.
     """
 
     def decide(change: Change) -> bool:
@@ -126,7 +140,7 @@ def newly_held(finalizer: str) -> Predicate:
 
 
 def labels_match(**labels: str) -> Predicate:
-    """Objects that have these labels, before or after the change."""
+    """The object has all these labels, before or after the change."""
 
     def has(obj: Any) -> bool:
         return obj is not None and all(obj.metadata.labels.get(name) == value for name, value in labels.items())

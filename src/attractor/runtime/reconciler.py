@@ -56,15 +56,38 @@ class Conflicts:
 
 
 class Reconciler(Generic[R]):
-    """Reads the object, lets ``sync`` or ``clean_up`` change a copy, and saves it; see the module."""
+    """Base class of controllers that manage things outside the API: finalizer, status and conflicts, handled once.
+
+        class Buckets(Reconciler[Bucket]):
+            kind = Bucket
+
+            async def sync(self, ctx, obj):
+                obj.status.ready = True          # change the copy in hand; the base class writes what changed
+
+            async def clean_up(self, ctx, obj):
+                ...
+
+        buckets = controller(Buckets())
+
+    Guarantees: the finalizer is stored before ``sync`` first runs, and removed only after ``clean_up`` returned
+    ``None``. Each run writes the object at most once, the status before everything else, and only if it is still the
+    one that was read. A conflict is no error: the object comes again after 100 ms to 5 s, and is read past the cache
+    until a write succeeds. Changes that ``sync`` and ``clean_up`` wait for pass whatever predicate the controller's
+    ``For`` has.
+
+    Assumptions: ``sync`` and ``clean_up`` may run again after any crash or conflict, so what they do outside is
+    idempotent or remembered (``ctx.remember``). Errors other than ``Conflict`` and ``NotFound`` of the final write are
+    raised.
+    """
 
     kind: ClassVar[type[Resource]]
+    """The class of the reconciled kind; required."""
     finalizer: ClassVar[str | None] = ""
-    """Its name; empty for the usual one of the kind, None for a controller with nothing to clean up."""
+    """The finalizer's name; empty for the usual one of the kind, ``None`` for a controller with nothing to clean up."""
 
     @property
     def hears_always(self) -> Predicate | None:
-        """The changes of its objects that it must hear of, whatever else its controller leaves out."""
+        """The changes that must pass whatever predicate the controller has: those that concern its finalizer."""
         name = self._finalizer_name()
         return None if name is None else newly_held(name)
 
@@ -72,19 +95,34 @@ class Reconciler(Generic[R]):
         return finalizer_name(self.kind) if self.finalizer == "" else self.finalizer
 
     async def sync(self, ctx: Context, obj: R) -> Result | None:
-        """Bring the world a step closer to the spec; change ``obj`` to say what should be stored."""
+        """Bring the world a step closer to the spec. Override it.
+
+        Args:
+            ctx: The context of this reconcile.
+            obj: A copy that is yours: what you change in it is written afterwards.
+
+        Returns:
+            When to run again although nothing changed; ``None`` for not at all.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define `async def sync(self, ctx, obj)`")
 
     async def clean_up(self, ctx: Context, obj: R) -> Result | None:
-        """Undo what ``sync`` did outside the API; None when all is clean, a ``Result`` when it takes longer."""
+        """Undo what ``sync`` did outside the API; called while the object is being deleted. Override it.
+
+        Returns:
+            ``None`` when everything is cleaned up, and the finalizer goes; a ``Result`` when it takes longer.
+        """
         return None
 
     async def gone(self, ctx: Context, key: Key) -> Result | None:
-        """There is no such object, as far as the cache knows: for what somebody who removed finalizers has left."""
+        """Called when there is no such object, as far as the cache knows; by default it does nothing.
+
+        Override it to find what is left outside when somebody removed the finalizer by hand.
+        """
         return None
 
     async def reconcile(self, ctx: Context, key: Key) -> Result | None:
-        """One run for one object."""
+        """Run once for one object: read it, call ``sync``, ``clean_up`` or ``gone``, and save what changed."""
         conflicts = await ctx.recall(Conflicts)
         obj = await ctx.find(self.kind, key, cached=conflicts is None)
         if obj is None:
@@ -109,7 +147,17 @@ class Reconciler(Generic[R]):
         return await self.sync(ctx, obj)
 
     async def save(self, ctx: Context, original: R, changed: R, result: Result | None = None) -> Result | None:
-        """Write what changed, at most one thing; answers when to come again. See the module for conflicts."""
+        """Write what differs between two copies, at most one part: the status, or everything else.
+
+        Args:
+            ctx: The context of this reconcile.
+            original: The object as it was read.
+            changed: The changed copy.
+            result: What to return when nothing is left to write.
+
+        Returns:
+            When to run again: ``result``, or sooner after a conflict or when the other part must still be written.
+        """
         statuses = getattr(original, "status", None), getattr(changed, "status", None)
         separate = "status" in type(original).resource_info.subresources
         is_status = separate and statuses[0] != statuses[1]

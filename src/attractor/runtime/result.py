@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """When to reconcile the object again although nothing changed. None instead of a ``Result`` means: not at all."""
+    """What a reconcile returns to be run again although nothing changed; ``None`` means only when something changes."""
 
     requeue: bool = False
-    """Soon, and later each time in a row, as after a failure but without one."""
+    """Run again soon, with the backoff of a failure but without counting as one."""
     requeue_after_s: float = 0.0
-    """After this time; it counts instead of ``requeue`` when positive, and resets the backoff."""
+    """Run again after this time; if positive, it takes precedence over ``requeue`` and resets the backoff."""
 
     def __post_init__(self) -> None:
         after_s, requeue = self.requeue_after_s, self.requeue
@@ -26,4 +26,7 @@ class Result:
 
 
 class TerminalError(Exception):
-    """Trying again is of no use until the object changes: it is logged and counted, not requeued."""
+    """Raise it from a reconcile where a retry is of no use until the object changes.
+
+    It is logged and counted as a failure, and the key is not requeued.
+    """

@@ -27,33 +27,37 @@ class Limiter(Protocol):
 
 @dataclass
 class Backoff:
-    """Exponential per-key delay: 5 ms, 10 ms, 20 ms, … up to about 17 minutes, as client-go has it."""
+    """Exponential delay of each failing key: 5 ms, 10 ms, 20 ms, and so on up to 1,000 s, as in client-go."""
 
     base_s: float = 0.005
+    """The first delay."""
     max_s: float = 1000.0
+    """The longest delay."""
     _failures: dict[Hashable, int] = field(default_factory=dict)
 
     def delay_s(self, key: Hashable, now_s: float) -> float:
-        """Twice as long as last time."""
+        """Count a failure of the key; returns its delay, which doubles each time."""
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
         return min(self.base_s * 2.0 ** min(count, 64), self.max_s)
 
     def forget(self, key: Hashable) -> None:
-        """Start over."""
+        """The key succeeded: begin again with the first delay."""
         self._failures.pop(key, None)
 
     def failures(self, key: Hashable) -> int:
-        """Attempts since the last success."""
+        """How often the key failed since it was last forgotten."""
         return self._failures.get(key, 0)
 
 
 @dataclass
 class TokenBucket:
-    """A rate that all keys share: ``rate`` per second, and ``burst`` at once."""
+    """A rate limit that all keys share: ``burst`` at once, then ``rate`` a second."""
 
     rate: float = 10.0
+    """Retries a second, on average."""
     burst: int = 100
+    """Retries at once."""
     _tokens: float = field(init=False)
     _last_s: float | None = None
 
@@ -63,7 +67,7 @@ class TokenBucket:
         self._tokens = float(self.burst)
 
     def delay_s(self, key: Hashable, now_s: float) -> float:
-        """How long until a token is there; the token is taken now."""
+        """Take a token; returns how long until it is available."""
         if self._last_s is not None:
             self._tokens = min(self.burst, self._tokens + max(0.0, now_s - self._last_s) * self.rate)
         self._last_s = now_s
@@ -71,15 +75,15 @@ class TokenBucket:
         return max(0.0, -self._tokens / self.rate)
 
     def forget(self, key: Hashable) -> None:
-        """Nothing is remembered of single keys."""
+        """Do nothing: single keys are not remembered."""
 
     def failures(self, key: Hashable) -> int:
-        """Nothing is remembered of single keys."""
+        """Always 0: single keys are not remembered."""
         return 0
 
 
 class MaxOf:
-    """The longest of several delays, so that both a key's own backoff and the shared rate hold."""
+    """The longest delay of several limiters: ``MaxOf(Backoff(), TokenBucket())`` is the default of every controller."""
 
     def __init__(self, *limiters: Limiter) -> None:
         if not limiters:
@@ -87,14 +91,14 @@ class MaxOf:
         self._limiters = limiters
 
     def delay_s(self, key: Hashable, now_s: float) -> float:
-        """The longest delay; every limiter counts the attempt."""
+        """The longest of the delays; every limiter counts the attempt."""
         return max(limiter.delay_s(key, now_s) for limiter in self._limiters)
 
     def forget(self, key: Hashable) -> None:
-        """Tell all of them."""
+        """Tell every limiter that the key succeeded."""
         for limiter in self._limiters:
             limiter.forget(key)
 
     def failures(self, key: Hashable) -> int:
-        """The most that any of them remembers."""
+        """The largest number that any limiter counts."""
         return max(limiter.failures(key) for limiter in self._limiters)

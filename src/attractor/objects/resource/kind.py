@@ -42,23 +42,32 @@ _DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 
 @dataclass(frozen=True)
 class PrinterColumn:
-    """A column of ``kubectl get``; ``priority`` 0 is always shown, others only with ``-o wide``."""
+    """A column of ``kubectl get`` for a custom kind."""
 
     name: str
+    """The column's title."""
     json_path: str
+    """Where the value is, such as ``.spec.size``."""
     type: Literal["string", "integer", "number", "boolean", "date"] = "string"
+    """How it is shown; ``date`` shows an age."""
     priority: int = 0
+    """0 for always; others only with ``-o wide``."""
     description: str = ""
+    """What the column shows, for people."""
     format: str = ""
+    """An OpenAPI format, such as ``int32``."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Where a kind keeps what ``kubectl scale`` and autoscalers read and write."""
+    """The scale subresource of a custom kind: where ``kubectl scale`` and autoscalers find the numbers."""
 
     spec_replicas_path: str = ".spec.replicas"
+    """Where the wanted number is."""
     status_replicas_path: str = ".status.replicas"
+    """Where the actual number is."""
     label_selector_path: str = ""
+    """Where the selector of the counted objects is, as text; empty for none."""
 
 
 @dataclass(frozen=True)
@@ -218,18 +227,31 @@ def _schema(cls: type[Resource]) -> Schema:
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 class Resource(Struct, metaclass=ResourceMeta):
-    """A Kubernetes object of one kind. Equal when all fields are, unknown ones included; not hashable.
+    """Base class of kinds: one Python class is the kind, its schema and its CustomResourceDefinition.
 
-    ``Resource`` itself reads objects of any kind: metadata is typed, and all else is in ``unknown_fields``.
+        class Widget(Resource, group="example.org", version="v1", short_names=["wd"]):
+            spec: WidgetSpec
+            status: WidgetStatus | None = None
+
+    The class statement takes ``group``, ``version``, ``kind``, ``plural``, ``singular``, ``scope``, ``short_names``,
+    ``categories``, ``printer_columns``, ``scale``, ``selectable_fields``, ``rules``, ``served``, ``deprecated`` and
+    ``deprecation_warning``. A field ``status`` makes a status subresource. Mistakes raise ``KindError``.
+
+    Objects take their fields as keywords, can be changed, are equal when all fields are, unknown ones included, and are
+    not hashable. ``Resource`` itself reads objects of any kind: metadata is typed, the rest is in ``unknown_fields``.
     """
 
     gvk: ClassVar[GroupVersionKind]
+    """Group, version and kind of the class."""
     resource_info: ClassVar[ResourceInfo]
+    """How the kind is served: plural, scope, verbs, subresources."""
     kind_options: ClassVar[KindOptions]
+    """What the class statement says besides names."""
 
     api_version: str = ""
     kind: str = ""
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    """Name, namespace, labels, owners and versions."""
 
     @property
     def key(self) -> Key:
@@ -238,17 +260,21 @@ class Resource(Struct, metaclass=ResourceMeta):
 
     @classmethod
     def from_dict(cls, value: JsonObject) -> Self:
-        """Read a JSON object; DecodeError when it is of another kind or does not fit."""
+        """Read a JSON object.
+
+        Raises:
+            DecodeError: It is of another kind, or a field does not fit; the text names the field.
+        """
         return cls._of_own_kind(codec.convert(cls, value))
 
     @classmethod
     def from_json(cls, data: bytes | str) -> Self:
-        """Read JSON text; DecodeError when it is of another kind or does not fit."""
+        """Read JSON text; raises ``DecodeError`` as ``from_dict`` does."""
         return cls._of_own_kind(codec.decode(cls, data))
 
     @classmethod
     def from_yaml(cls, text: str | bytes) -> Self:
-        """Read one YAML document; DecodeError when it is no YAML, of another kind or does not fit."""
+        """Read one YAML document; raises ``DecodeError`` as ``from_dict`` does, and for what is no YAML."""
         from attractor.objects.resource import yaml_text
 
         try:
@@ -267,7 +293,7 @@ class Resource(Struct, metaclass=ResourceMeta):
         return made
 
     def to_dict(self) -> JsonObject:
-        """The object as JSON value."""
+        """The object as a JSON value."""
         return codec.to_builtins(self)
 
     def to_json(self) -> bytes:
@@ -275,20 +301,24 @@ class Resource(Struct, metaclass=ResourceMeta):
         return codec.encode(self)
 
     def to_yaml(self) -> str:
-        """The object as YAML document."""
+        """The object as a YAML document."""
         from attractor.objects.resource import yaml_text
 
         return yaml_text.dump(self.to_dict())
 
     def deep_copy(self) -> Self:
-        """A copy that shares nothing that can change."""
+        """A copy that shares nothing mutable with this object."""
         return codec.deep_copy(self)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return codec.deep_copy(self)
 
     def owner_reference(self, *, controller: bool = True, block_owner_deletion: bool = True) -> OwnerReference:
-        """A reference that makes another object belong to this one, which must be stored already."""
+        """An owner reference to this object, for the metadata of another; ``set_controller`` uses it.
+
+        Raises:
+            ValueError: The object has no uid, because it is not stored yet.
+        """
         if not self.metadata.uid:
             raise ValueError(f"{self.gvk.kind} {self.key} has no uid yet: only stored objects can own others")
         return OwnerReference(

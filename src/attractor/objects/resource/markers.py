@@ -17,14 +17,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rule:
-    """A CEL rule that the API server checks: on a class by ``rules=[...]``, on a field by ``Checked``."""
+    """A CEL validation rule: on a class with ``rules=[...]``, on a field with ``Annotated[T, Checked(Rule(...))]``.
+
+    The API server enforces it; see ``x-kubernetes-validations`` in the Kubernetes documentation.
+    """
 
     rule: str
+    """A CEL expression over ``self`` and, in updates, ``oldSelf``."""
     message: str = ""
+    """What the caller is told when it is false."""
     message_expression: str = ""
+    """A CEL expression for that text."""
     reason: Literal["", "FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"] = ""
+    """The machine-readable reason of the refusal."""
     field_path: str = ""
+    """The field that the refusal names."""
     optional_old_self: bool = False
+    """Evaluate the rule for creations too, with ``oldSelf`` as an optional."""
 
     def manifest(self) -> JsonObject:
         """The rule as ``x-kubernetes-validations`` lists it."""

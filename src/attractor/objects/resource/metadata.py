@@ -42,7 +42,7 @@ class ManagedFieldsEntry(Struct, omitempty=True):
 
 
 class ObjectMeta(Struct, omitempty=True):
-    """What every stored object has: its names, its versions, its owners, who set what."""
+    """Metadata of every object: names, labels, owners, finalizers, versions and times."""
 
     name: str = ""
     generate_name: str = ""
@@ -62,12 +62,12 @@ class ObjectMeta(Struct, omitempty=True):
 
     @property
     def is_deleting(self) -> bool:
-        """Whether deletion was asked for and finalizers hold it up."""
+        """Whether deletion was requested, and finalizers still hold the object."""
         return self.deletion_timestamp is not None
 
     @property
     def controller(self) -> OwnerReference | None:
-        """The owner that manages this object, if one does."""
+        """The controlling owner; ``None`` when there is none."""
         return next((owner for owner in self.owner_references if owner.controller), None)
 
 

@@ -130,7 +130,18 @@ class StructMeta(msgspec.StructMeta):
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 class Struct(msgspec.Struct, metaclass=StructMeta):
-    """A typed JSON object; see the module for its rules."""
+    """Base class of typed JSON objects inside a kind, such as its spec.
+
+        class Port(Struct):
+            container_port: int
+            protocol: str = "TCP"
+
+    Attributes are snake_case in Python and camelCase on the wire; ``field(name="podIP")`` sets another wire name.
+    Arguments are keyword-only. Fields that the class does not declare are kept, at every depth, and written back.
+
+    Every field that is not ``None`` is written; a default is filled in when the wire leaves the field out. With
+    ``omitempty=True`` in the class statement, a field equal to its default is left out, as with Go's tag.
+    """
 
     __omitempty__: ClassVar[bool]
     __rules__: ClassVar[tuple[Rule, ...]]
@@ -145,7 +156,7 @@ class Struct(msgspec.Struct, metaclass=StructMeta):
 
     @property
     def unknown_fields(self) -> JsonObject:
-        """The fields that came over the wire and that the class does not declare; empty for most objects."""
+        """Fields that were read and that the class does not declare; empty for most objects."""
         return {} if isinstance(self.unknown_fields_, UnsetType) else self.unknown_fields_.fields
 
 

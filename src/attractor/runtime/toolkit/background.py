@@ -22,7 +22,16 @@ LIMIT = 6
 
 
 class BackgroundWork:
-    """A queue of work whose owner runs ``run()`` in a task group."""
+    """A queue of work that takes too long for a reconcile; ``ctx.start`` uses one. Its owner runs ``run`` in a task
+    group.
+
+    Guarantees: ``start`` never blocks; work begins in order, at most ``limit`` at once; work that raises is logged and
+    affects no other; when ``run`` is cancelled, running work is cancelled first and waiting work never begins.
+
+    Args:
+        name: For logs.
+        limit: How many run at once.
+    """
 
     def __init__(self, name: str = "background", *, limit: int = LIMIT) -> None:
         if limit < 1:
@@ -35,7 +44,7 @@ class BackgroundWork:
 
     @property
     def running(self) -> int:
-        """How many run now; never more than the limit."""
+        """How many run now."""
         return self._running
 
     def __len__(self) -> int:
@@ -43,7 +52,12 @@ class BackgroundWork:
         return len(self._waiting)
 
     def start(self, work: Callable[[], Awaitable[None]], **fields: Any) -> None:
-        """Queue work; it begins when a slot is free. ``fields`` say in the log what it is about, should it fail."""
+        """Queue work; it begins when a place is free.
+
+        Args:
+            work: An async function without arguments.
+            **fields: What the log says about it, should it fail.
+        """
         self._waiting.append((work, fields))
         self._changed.set()
 

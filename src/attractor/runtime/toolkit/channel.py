@@ -18,11 +18,16 @@ T = TypeVar("T")
 
 
 class ChannelClosed(Exception):
-    """Nothing more can be sent, or nothing more will come."""
+    """The channel is closed: nothing can be sent, or nothing more will come."""
 
 
 class Channel(Generic[T]):
-    """Items from senders to receivers; each item reaches one receiver. Iterate with ``async for``."""
+    """An unbounded queue from senders to receivers that can be closed; each item reaches one receiver.
+
+    As a controller's source it carries keys of outside events. ``send`` and ``close`` may be called from any thread;
+    receivers use ``async for`` on an event loop. Order is kept, and after ``close`` receivers get the rest, then the
+    end.
+    """
 
     def __init__(self) -> None:
         self._items: deque[T] = deque()
@@ -34,24 +39,32 @@ class Channel(Generic[T]):
         return len(self._items)
 
     def send(self, item: T) -> None:
-        """Put an item at the end; raises ``ChannelClosed``."""
+        """Append an item; never blocks.
+
+        Raises:
+            ChannelClosed: The channel is closed.
+        """
         if self.is_closed:
             raise ChannelClosed("the channel is closed; nothing can be sent on it")
         self._items.append(item)
         self._wake_one()
 
     def close(self) -> None:
-        """Let receivers have what was sent, then the end; safe to call twice."""
+        """End the channel: receivers get what was sent, then the end. It may be called twice."""
         self.is_closed = True
         while self._wake_one():
             pass
 
     def clear(self) -> None:
-        """Drop what waits."""
+        """Drop the items that nobody has received."""
         self._items.clear()
 
     async def receive(self) -> T:
-        """The next item; raises ``ChannelClosed`` when there will be none."""
+        """Wait for the next item.
+
+        Raises:
+            ChannelClosed: The channel is closed and empty.
+        """
         while not self._items:
             if self.is_closed:
                 raise ChannelClosed("the channel is closed and empty")

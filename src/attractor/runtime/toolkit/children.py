@@ -27,7 +27,7 @@ _LENGTH = 10
 
 
 def data_hash(data: Any) -> str:
-    """Ten characters that stand for a JSON value or a typed one; safe in names and labels."""
+    """A hash of a JSON value or typed object: ten characters, safe in names and labels, the same in any key order."""
     plain = to_builtins(data) if isinstance(data, Struct) else msgspec.to_builtins(data, str_keys=True)
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
@@ -39,7 +39,10 @@ def data_hash(data: Any) -> str:
 
 
 def hashed_name(parent: str, data: Any, number: int | None = None) -> str:
-    """The child's name; a long parent's name is cut, and then its whole name is part of the hash."""
+    """The name of an immutable child: ``<parent>-<hash of data>[-<number>]``, at most 63 characters.
+
+    A parent's name that is too long is cut, and then its whole name is part of the hash.
+    """
     tail = "" if number is None else f"-{number}"
     room = MAX_NAME - _LENGTH - 1 - len(tail)
     if len(parent) > room:
@@ -48,7 +51,7 @@ def hashed_name(parent: str, data: Any, number: int | None = None) -> str:
 
 
 def split_children(children: Iterable[R], current_names: Collection[str]) -> tuple[list[R], list[R]]:
-    """The children that are current, and those that are stale."""
+    """Split children by name into those that are current and those that are stale."""
     current: list[R] = []
     stale: list[R] = []
     for child in children:

@@ -17,12 +17,12 @@ Status = Literal["True", "False", "Unknown"]
 
 
 def find_condition(conditions: list[Condition], type_: str) -> Condition | None:
-    """The condition of a type."""
+    """The condition of a type; ``None`` when there is none."""
     return next((condition for condition in conditions if condition.type == type_), None)
 
 
 def is_true(conditions: list[Condition], type_: str, *, generation: int = 0) -> bool:
-    """Whether a condition is "True", for this generation of the spec when one is given."""
+    """Whether a condition is ``"True"``; with ``generation``, only if it is about that generation of the spec."""
     found = find_condition(conditions, type_)
     return found is not None and found.status == "True" and (not generation or found.observed_generation == generation)
 
@@ -37,7 +37,19 @@ def set_condition(
     now: datetime,
     generation: int = 0,
 ) -> bool:
-    """Set a condition in place; answers whether anything but its time changed."""
+    """Set a condition in place; returns whether anything but its time changed.
+
+    ``lastTransitionTime`` moves only when ``status`` changes, so setting the same condition again is no change.
+
+    Args:
+        conditions: The list in the object's status.
+        type_: Such as ``Ready``.
+        status: ``True``, ``False``, or Kubernetes' word, such as ``"Unknown"``.
+        reason: A CamelCase word for programs.
+        message: A sentence for people.
+        now: The time, from ``ctx.now()``.
+        generation: The generation of the spec that the condition is about.
+    """
     wanted: Status = status if isinstance(status, str) else "True" if status else "False"
     made = Condition(
         type=type_,
@@ -58,7 +70,7 @@ def set_condition(
 
 
 def remove_condition(conditions: list[Condition], type_: str) -> bool:
-    """Drop a condition in place; answers whether it was there."""
+    """Remove the condition of a type in place; returns whether there was one."""
     before = len(conditions)
     conditions[:] = [condition for condition in conditions if condition.type != type_]
     return len(conditions) != before

@@ -24,10 +24,12 @@ STALE = 64
 
 @dataclass
 class Debounce(Generic[K]):
-    """Which keys wait, and until when. A call costs as much with many keys waiting as with few."""
+    """Debouncing without a clock: which keys wait, and until when. ``DebouncedCalls`` drives it."""
 
     delay_s: float = DELAY_S
+    """How long after its latest call a key is due."""
     max_delay_s: float = MAX_DELAY_S
+    """How long after its first call a key is due at the latest."""
     _waiting: dict[K, tuple[float, float, int]] = field(default_factory=dict)
     """For each key the time by which it must be due at the latest, the time at which it is due, and a ticket."""
     _order: list[tuple[float, int, K]] = field(default_factory=list)
@@ -35,7 +37,7 @@ class Debounce(Generic[K]):
     _tickets: int = 0
 
     def check_invariants(self) -> None:
-        """What holds between any two calls."""
+        """Raise ``AssertionError`` if an invariant does not hold; for tests."""
         assert all(due <= latest for latest, due, _ in self._waiting.values()), "a key waits longer than it may"
         looked_at = {(ticket, key): at for at, ticket, key in self._order}
         for key, (_, due, ticket) in self._waiting.items():
@@ -43,7 +45,7 @@ class Debounce(Generic[K]):
         assert len(self._order) <= 2 * len(self._waiting) + STALE, "the heap is full of what nobody waits for"
 
     def call(self, key: K, now_s: float) -> float:
-        """Count a call; answers when the key is due."""
+        """Count a call; returns when the key is due."""
         known = self._waiting.get(key)
         self._tickets += known is None
         latest, _, ticket = known or (now_s + self.max_delay_s, 0.0, self._tickets)
@@ -54,7 +56,7 @@ class Debounce(Generic[K]):
         return due
 
     def drop(self, key: K) -> None:
-        """Forget the calls so far: what they wanted happens now for another reason."""
+        """Forget the calls of a key, because their purpose has been served."""
         self._waiting.pop(key, None)
         self._sweep()
 
@@ -63,7 +65,7 @@ class Debounce(Generic[K]):
             self._order = sorted((due, ticket, key) for key, (_, due, ticket) in self._waiting.items())
 
     def take_due(self, now_s: float) -> list[K]:
-        """The keys whose time has come, earliest first; they no longer wait."""
+        """Remove and return the keys that are due, earliest first."""
         found: list[K] = []
         while (due := self.next_due_s) is not None and due <= now_s:
             key = heapq.heappop(self._order)[2]
@@ -74,7 +76,7 @@ class Debounce(Generic[K]):
 
     @property
     def next_due_s(self) -> float | None:
-        """When the next key is due; None when none waits."""
+        """When the next key is due; ``None`` when none waits."""
         while self._order:
             at, ticket, key = self._order[0]
             known = self._waiting.get(key)
@@ -88,7 +90,13 @@ class Debounce(Generic[K]):
 
 
 class DebouncedCalls(Generic[K]):
-    """Calls ``action(key)`` from the event loop when a key is due; ``call`` never blocks."""
+    """Calls ``action(key)`` once for many calls in a short time, on the event loop; ``ctx.schedule`` uses it.
+
+    Args:
+        action: What to call when a key is due.
+        delay_s: How long after the latest call.
+        max_delay_s: How long after the first call at most.
+    """
 
     def __init__(
         self, action: Callable[[K], None], *, delay_s: float = DELAY_S, max_delay_s: float = MAX_DELAY_S
@@ -98,16 +106,16 @@ class DebouncedCalls(Generic[K]):
         self._timer: asyncio.TimerHandle | None = None
 
     def call(self, key: K) -> None:
-        """Ask for the action, soon."""
+        """Request the action for a key; never blocks."""
         self._core.call(key, asyncio.get_running_loop().time())
         self._set_timer()
 
     def drop(self, key: K) -> None:
-        """The action has just happened for another reason."""
+        """Forget the requests for a key, because the action happened for another reason."""
         self._core.drop(key)
 
     def close(self) -> None:
-        """Forget everything; nothing happens any more."""
+        """Forget all requests; nothing is called any more."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -25,12 +25,19 @@ def finalizer_name(kind: type[Resource]) -> str:
 
 
 def has_finalizer(obj: Resource, name: str) -> bool:
-    """Whether the finalizer holds this object."""
+    """Whether an object has a finalizer."""
     return name in obj.metadata.finalizers
 
 
 def add_finalizer(obj: Resource, name: str) -> bool:
-    """Add a finalizer to a copy in hand; answers whether it was missing. Raises ``ValueError`` while it is deleted."""
+    """Add a finalizer to an object in hand; returns whether it was missing.
+
+    A controller whose ``For`` has a predicate such as ``generation_changed`` does not hear of the finalizer that it
+    adds: combine the predicate with ``newly_held``. A ``Reconciler`` does all of this itself.
+
+    Raises:
+        ValueError: The object is being deleted; no finalizer can be added any more.
+    """
     if has_finalizer(obj, name):
         return False
     if obj.metadata.is_deleting:
@@ -40,7 +47,7 @@ def add_finalizer(obj: Resource, name: str) -> bool:
 
 
 def remove_finalizer(obj: Resource, name: str) -> bool:
-    """Remove a finalizer from a copy in hand; answers whether it was there. Others stay, in their order."""
+    """Remove a finalizer from an object in hand; returns whether it was there. Others keep their order."""
     if not has_finalizer(obj, name):
         return False
     obj.metadata.finalizers = [other for other in obj.metadata.finalizers if other != name]

@@ -13,11 +13,16 @@ if TYPE_CHECKING:
 
 
 class AlreadyOwned(ValueError):
-    """Another object controls this one already; the text names both."""
+    """The object has another controlling owner; the text names both."""
 
 
 def set_controller(owner: Resource, child: Resource) -> bool:
-    """Make ``owner`` the controller of a copy in hand; answers whether that changed it. Raises ``AlreadyOwned``."""
+    """Make ``owner`` the controlling owner of an object in hand; returns whether that changed it.
+
+    Raises:
+        AlreadyOwned: Another object controls it.
+        ValueError: The owner is in another namespace, or is not stored yet.
+    """
     known = child.metadata.controller
     if known is not None:
         if known.uid == owner.metadata.uid:
@@ -33,7 +38,11 @@ def set_controller(owner: Resource, child: Resource) -> bool:
 
 
 def add_owner(owner: Resource, child: Resource) -> bool:
-    """Make ``owner`` one of the owners of a copy in hand; answers whether that changed it."""
+    """Add ``owner`` to the owners of an object in hand, not as its controller; returns whether that changed it.
+
+    Raises:
+        ValueError: The owner is in another namespace, or is not stored yet.
+    """
     if is_owned_by(child, owner):
         return False
     _check_namespaces(owner, child)
@@ -43,12 +52,12 @@ def add_owner(owner: Resource, child: Resource) -> bool:
 
 
 def is_owned_by(child: Resource, owner: Resource) -> bool:
-    """Whether this very object is among the child's owners."""
+    """Whether ``owner`` is among the owners of ``child``, by uid."""
     return any(reference.uid == owner.metadata.uid for reference in child.metadata.owner_references)
 
 
 def is_controlled_by(child: Resource, owner: Resource) -> bool:
-    """Whether this very object is the child's controller."""
+    """Whether ``owner`` is the controlling owner of ``child``, by uid."""
     known = child.metadata.controller
     return known is not None and known.uid == owner.metadata.uid
 

@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 
 class Permanent(Exception):
-    """Trying again is of no use; raised ``from`` the error that says why."""
+    """Raise it ``from`` an error to end a ``retry`` at once; the error itself is then raised."""
 
 
 def is_permanent(error: BaseException) -> bool:
-    """Whether an error, or one of those that it joins, is permanent."""
+    """Whether an error is ``Permanent``, or an exception group that contains one."""
     if isinstance(error, BaseExceptionGroup):
         return any(is_permanent(inner) for inner in error.exceptions)
     return isinstance(error, Permanent)
@@ -29,20 +29,33 @@ def is_permanent(error: BaseException) -> bool:
 
 @dataclass(frozen=True)
 class Retrying:
-    """When to try again."""
+    """The waits of ``retry``: ``first_s``, twice that, and so on."""
 
     first_s: float = 0.2
+    """The first wait."""
     max_s: float = 10.0
+    """The longest wait."""
     total_s: float = 120.0
+    """No attempt begins after this time."""
 
     def delay_s(self, attempt: int, elapsed_s: float) -> float | None:
-        """How long to wait after the ``attempt``-th failure (from 1); None when time is up."""
+        """The wait after the ``attempt``-th failure, counted from 1; ``None`` when the time is up."""
         delay = min(self.first_s * 2.0 ** min(attempt - 1, 64), self.max_s)
         return delay if elapsed_s + delay <= self.total_s else None
 
 
 async def retry(action: Callable[[], Awaitable[T]], policy: Retrying | None = None) -> T:
-    """The action's result; raises its last error when time is up, and what caused a ``Permanent`` one at once."""
+    """Await ``action()`` until it succeeds; returns its result.
+
+    For code outside a reconcile: a reconcile raises, and the work queue tries again.
+
+    Args:
+        action: An async function without arguments.
+        policy: The waits; by default 0.2 s to 10 s, for 120 s.
+
+    Raises:
+        Exception: The last error when the time is up; the cause of a ``Permanent`` error at once.
+    """
     loop = asyncio.get_running_loop()
     began, attempt, policy = loop.time(), 0, policy or Retrying()
     while True:

@@ -30,7 +30,7 @@ S = TypeVar("S")
 
 
 class IdentityTaken(ValueError):
-    """Two objects claim one outside entity; the text names both."""
+    """Another object has this outside identity already; the text names both."""
 
 
 class _Entry(NamedTuple, Generic[S]):
@@ -53,7 +53,17 @@ class MapState(NamedTuple, Generic[S]):
 
 
 class ObjectStateMap(Generic[S]):
-    """States by object and by outside identity; see the module for the contract."""
+    """What a controller remembers of its objects, found by object key or by the identity of an outside entity.
+
+    ``ctx.recall``, ``remember``, ``forget`` and ``defer`` are this map, seen from a reconcile.
+
+    Guarantees: a borrowed state is a copy; only ``store``, ``update``, ``change_identity`` and ``delete`` change the
+    map; deferred operations run in order; an identity leads to a state exactly while that state has it; deleting a
+    state drops its deferred operations, so none reaches a successor of the same name.
+
+    Args:
+        clone: How states are copied.
+    """
 
     def __init__(self, clone: Callable[[S], S] = copy.deepcopy) -> None:
         self._clone = clone
@@ -64,7 +74,7 @@ class ObjectStateMap(Generic[S]):
         """What waits for each object; an operation about None is for whatever its state is about."""
 
     def check_invariants(self) -> None:
-        """What holds between any two calls."""
+        """Raise ``AssertionError`` if an invariant does not hold; for tests."""
         held = {entry.identity: key for key, entry in self._entries.items() if entry.identity is not None}
         assert held == self._owners, "an identity dangles, or leads to another state"
         assert set(self._deferred) <= set(self._entries), "an operation waits for a state that is gone"
@@ -81,22 +91,26 @@ class ObjectStateMap(Generic[S]):
         return iter([(key, self._clone(entry.state)) for key, entry in self._entries.items()])
 
     def borrow(self, key: Key) -> S | None:
-        """A clone of an object's state."""
+        """A copy of an object's state; ``None`` when there is none."""
         entry = self._entries.get(key)
         return None if entry is None else self._clone(entry.state)
 
     def borrow_by_identity(self, identity: Hashable) -> tuple[Key, S] | None:
-        """The object that an outside entity belongs to, and a clone of its state."""
+        """The object that an outside entity belongs to, with a copy of its state; ``None`` when there is none."""
         key = self._owners.get(identity)
         return None if key is None else (key, self._clone(self._entries[key].state))
 
     def identity(self, key: Key) -> Hashable:
-        """The outside entity of an object; None when it has none."""
+        """The outside identity of an object; ``None`` when there is none."""
         entry = self._entries.get(key)
         return None if entry is None else entry.identity
 
     def store(self, key: Key, state: S, identity: Hashable = None) -> None:
-        """Keep a clone of a state, whatever was there; raises ``IdentityTaken``, and then nothing changes."""
+        """Keep a copy of a state, whatever was there before.
+
+        Raises:
+            IdentityTaken: Another object has this identity; nothing is changed.
+        """
         owner = self._owners.get(identity) if identity is not None else None
         if owner is not None and owner != key:
             raise IdentityTaken(f"{identity!r} belongs to {owner} already and cannot be {key}'s too")
@@ -108,7 +122,7 @@ class ObjectStateMap(Generic[S]):
             self._owners[identity] = key
 
     def update(self, key: Key, identity: Hashable, state: S) -> bool:
-        """Replace a state that has this identity; False when there is none, it has another, or nothing changed."""
+        """Replace a state that has this identity; returns ``False`` when there is none, or nothing changed."""
         entry = self._entries.get(key)
         if entry is None or entry.identity != identity or entry.state == state:
             return False
@@ -116,7 +130,7 @@ class ObjectStateMap(Generic[S]):
         return True
 
     def change_identity(self, key: Key, before: Hashable, after: Hashable, state: S) -> bool:
-        """Replace a state and its identity in one step; False when it is missing or has another identity."""
+        """Replace a state and its identity at once; returns ``False`` when it is missing or has another one."""
         entry = self._entries.get(key)
         if entry is None or entry.identity != before:
             return False
@@ -124,7 +138,7 @@ class ObjectStateMap(Generic[S]):
         return True
 
     def delete(self, key: Key) -> bool:
-        """Drop a state, its identity and its queued operations; False when there is none."""
+        """Drop a state with its identity and deferred operations; returns ``False`` when there is none."""
         entry = self._entries.pop(key, None)
         if entry is None:
             return False
@@ -133,7 +147,7 @@ class ObjectStateMap(Generic[S]):
         return True
 
     def delete_by_identity(self, identity: Hashable) -> bool:
-        """Drop the state that has this identity; False when there is none."""
+        """Drop the state that has this identity; returns ``False`` when there is none."""
         key = self._owners.get(identity)
         return key is not None and self.delete(key)
 
@@ -144,24 +158,27 @@ class ObjectStateMap(Generic[S]):
         self._deferred.clear()
 
     def state(self) -> MapState[S]:
-        """The map as a value, in the order of keys; it shares nothing with the map but the operations."""
+        """The whole map as a value, sorted by key; for tests and for the checker."""
         entries = tuple(
             (key, self._entries[key].identity, self._clone(self._entries[key].state)) for key in sorted(self._entries)
         )
         return MapState(entries, tuple((key, tuple(self._deferred[key])) for key in sorted(self._deferred)))
 
     def restore(self, state: MapState[S]) -> None:
-        """Become a map in that state."""
+        """Become a map in a state that ``state`` returned."""
         self.clear()
         for key, identity, kept in state.entries:
             self.store(key, kept, identity)
         self._deferred = {key: list(queued) for key, queued in state.deferred}
 
     def defer(self, key: Key, operation: Callable[[S], S | None], identity: Hashable = None) -> bool:
-        """Queue an operation for the next reconcile of an object; False when it has no state.
+        """Queue an operation for the next reconcile of an object; returns ``False`` when it has no state.
 
-        The operation gets the state and changes it, or returns another one to be kept instead. With an ``identity`` it
-        is for a state that has this one: False when another is there now, and dropped when another is there then.
+        Args:
+            key: The object.
+            operation: Gets the state, and changes it in place or returns a new one.
+            identity: Only for a state with this identity: refused when another is there now, dropped when another is
+                there then.
         """
         entry = self._entries.get(key)
         if entry is None or identity not in {None, entry.identity}:
@@ -170,10 +187,13 @@ class ObjectStateMap(Generic[S]):
         return True
 
     def run_deferred(self, key: Key) -> int:
-        """Run what was queued for an object until now, in order; answers how many ran.
+        """Run the operations that were queued for an object, in order; returns how many ran.
 
-        An operation that raises leaves no trace in the state, and the others run all the same; then the errors are
-        raised, as an ``ExceptionGroup``. What an operation queues runs next time.
+        An operation that raises leaves the state as it was, and the others still run. What an operation queues runs
+        next time.
+
+        Raises:
+            ExceptionGroup: The errors of operations that failed.
         """
         errors: list[Exception] = []
         ran = 0

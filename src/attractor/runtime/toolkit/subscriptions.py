@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Subscription(Generic[T]):
-    """One subscriber's items; ``async for item in subscription``. Leaving ``with`` cancels it."""
+    """One subscriber of a ``Topic``: iterate with ``async for``; leaving its ``with`` block cancels it."""
 
     def __init__(self, topic: Topic[T]) -> None:
         self._topic = topic
@@ -29,16 +29,16 @@ class Subscription(Generic[T]):
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it gets nothing more."""
+        """Whether it is cancelled, and gets nothing more."""
         return self._channel.is_closed
 
     def deliver(self, item: T) -> None:
-        """Keep an item for the subscriber; a cancelled one drops it."""
+        """Keep an item for the subscriber; dropped if it is cancelled."""
         if not self._channel.is_closed:
             self._channel.send(item)
 
     def cancel(self) -> None:
-        """Get nothing more, and drop what was not received; safe to call twice and from anywhere."""
+        """Get nothing more, and drop what was not received; from anywhere, also twice."""
         if not self._channel.is_closed:
             self._channel.clear()
             self._channel.close()
@@ -60,7 +60,15 @@ class Subscription(Generic[T]):
 
 
 class Topic(Generic[T]):
-    """Subscribers of one stream of items."""
+    """Publishes items to whoever subscribed, without ever waiting for them.
+
+    Guarantees: ``publish`` never blocks, from any thread; each subscriber gets everything that is published while it is
+    subscribed, in order.
+
+    Args:
+        on_first: Called before the first subscriber gets anything.
+        on_last: Called after the last subscriber is gone.
+    """
 
     def __init__(self, on_first: Callable[[], None] | None = None, on_last: Callable[[], None] | None = None) -> None:
         self._on_first = on_first
@@ -72,7 +80,7 @@ class Topic(Generic[T]):
         return len(self._subscriptions)
 
     def subscribe(self) -> Subscription[T]:
-        """Begin to receive."""
+        """Subscribe; returns where the items arrive."""
         subscription: Subscription[T] = Subscription(self)
         if not self._subscriptions and self._on_first is not None:
             self._on_first()
@@ -80,12 +88,12 @@ class Topic(Generic[T]):
         return subscription
 
     def publish(self, item: T) -> None:
-        """Give an item to everyone who subscribes now."""
+        """Give an item to every current subscriber."""
         for subscription in tuple(self._subscriptions):
             subscription.deliver(item)
 
     def remove(self, subscription: Subscription[T]) -> None:
-        """A subscription was cancelled; ``Subscription.cancel`` calls this."""
+        """Remove a subscription; ``Subscription.cancel`` calls it."""
         if subscription in self._subscriptions:
             self._subscriptions.remove(subscription)
             if not self._subscriptions and self._on_last is not None:
