@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from attractor.check import certificates as certifying
 from attractor.check.engine.audit import advice
@@ -77,16 +77,34 @@ def check(
     audit: Record | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Verdict:
-    """Explore every reachable state of ``spec`` and decide its properties (or those named).
+    """Explore every reachable state of ``spec`` and decide its properties.
 
-    The search goes on after a violation, so that every property gets its answer and the counts are whole;
-    ``stop_at_first`` ends it soon after the first one. ``symmetry`` uses declared interchangeability for safety
-    properties (the counts are then not the full ones); promises about whole runs are always decided on the full graph.
-    Reaching a ``max_...`` bound, running out of ``memory_bytes`` or an interrupt makes undecided properties
-    *inconclusive*; with ``save`` the search can then be taken up again by ``resume``, as long as constants, settings
-    and code are the same.
-    ``certificate`` is where a *holds* is written, for ``attractor-verify`` (or a warning says why not); ``target`` is
-    the ``MODULE:NAME`` under which that finds the specification. ``audit`` notes all that is executed (``--audit``).
+    The search continues after a violation, so that every property gets a verdict and the counts are complete. Reaching
+    a bound, running out of memory or an interrupt makes undecided properties *inconclusive*.
+
+    Args:
+        spec: A specification, a composition of several, or a world.
+        engine: ``native``, ``python``, or ``auto`` for the native one where it was built.
+        threads: Threads of the native engine.
+        order: ``breadth`` finds shortest traces; ``depth`` needs less memory for some models.
+        properties: Decide only these, by name.
+        deadlock: Whether a state without a next step is a violation.
+        symmetry: Use declared interchangeability for safety properties; counts are then smaller than the full ones.
+            Liveness is always decided on the full graph.
+        stop_at_first: Stop soon after the first violation.
+        max_depth: Bound on the levels of the search.
+        max_states: Bound on the distinct states.
+        max_seconds: Bound on the time.
+        memory_bytes: Bound on the memory for states.
+        save: Keep a search that a bound stopped in this file.
+        resume: Continue a search from this file; constants, settings and code must be the same.
+        certificate: Write a certificate of a *holds* to this file, for ``attractor-verify``.
+        target: ``MODULE:NAME`` under which the verifier finds the specification.
+        audit: Records everything that is executed, for ``attractor check --audit``.
+        on_progress: Called from time to time with the counts so far.
+
+    Raises:
+        SpecError: The specification cannot be checked as it is written.
     """
     if certificate:
         certifying.require_sense(certificate, engine, order, reduced=symmetry, resumed=resume is not None)
@@ -107,6 +125,25 @@ def check(
         logs=certificate is not None,
         on_progress=on_progress,
     )
+    decided = _decided(spec, model, wanted, settings, Search(engine, order, save, resume, certificate, target, audit))
+    return replace(decided, source=spec, origin=origin_test)
+
+
+class Search(NamedTuple):
+    """How a search is carried out, and what is kept of it."""
+
+    engine: EngineName
+    order: Order
+    save: Path | None
+    resume: Path | None
+    certificate: Path | None
+    target: str
+    audit: Record | None
+
+
+def _decided(spec: Checkable, model: Model, wanted: list[int], settings: Settings, how: Search) -> Verdict:
+    """Explore and judge, again whenever the model turns out to lack a part."""
+    engine, order, save, resume, certificate, target, audit = how
     origin = fingerprint(spec) if save or resume else ""
     started = time.monotonic()
     while True:
@@ -123,7 +160,7 @@ def check(
             if audit is not None:
                 audit.note_verdict(model, verdict)
             warnings = (*verdict.warnings, *filter(None, problems))
-            return replace(verdict, warnings=warnings, source=spec, origin=origin_test)
+            return replace(verdict, warnings=warnings)
         except Grown as grown:
             model = recompiled(spec, grown)
 
@@ -142,7 +179,16 @@ def simulate(
 ) -> Verdict:
     """Follow ``runs`` random runs of at most ``depth`` steps; the same seed takes the same runs.
 
-    A violation is a violation; anything else is *inconclusive*.
+    A violation that is found is a violation; everything else is *inconclusive*.
+
+    Args:
+        spec: A specification, a composition of several, or a world.
+        runs: How many runs.
+        depth: Steps of a run at most.
+        seed: Which runs.
+        properties: Look at these only, by name.
+        deadlock: Whether a state without a next step is a violation.
+        on_progress: Called from time to time with the counts so far.
     """
     model = spec.compile()
     wanted = selected(model, properties)

@@ -53,16 +53,20 @@ def plain(value: Any) -> Plain:
 
 @dataclass(frozen=True)
 class TraceStep:
-    """One step: the action, its parameters, what it chose, and each changed variable's value after it."""
+    """One step of a trace: the action, its parameters, what it chose, and what it changed."""
 
     action: str
+    """The action's name."""
     arguments: dict[str, Plain]
+    """Its parameters."""
     chosen: tuple[Plain, ...]
+    """What ``choose`` picked, in order."""
     changed: dict[str, Plain]
+    """The changed variables, with their new values."""
 
     @property
     def label(self) -> str:
-        """``action(value, ...)``, with what was chosen after a colon."""
+        """``action(value, ...)``, followed by what was chosen."""
         arguments = f"({', '.join(short(each) for each in self.arguments.values())})" if self.arguments else ""
         chosen = f": {', '.join(short(each) for each in self.chosen)}" if self.chosen else ""
         return f"{self.action}{arguments}{chosen}"
@@ -70,13 +74,20 @@ class TraceStep:
 
 @dataclass(frozen=True)
 class Trace:
-    """A finite run, or a run with a loop, that decides a claim (the name of a property) about a specification."""
+    """A counterexample or witness: a finite run, or one that ends in a loop. It goes to JSON and back."""
 
     spec: str
+    """What was checked, by name."""
     claim: str
+    """The property that it decides, by name."""
     initial: dict[str, Plain]
+    """The initial state."""
     steps: tuple[TraceStep, ...]
+    """The steps."""
     loop: int | None = None
+    """The number of the state (0 is the initial one) that the last step returns to; the number of steps where the run
+    stays in its last state for ever; ``None`` without a loop.
+    """
 
     def __len__(self) -> int:
         """The number of steps."""
@@ -92,7 +103,7 @@ class Trace:
         return tuple(step.label for step in self.steps)
 
     def states(self) -> Iterator[dict[str, Plain]]:
-        """Every state along the run, whole."""
+        """Every state along the run, complete."""
         state = dict(self.initial)
         yield dict(state)
         for step in self.steps:
@@ -100,7 +111,7 @@ class Trace:
             yield dict(state)
 
     def to_json(self) -> dict[str, Any]:
-        """The trace as one JSON object."""
+        """The trace as a JSON object."""
         return {
             "spec": self.spec,
             "property": self.claim,
@@ -114,7 +125,7 @@ class Trace:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Trace:
-        """The trace that ``to_json`` wrote."""
+        """The trace that ``to_json`` wrote; raises ``SpecError`` for anything else."""
         try:
             run = tuple(TraceStep(s["action"], s["arguments"], tuple(s["chosen"]), s["changed"]) for s in data["steps"])
             return cls(data["spec"], data["property"], data["initial"], run, data["loop"])
@@ -124,7 +135,7 @@ class Trace:
             raise SpecError(f"this is not a trace: {problem}; `attractor check` writes traces") from None
 
     def text(self) -> str:
-        """The run for a terminal: each step with only what it changed."""
+        """The run for a terminal: each step with what it changed."""
         lines = [f"{self.claim}: {len(self.steps)} steps of {self.spec}", "  0. initially"]
         lines += [f"       {name} = {short(value)}" for name, value in self.initial.items()]
         state = dict(self.initial)

@@ -22,11 +22,11 @@ Answer = Literal["holds", "holds within", "violated", "inconclusive"]
 
 
 class HoldsWithin(UserWarning):
-    """A specification holds within bounds that cut something off; what lies beyond them was not seen."""
+    """Warning: a specification holds within bounds that cut something off; what lies beyond them was not seen."""
 
 
 class NotShown(AssertionError):
-    """A specification does not hold, or could not be shown to hold; the message has the traces."""
+    """Raised by ``assert_holds`` and ``assert_violated``; the message has the traces."""
 
     def __init__(self, text: str, verdict: Verdict) -> None:
         super().__init__(text)
@@ -35,23 +35,25 @@ class NotShown(AssertionError):
 
 @dataclass(frozen=True)
 class PropertyVerdict:
-    """The answer for one property. ``vacuous`` is the reason why a *holds* says little; ``trace`` shows a violation,
-    or the state that a ``sometimes`` asked for.
-
-    A trace is the shortest of those with the fewest ``faults``, where faults are counted (None: they are not);
-    ``is_fewest`` is false where the search for one with fewer was cut short.
-    """
+    """The verdict on one property."""
 
     name: str
+    """The property's name."""
     kind: str
+    """What kind of property it is, such as ``always`` or ``leads_to``."""
     verdict: Answer
+    """*holds*, *holds within*, *violated* or *inconclusive*."""
     trace: Trace | None = None
+    """The shortest violation with the fewest faults, or the state that a ``sometimes`` asked for."""
     vacuous: str | None = None
+    """Why a *holds* says little, such as a premise that never came true; ``None`` when it does not."""
     faults: int | None = None
+    """How many faults the trace has; ``None`` where faults are not counted."""
     is_fewest: bool = True
+    """False where the search for a trace with fewer faults was cut short."""
 
     def to_json(self) -> dict[str, Any]:
-        """The answer as one JSON object."""
+        """The verdict as a JSON object."""
         return {
             "name": self.name,
             "kind": self.kind,
@@ -75,25 +77,38 @@ class ActionCoverage:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer for a specification, with the counts as TLC counts them."""
+    """The verdict on a specification, with the numbers of states as TLC counts them."""
 
     spec: str
+    """What was checked, by name."""
     distinct: int
+    """Distinct states."""
     generated: int
+    """Generated states, duplicates included."""
     depth: int
+    """Levels of the search."""
     seconds: float
+    """How long it took."""
     properties: tuple[PropertyVerdict, ...]
+    """The verdict on each property; also by name, as in ``verdict["never_both"]``."""
     bound: str | None = None
+    """The limit that stopped the search; ``None`` when every state was seen."""
     engine: str = "python"
+    """Which engine explored."""
     threads: int = 1
+    """With how many threads."""
     table_bytes: int = 0
+    """Memory for remembered steps."""
     within: tuple[str, ...] = ()
     """What else the verdict is relative to, in words."""
     binding: tuple[Bound, ...] = ()
     """The bounds that cut off a step or a distinction: beyond them there is more, which was not seen."""
     warnings: tuple[str, ...] = ()
+    """Where a *holds* may mean less than it seems."""
     advice: tuple[str, ...] = ()
+    """How to make the check faster."""
     coverage: tuple[ActionCoverage, ...] = field(default=(), repr=False)
+    """How often each action was taken and executed."""
     source: Any = field(default=None, repr=False, compare=False)
     """What was checked."""
     origin: str = field(default="", repr=False, compare=False)
@@ -101,7 +116,7 @@ class Verdict:
 
     @property
     def verdict(self) -> Answer:
-        """*violated* if a property is; otherwise *inconclusive* if one is; otherwise *holds*, or *holds within*."""
+        """*violated* if a property is; otherwise *inconclusive* if one is; otherwise *holds* or *holds within*."""
         answers = {each.verdict for each in self.properties}
         if "violated" in answers:
             return "violated"
@@ -111,7 +126,7 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """The verdict in words: *holds within* names its bounds."""
+        """The verdict as text; *holds within* names its bounds."""
         bounds = ", ".join(each.text for each in self.binding)
         return f"holds within {bounds}" if self.verdict == "holds within" else self.verdict
 
@@ -127,11 +142,16 @@ class Verdict:
         return tuple(each for each in self.properties if each.verdict == "violated")
 
     def assert_holds(self, *, within: Iterable[str] | None = None) -> Verdict:
-        """Return the verdict if everything holds; otherwise fail with the shortest traces.
+        """Return the verdict if everything holds.
 
-        What holds only within bounds is accepted with a warning (``HoldsWithin``) that names them. ``within`` names the
-        bounds that you know of and accept, as in ``within=["lag"]``: then there is no warning, and any other bound that
-        cuts something off is a failure; ``within=()`` accepts none.
+        Args:
+            within: Bounds that you know of and accept, such as ``["lag"]``; any other bound that cuts something off is
+                then a failure, and ``()`` accepts none. By default every bound is accepted, with a ``HoldsWithin``
+                warning.
+
+        Raises:
+            NotShown: A property is violated or inconclusive, or a bound is not accepted; the message has the shortest
+                traces.
         """
         __tracebackhide__ = True
         beyond = [each for each in self.binding if within is None or each.name not in within]
@@ -148,7 +168,12 @@ class Verdict:
         return f"see what lies beyond with {hints}, or accept it: `assert_holds(within=[{names}])`"
 
     def assert_violated(self, name: str) -> Trace:
-        """Return the trace that violates the property of that name; otherwise fail with what was found instead."""
+        """Return the trace that violates a property.
+
+        Raises:
+            NotShown: The property is not violated.
+            KeyError: There is no such property.
+        """
         __tracebackhide__ = True
         found = self[name]
         if found.verdict != "violated" or found.trace is None:
@@ -166,7 +191,7 @@ class Verdict:
         return self.text()
 
     def to_json(self) -> dict[str, Any]:
-        """The verdict as one JSON object."""
+        """The verdict as a JSON object."""
         return {
             "spec": self.spec,
             "verdict": self.verdict,
@@ -187,7 +212,7 @@ class Verdict:
         }
 
     def text(self) -> str:
-        """The verdict for a terminal or a failing test: counts, properties, traces, warnings."""
+        """The verdict for a terminal: counts, properties, traces, warnings."""
         lines = [
             f"{self.spec}: {self.word}; {self.distinct:,} distinct states, {self.generated:,} generated, "
             f"depth {self.depth}, {self.seconds:.2f} s"

@@ -28,10 +28,13 @@ if TYPE_CHECKING:
 
 
 class ClusterUnderTest:
-    """A whole cluster in the test's process.
+    """An embedded cluster for tests, with a log of requests and faults on demand.
 
-    ``client`` is the test's own hand and is never disturbed. Controllers get clients of their own, whose requests are
-    in ``requests`` and whom ``faults`` strike.
+    ``client`` is the test's own and is never disturbed. Controllers get clients of their own, whose requests are logged
+    in ``requests`` and which ``faults`` strike.
+
+    Args:
+        clock: Virtual time for the server's time stamps and for managers.
     """
 
     def __init__(self, clock: VirtualTime | None = None) -> None:
@@ -49,7 +52,7 @@ class ClusterUnderTest:
 
     @property
     def client(self) -> Client:
-        """The test's own client, with every right."""
+        """The test's own client, with every right; never logged, never struck by faults."""
         assert self._client is not None, "the cluster is not running: use `async with`"
         return self._client
 
@@ -64,7 +67,12 @@ class ClusterUnderTest:
         await self._stack.aclose()
 
     def controller_client(self, name: str = "", faults: Faults | None = None) -> Client:
-        """A client whose requests are logged under a name, and whom faults strike (this cluster's, unless given)."""
+        """A client whose requests are logged, and which faults strike.
+
+        Args:
+            name: Under which name it is logged.
+            faults: Its own faults, instead of the cluster's.
+        """
         inner = self._embedded.transport()
         return Client(FaultyTransport(inner, faults or self.faults, self.requests, client=name))
 
@@ -83,7 +91,13 @@ class ClusterUnderTest:
         return True
 
     def manager(self, *controllers: Controller, client: Client | None = None, **options: Any) -> Manager:
-        """A manager of controllers, on this cluster and its clock."""
+        """A manager of controllers on this cluster and its clock, not yet running.
+
+        Args:
+            *controllers: The controllers.
+            client: By default one that is logged and that faults strike.
+            **options: Options of ``Manager``.
+        """
         now = wall_clock if self._clock is None else self._clock.now
         return Manager(client or self.controller_client(), controllers, **{"now": now, **options})
 
@@ -91,9 +105,12 @@ class ClusterUnderTest:
     async def running(
         self, *controllers: Controller, only_granted: bool = False, **options: Any
     ) -> AsyncIterator[Manager]:
-        """Run controllers inside the ``async with``; custom kinds that they declare are installed first.
+        """Run controllers while an ``async with`` block lasts; custom kinds that they declare are installed first.
 
-        With ``only_granted`` they may do what ``attractor manifests`` grants them, and nothing more.
+        Args:
+            *controllers: The controllers.
+            only_granted: Let them do only what ``attractor manifests`` grants them.
+            **options: Options of ``Manager``.
         """
         await self.install(*custom_kinds(controllers))
         if only_granted:
@@ -102,9 +119,9 @@ class ClusterUnderTest:
             yield manager
 
     async def granted_client(self, *controllers: Controller, name: str = "operator") -> Client:
-        """A client with the rights that ``attractor manifests`` prints for these controllers.
+        """A client with exactly the rights that ``attractor manifests`` prints for these controllers.
 
-        The account itself is not created: a test finds no ServiceAccount that its controllers did not make.
+        The ServiceAccount itself is not created, so a test does not find what its controllers did not make.
         """
         operator = Operator(name)
         for document in access(operator, controllers):

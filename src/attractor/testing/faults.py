@@ -64,42 +64,49 @@ class UnstruckFault(UserWarning):
 
 
 class Faults:
-    """The faults of one client. Verbs and resources are Kubernetes' own; an empty one matches all."""
+    """Faults at the clients of controllers: each strikes the next ``times`` requests that match, and then is over.
+
+        cluster.faults.conflict("update", "configmaps")          # the next update of a ConfigMap is refused
+        cluster.faults.lost_answer("create", "configmaps")       # the next create happens, and the answer is lost
+
+    Verbs and resources are Kubernetes' own (``update``, ``configmaps``); an empty one matches all. A fault that strikes
+    nothing tests nothing: the fixture warns of it.
+    """
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
         self._streams: list[tuple[str, _CuttableStream]] = []
 
     def conflict(self, verb: str = "", resource: str = "", *, name: str = "", times: int = 1) -> Fault:
-        """Writes are refused as if somebody had been faster; nothing is written."""
+        """Refuse writes with 409 Conflict; nothing is written."""
         return self._add(Fault("conflict", verb, resource, name, times))
 
     def timeout(self, verb: str = "", resource: str = "", *, name: str = "", times: int = 1) -> Fault:
-        """The server says 504; nothing is written."""
+        """Answer 504; nothing is written."""
         return self._add(Fault("timeout", verb, resource, name, times))
 
     def unreachable(self, verb: str = "", resource: str = "", *, name: str = "", times: int = 1) -> Fault:
-        """No connection can be made; nothing is sent."""
+        """Refuse the connection; nothing is sent."""
         return self._add(Fault("unreachable", verb, resource, name, times))
 
     def lost_request(self, verb: str = "", resource: str = "", *, name: str = "", times: int = 1) -> Fault:
-        """The connection breaks before the server has seen the request; the client cannot know."""
+        """Break the connection before the server has seen the request."""
         return self._add(Fault("lost request", verb, resource, name, times))
 
     def lost_answer(self, verb: str = "", resource: str = "", *, name: str = "", times: int = 1) -> Fault:
-        """The server carries the request out, and the connection breaks before it answers."""
+        """Let the server carry the request out, and break the connection before its answer."""
         return self._add(Fault("lost answer", verb, resource, name, times))
 
     def stale_list(self, resource: str, *, times: int = 1) -> Fault:
-        """A list is answered as the first list of that resource was, whatever happened since."""
+        """Answer a list as the first list of that resource was answered, whatever happened since."""
         return self._add(Fault("stale list", "list", resource, "", times))
 
     def gone(self, resource: str, *, verb: str = "watch", times: int = 1) -> Fault:
-        """The asked version is compacted: 410."""
+        """Answer 410 Gone: the version is too old."""
         return self._add(Fault("gone", verb, resource, "", times))
 
     def cut_watches(self, resource: str = "") -> int:
-        """Break every open watch, in the middle; answers how many."""
+        """Break every open watch at once; returns how many."""
         cut = [stream for name, stream in self._streams if (not resource or name == resource) and not stream.is_over]
         for stream in cut:
             stream.cut()
@@ -108,19 +115,19 @@ class Faults:
 
     @property
     def unstruck(self) -> list[Fault]:
-        """The faults that have struck nothing."""
+        """The faults that have struck nothing yet."""
         return [fault for fault in self._faults if not fault.struck]
 
     def clear(self) -> None:
-        """No more faults."""
+        """Remove all faults."""
         self._faults.clear()
 
     def next_for(self, entry: LoggedRequest) -> Fault | None:
-        """The fault that strikes a request, if one does."""
+        """The fault that strikes a request; ``None`` when none does. For transports."""
         return next((fault for fault in self._faults if fault.strikes(entry)), None)
 
     def opened(self, resource: str, stream: ByteStream) -> ByteStream:
-        """A stream that can be cut."""
+        """Wrap a stream so that ``cut_watches`` can break it. For transports."""
         made = _CuttableStream(stream)
         self._streams.append((resource, made))
         return made

@@ -22,21 +22,26 @@ def require_verb(verb: str) -> None:
 
 @dataclass(frozen=True)
 class LoggedRequest:
-    """What was asked, in Kubernetes' words, and what came of it."""
+    """One request in Kubernetes' words, and its outcome."""
 
     verb: str
-    """get, list, watch, create, update, patch, delete or deletecollection."""
+    """``get``, ``list``, ``watch``, ``create``, ``update``, ``patch``, ``delete`` or ``deletecollection``."""
     group: str
+    """The API group; empty for the core group."""
     resource: str
+    """The resource, such as ``configmaps``."""
     namespace: str
+    """The namespace; empty for cluster-scoped resources."""
     name: str
+    """The object's name; empty for collections."""
     subresource: str
+    """Such as ``status``; empty for the object itself."""
     at_s: float = 0.0
-    """The event loop's time at which it was sent."""
+    """When it was sent, in the event loop's time."""
     code: int = 0
-    """The answer's code; 0 when no answer came."""
+    """The HTTP status; 0 when no answer came."""
     client: str = ""
-    """Who asked, where several clients share a log."""
+    """Who sent it, where several clients share a log."""
 
     @property
     def is_write(self) -> bool:
@@ -67,17 +72,17 @@ def describe(request: ClientRequest) -> LoggedRequest | None:
 
 
 class RequestLog:
-    """Every request, oldest first."""
+    """Every request that controllers made, oldest first; iterate over it."""
 
     def __init__(self) -> None:
         self._entries: list[LoggedRequest] = []
 
     def append(self, entry: LoggedRequest) -> None:
-        """Log one."""
+        """Add a request. For transports."""
         self._entries.append(entry)
 
     def clear(self) -> None:
-        """Forget all of them, to look at what comes from now on."""
+        """Forget all requests so far."""
         self._entries.clear()
 
     def __iter__(self) -> Iterator[LoggedRequest]:
@@ -92,11 +97,21 @@ class RequestLog:
         return [entry for entry in self._entries if entry.is_write]
 
     def count(self, verb: str = "", resource: str = "", *, name: str = "", code: int = 0) -> int:
-        """How many there were of a kind."""
+        """How many requests match; the arguments are those of ``select``."""
         return len(self.select(verb, resource, name=name, code=code))
 
     def select(self, verb: str = "", resource: str = "", *, name: str = "", code: int = 0) -> list[LoggedRequest]:
-        """Those that match everything that is given; raises ``ValueError`` for a verb that there is not."""
+        """The requests that match everything that is given.
+
+        Args:
+            verb: Such as ``create``.
+            resource: Such as ``configmaps``.
+            name: The object's name.
+            code: The HTTP status.
+
+        Raises:
+            ValueError: There is no such verb.
+        """
         require_verb(verb)
         return [
             entry

@@ -27,7 +27,11 @@ _OWN_FILES = 1
 
 
 class VirtualTime:
-    """The clock of one event loop; ``install`` puts it there."""
+    """A clock that jumps: whenever nothing can happen before the next timer, it moves on to that timer.
+
+    Timers fire in order, each at exactly its time; running code takes no virtual time. Threads of ``run_in_executor``
+    hold the clock until they are done.
+    """
 
     def __init__(self) -> None:
         self._now_s = 0.0
@@ -40,12 +44,12 @@ class VirtualTime:
         return self._now_s
 
     def now(self) -> datetime:
-        """The time of day, in UTC."""
+        """The virtual time of day, in UTC."""
         return START + timedelta(seconds=self._now_s)
 
     @contextmanager
     def install(self, loop: asyncio.AbstractEventLoop) -> Iterator[VirtualTime]:
-        """Replace a selector event loop's clock; the real one is back afterwards."""
+        """Replace the clock of a selector event loop while a ``with`` block lasts."""
         target: Any = loop
         selector = target._selector  # noqa: SLF001 - asyncio offers no other way to see that a loop is idle
         target._selector = _JumpingSelector(selector, self)  # noqa: SLF001
@@ -75,11 +79,11 @@ class VirtualTime:
 
     @property
     def is_held(self) -> bool:
-        """Whether a thread is at work, whose end must not be overtaken."""
+        """Whether a thread is at work, which holds the clock."""
         return self._threads > 0
 
     def jump(self, seconds: float) -> None:
-        """Let time pass."""
+        """Move the clock on by some seconds."""
         self._now_s += seconds
 
     async def quiet(self) -> None:
@@ -89,7 +93,7 @@ class VirtualTime:
         await waiter
 
     def tell_quiet(self) -> bool:
-        """Nothing is ready: tell one who waits for that; answers whether there was one."""
+        """Wake one waiter of ``quiet``; returns whether there was one. For the event loop."""
         while self._waiting:
             waiter = self._waiting.pop(0)
             if not waiter.done():

@@ -23,10 +23,18 @@ async def eventually(condition: Callable[[], T], *, within_s: float = ..., inter
 async def eventually(
     condition: Callable[[], object], *, within_s: float = 10.0, interval_s: float = INTERVAL_S
 ) -> object:
-    """The first truthy answer of a condition; AssertionError, with its last answer, when none comes in time.
+    """Wait until a condition is true; returns its first truthy value.
 
-    An ``ApiError`` or ``AssertionError`` inside the condition means: not yet. Time is the event loop's, so under
-    ``virtual_time`` waiting costs nothing.
+    An ``ApiError`` or ``AssertionError`` inside the condition means not yet. Under ``virtual_time`` waiting takes no
+    time.
+
+    Args:
+        condition: A function, sync or async.
+        within_s: How long to wait, in the event loop's time.
+        interval_s: How long between two attempts.
+
+    Raises:
+        AssertionError: The condition did not become true in time; the text has its last value.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within_s

@@ -31,9 +31,19 @@ async def conformance(
     seed: int = 0,
     normal: Callable[[Any], Any] = lambda value: value,
 ) -> int:
-    """Compare both on random sequences of ``calls``, each on a fresh pair; answers how many calls were compared.
+    """Compare an outside system with its model on random sequences of calls; returns how many calls were compared.
 
-    ``make_real`` may be async. Raises ``Differs`` with the shortest prefix that shows the difference.
+    Args:
+        make_real: Makes a fresh real system, or a client of one; may be async.
+        make_model: Makes a fresh model.
+        calls: Method names and arguments to choose from.
+        runs: How many sequences, each on a fresh pair.
+        length: Calls in a sequence.
+        seed: Which sequences.
+        normal: Makes answers comparable, for example by dropping times.
+
+    Raises:
+        Differs: The two answered differently; the text has the calls that show it.
     """
     chosen = random.Random(seed)  # noqa: S311 - a test's choices, repeatable by its seed
     compared = 0

@@ -24,7 +24,14 @@ R = TypeVar("R", bound=Resource)
 
 
 def no_duplicates(kind: type[R], by: Callable[[R], Hashable], *, at_most: int = 1, name: str = "") -> Claim:
-    """Never more than ``at_most`` objects of a kind that are the same by ``by`` (what a child is made for)."""
+    """Property: there are never more than ``at_most`` objects of a kind with the same purpose.
+
+    Args:
+        kind: The kind of the children.
+        by: What a child is made for; equal values are duplicates.
+        at_most: How many may be equal.
+        name: The property's name in the verdict.
+    """
 
     def holds(look: WorldState) -> bool:
         count: dict[Hashable, int] = {}
@@ -37,7 +44,13 @@ def no_duplicates(kind: type[R], by: Callable[[R], Hashable], *, at_most: int = 
 
 
 def no_orphans(owner: type[Resource], children: Sequence[type[Resource]], *, name: str = "") -> Claim:
-    """Once users and faults stop, no child is left whose owner is gone, and stays so."""
+    """Property: once users and faults stop, no child is left whose owner is gone, and it stays so.
+
+    Args:
+        owner: The kind of the owners.
+        children: The kinds of the children.
+        name: The property's name in the verdict.
+    """
 
     def holds(look: WorldState) -> bool:
         alive = {obj.metadata.uid for obj in look.list(owner)}
@@ -54,7 +67,14 @@ def no_orphans(owner: type[Resource], children: Sequence[type[Resource]], *, nam
 def finalizer_after_clean_up(
     kind: type[R], finalizer: str, is_clean: Callable[[WorldState, R], bool], *, name: str = ""
 ) -> Claim:
-    """An object that is being deleted keeps its finalizer until everything it stands for is cleaned up."""
+    """Property: an object that is being deleted keeps its finalizer until everything it stands for is cleaned up.
+
+    Args:
+        kind: The kind with the finalizer.
+        finalizer: Its name.
+        is_clean: Whether nothing of an object is left outside.
+        name: The property's name in the verdict.
+    """
 
     def holds(look: WorldState) -> bool:
         deleting = [obj for obj in look.list(kind) if obj.metadata.is_deleting]
@@ -64,7 +84,13 @@ def finalizer_after_clean_up(
 
 
 def status_not_ahead(kind: type[R], is_true: Callable[[WorldState, R], bool], *, name: str = "") -> Claim:
-    """What a status says is so: ``is_true`` compares it with the world, in every reachable state."""
+    """Property: in every reachable state, what a status says is true.
+
+    Args:
+        kind: The kind with the status.
+        is_true: Compares an object's status with the world.
+        name: The property's name in the verdict.
+    """
 
     def holds(look: WorldState) -> bool:
         return all(is_true(look, obj) for obj in look.list(kind))
@@ -73,7 +99,7 @@ def status_not_ahead(kind: type[R], is_true: Callable[[WorldState, R], bool], *,
 
 
 def no_write_after_deletion(owner: type[Resource], child: type[Resource], *, name: str = "") -> StepClaim:
-    """No step creates a child for an owner that is gone, or that is being deleted."""
+    """Property of steps: no step creates a child for an owner that is gone, or that is being deleted."""
 
     def holds(before: WorldState, after: WorldState) -> bool:
         here = {obj.metadata.uid for obj in before.list(child)}
@@ -85,7 +111,7 @@ def no_write_after_deletion(owner: type[Resource], child: type[Resource], *, nam
 
 
 def at_most_one_worker(*, name: str = "at most one worker on a key") -> Claim:
-    """A key is never reconciled twice at once, on any hosts: leaders that overlap break it."""
+    """Property: a key is never reconciled twice at once, on any hosts; overlapping leaders break it."""
 
     def holds(look: WorldState) -> bool:
         return all(number <= 1 for number in look.workers().values())
@@ -96,7 +122,14 @@ def at_most_one_worker(*, name: str = "at most one worker on a key") -> Claim:
 def unchanged_by(
     kind: type[R], part: Callable[[R], Any], users: Sequence[str] = ("edit", "create", "delete"), *, name: str = ""
 ) -> StepClaim:
-    """Only users change this part of a kind's objects (its spec, say); no controller does."""
+    """Property of steps: only users change a part of a kind's objects, such as the spec; no controller does.
+
+    Args:
+        kind: The kind.
+        part: The part of an object that must stay.
+        users: The actions that may change it.
+        name: The property's name in the verdict.
+    """
 
     def holds(before: WorldState, after: WorldState) -> bool:
         old = {(obj.key, obj.metadata.uid): part(obj) for obj in before.list(kind)}

@@ -129,18 +129,22 @@ class Moment:
 
 
 class WorldState:
-    """The world at one moment."""
+    """What a property sees: the stored objects of a world at one moment, typed, and its outside systems; read-only."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
 
     def find(self, kind: type[R], key: Key | tuple[str, str]) -> R | None:
-        """The stored object, or None."""
+        """A stored object; ``None`` when there is none."""
         entry = self._scene.entry(store_key(kind, Key(*key)))
         return None if entry is None else _decoded(kind, entry)
 
     def get(self, kind: type[R], key: Key | tuple[str, str]) -> R:
-        """The stored object; raises ``LookupError``."""
+        """A stored object.
+
+        Raises:
+            LookupError: There is none.
+        """
         found = self.find(kind, key)
         if found is None:
             raise LookupError(f"there is no {kind.__name__} {Key(*key)}")
@@ -152,12 +156,12 @@ class WorldState:
         return tuple((entry.key, entry.revision) for entry in found if entry is not None)
 
     def list(self, kind: type[R], namespace: str = "") -> list[R]:
-        """The stored objects of a kind, in order of their keys."""
+        """The stored objects of a kind, in the order of their keys; of one namespace, or of all."""
         found = [self._scene.entry(key) for key in self._scene.keys(prefix(kind, namespace))]
         return [_decoded(kind, entry) for entry in found if entry is not None]
 
     def external(self, protocol: Any) -> Any:
-        """The model of an outside system, in its state at this moment."""
+        """The model of an outside system, as it is at this moment."""
         return self._scene.external(protocol)
 
     def budget(self, label: str) -> int:
@@ -165,7 +169,7 @@ class WorldState:
         return self._scene.budget(label)
 
     def workers(self) -> dict[tuple[str, Key], int]:
-        """For each controller and key: on how many hosts it is being reconciled."""
+        """For each controller and key, how many hosts are reconciling it."""
         return self._scene.workers()
 
 

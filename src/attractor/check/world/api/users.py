@@ -30,32 +30,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Create:
-    """Create an object, up to ``times`` (again after it is gone)."""
+    """A user who creates an object, also again after it is gone."""
 
     object: Resource
+    """The object."""
     times: int = 1
+    """How often at most."""
     when: Callable[[WorldState], bool] | None = None
+    """Only in states where this is true."""
 
     @property
     def label(self) -> str:
-        """Whose budget this is."""
+        """The user's name in traces and for ``WorldState.budget``."""
         return f"create {described(type(self.object), self.object.key)}"
 
 
 @dataclass(frozen=True)
 class Edit:
-    """Change an object's spec to one of the given ones, ``times`` altogether; each is merged into what is there.
-
-    ``patch`` takes whole merge patches instead, for labels, annotations or a status (``subresource="status"``).
-    """
+    """A user who changes an object, each time to one of the given values."""
 
     kind: type[Resource]
+    """The kind of the object."""
     key: Key | tuple[str, str]
+    """Namespace and name."""
     spec: Sequence[Any] = ()
+    """Specs to choose from; each is merged into the object's."""
     patch: Sequence[JsonObject] = ()
+    """Whole merge patches to choose from, for labels, annotations or a status."""
     subresource: str = ""
+    """Such as ``status``."""
     times: int = 1
+    """How often at most, altogether."""
     when: Callable[[WorldState], bool] | None = None
+    """Only in states where this is true."""
 
     def __post_init__(self) -> None:
         """Raises ``SpecError`` for one patch where several are meant, and for a key that is none."""
@@ -66,26 +73,32 @@ class Edit:
 
     @property
     def label(self) -> str:
-        """Whose budget this is."""
+        """The user's name in traces and for ``WorldState.budget``."""
         return f"edit {described(self.kind, Key(*self.key))}"
 
     @property
     def patches(self) -> list[JsonObject]:
-        """What may be merged into the object."""
+        """All merge patches that this user may send."""
         specs: list[Any] = [msgspec.to_builtins(each) for each in self.spec]
         return [{"spec": each} for each in specs] + list(self.patch)
 
 
 @dataclass(frozen=True)
 class Delete:
-    """Delete an object by name, up to ``times``; with ``uid`` only while it is that very one."""
+    """A user who deletes an object by name."""
 
     kind: type[Resource]
+    """The kind of the object."""
     key: Key | tuple[str, str]
+    """Namespace and name."""
     times: int = 1
+    """How often at most."""
     propagation: Literal["Background", "Foreground", "Orphan"] | None = None
+    """What happens to dependents: ``Background``, ``Foreground`` or ``Orphan``."""
     uid: str = ""
+    """Only while the object has this uid."""
     when: Callable[[WorldState], bool] | None = None
+    """Only in states where this is true."""
 
     def __post_init__(self) -> None:
         """Raises ``SpecError`` for a key that is none."""
@@ -93,7 +106,7 @@ class Delete:
 
     @property
     def label(self) -> str:
-        """Whose budget this is."""
+        """The user's name in traces and for ``WorldState.budget``."""
         return f"delete {described(self.kind, Key(*self.key))}"
 
 
@@ -108,14 +121,20 @@ Arguments: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class Script:
-    """What one user does, in this order: each step once, at any moment after the one before it.
+    """A user who acts in this order: each step once, at any moment after the one before it.
 
-    A step that the server refuses (the object is not there yet, or still there) waits until it is accepted; one that
-    is accepted and changes nothing is done. Several scripts are several users, and their steps mix in every way.
+    A step that the server refuses, because an object is not there yet or still there, waits until it is accepted.
+    Several scripts are several users, whose steps interleave in every way.
+
+    Args:
+        *steps: ``Create``, ``Edit`` and ``Delete``.
+        name: Tells the scripts of a world apart, in traces and for ``WorldState.budget``.
+
+    Raises:
+        SpecError: There is no step, or one is something else.
     """
 
     def __init__(self, *steps: Act, name: str = "script") -> None:
-        """``name`` tells the scripts of a world apart, in traces and for ``look.budget``."""
         if not steps:
             raise SpecError("a script needs steps, as in Script(Create(app), Delete(App, key))")
         for step in steps:
@@ -130,12 +149,12 @@ class Script:
 
     @property
     def label(self) -> str:
-        """Whose steps these are."""
+        """The user's name in traces and for ``WorldState.budget``."""
         return self.name
 
     @property
     def shorter(self) -> Script | None:
-        """The script without its last step."""
+        """The script without its last step; ``None`` when it has only one."""
         return Script(*self.steps[:-1], name=self.name) if len(self.steps) > 1 else None
 
 

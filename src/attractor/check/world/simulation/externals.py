@@ -60,7 +60,12 @@ class Happening:
 
 
 def happens(*, fair: bool = False, times: int | None = None) -> Callable[[F], F]:
-    """Mark a method as a step of the outside system's own: owed (``fair``) or not, at most so many ``times``."""
+    """Mark a method of a model as a step that the outside system takes by itself.
+
+    Args:
+        fair: Whether the step is weakly fair: if it stays possible, it happens at last.
+        times: How often at most; ``None`` for no limit.
+    """
 
     def mark(function: F) -> F:
         setattr(function, _MARK, Happening(fair, times))
@@ -76,7 +81,7 @@ def happenings_of(model: type) -> list[tuple[str, Happening]]:
 
 
 class NoAnswer(TimeoutError):
-    """An outside system did not answer; whether it did what it was asked is not known."""
+    """An outside system did not answer; whether it did what was asked is unknown."""
 
 
 class Done(NamedTuple):
