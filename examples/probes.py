@@ -79,5 +79,5 @@ async def probes(ctx: Context, key: Key) -> Result | None:
     except LookupError as error:
         raise TerminalError(f"there is no device {key.name!r}") from error
     if changed != probe:
-        await ctx.merge(probe, changed, subresource="status")
+        await ctx.patch_from(probe, changed, subresource="status")
     return None

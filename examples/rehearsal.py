@@ -58,7 +58,7 @@ async def test_a_bad_day(cluster: ClusterUnderTest, virtual_time: VirtualTime) -
         assert cluster.requests.count("create", "configmaps") == 1
         cluster.faults.conflict("update", "configmaps", times=2)
         cluster.faults.cut_watches("notes")
-        await cluster.client.merge_patch(Note, A, {"spec": {"text": "ho"}})
+        await cluster.client.patch(Note, A, {"spec": {"text": "ho"}})
         await eventually(lambda: shows(cluster, "ho"))
         runs = manager.metrics.reconciles.value("notes", "requeue_after")
         began_s = virtual_time.time()

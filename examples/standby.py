@@ -24,7 +24,7 @@ async def greeter(ctx: Context, key: Key) -> Result | None:
     if found is not None and found.data.get("greeting") != f"hello, {key.name}":
         changed = found.deep_copy()
         changed.data = {**found.data, "greeting": f"hello, {key.name}"}
-        await ctx.merge(found, changed)
+        await ctx.patch_from(found, changed)
     return None
 
 

@@ -26,7 +26,7 @@ async def tidy(client: Client, namespace: str) -> dict[str, int]:
     done = {"asleep": 0, "deleted": 0}
     for found in await client.list(DEPLOYMENT, namespace):  # a dict each: no class is needed
         key = Key(namespace, found["metadata"]["name"])
-        await client.strategic_patch(Deployment, key, {"metadata": {"annotations": {"asleep": "yes"}}})
+        await client.patch(Deployment, key, {"metadata": {"annotations": {"asleep": "yes"}}}, type="strategic")
         await client.scale(Deployment, key, 0)
         done["asleep"] += 1
     done["deleted"] = len(await names(client, namespace))
@@ -37,7 +37,9 @@ async def tidy(client: Client, namespace: str) -> dict[str, int]:
 async def relabel(client: Client, key: Key, label: str) -> str:
     """Mark one object; says what became of it."""
     try:
-        await client.json_patch(ConfigMap, key, [{"op": "add", "path": "/metadata/labels", "value": {"keep": label}}])
+        await client.patch(
+            ConfigMap, key, [{"op": "add", "path": "/metadata/labels", "value": {"keep": label}}], type="json"
+        )
     except NotFound:
         return "gone"
     except Invalid as error:

@@ -72,5 +72,5 @@ async def workers(ctx: Context, key: Key) -> Result | None:
     elif progress.exit_code is not None:
         changed.status.phase, changed.status.exit_code = "Done", progress.exit_code
     if changed != run:
-        await ctx.merge(run, changed, subresource="status")
+        await ctx.patch_from(run, changed, subresource="status")
     return None

@@ -32,7 +32,7 @@ async def trios(ctx: Context, key: Key) -> Result | None:
         elif found.data != wanted:
             changed = found.deep_copy()
             changed.data = wanted
-            await ctx.merge(found, changed)
+            await ctx.patch_from(found, changed)
     return None
 
 

@@ -67,7 +67,7 @@ async def test_reads_see_own_writes_while_the_watch_lags() -> None:
         assert await w.cache.get(ConfigMap, created.key) == created
         changed = created.deep_copy()
         changed.data = {"x": "2"}
-        patched = await w.client.patch(created, changed)
+        patched = await w.client.patch_from(created, changed)
         assert await w.cache.get(ConfigMap, created.key) == patched
         assert await w.cache.list(ConfigMap) == [patched]
         await w.client.delete(patched)
@@ -88,7 +88,7 @@ async def test_without_own_writes_a_lagging_cache_shows_the_past() -> None:
 async def test_a_rivals_later_write_is_seen_as_soon_as_the_watch_tells_it() -> None:
     async with world() as w:
         mine = await w.client.create(config_map("a", x="mine"))
-        theirs = await w.rival.merge_patch(ConfigMap, mine.key, {"data": {"x": "theirs"}})
+        theirs = await w.rival.patch(ConfigMap, mine.key, {"data": {"x": "theirs"}})
         informer = w.cache.informer(ConfigMap)
         await informer.wait_for(lambda: not informer.core.pending)
         assert await w.cache.get(ConfigMap, mine.key) == theirs
@@ -169,11 +169,11 @@ async def test_a_conflict_makes_the_next_read_come_from_the_server() -> None:
     async with world() as w:
         mine = await w.client.create(config_map("a", x="1"))
         w.transport.hang()
-        theirs = await w.rival.merge_patch(ConfigMap, mine.key, {"data": {"x": "theirs"}})
+        theirs = await w.rival.patch(ConfigMap, mine.key, {"data": {"x": "theirs"}})
         stale = mine.deep_copy()
         stale.data = {"x": "2"}
         with pytest.raises(Conflict):
-            await w.client.patch(mine, stale)
+            await w.client.patch_from(mine, stale)
         before = w.gets
         assert await w.cache.get(ConfigMap, mine.key) == theirs
         assert await w.cache.get(ConfigMap, mine.key) == theirs
@@ -209,7 +209,7 @@ async def test_a_write_that_is_cancelled_half_way_is_looked_up() -> None:
         created = await w.client.create(config_map("a"))
         w.transport.hang()
         w.transport.is_stuck = True
-        writing = asyncio.ensure_future(w.client.merge_patch(ConfigMap, created.key, {"data": {"x": "1"}}))
+        writing = asyncio.ensure_future(w.client.patch(ConfigMap, created.key, {"data": {"x": "1"}}))
         await asyncio.sleep(0)
         writing.cancel()
         await asyncio.wait({writing})
@@ -228,7 +228,7 @@ async def test_deleting_with_finalizers_shows_the_object_as_deleting() -> None:
         assert held.metadata.is_deleting
         released = held.deep_copy()
         released.metadata.finalizers = []
-        await w.client.patch(held, released)
+        await w.client.patch_from(held, released)
         with pytest.raises(NotFound):
             await w.cache.get(ConfigMap, created.key)
 
@@ -256,7 +256,7 @@ async def test_an_own_write_outside_a_scope_leaves_the_view() -> None:
         w.transport.hang()
         changed = created.deep_copy()
         changed.metadata.labels = {"app": "db"}
-        await w.client.patch(created, changed)
+        await w.client.patch_from(created, changed)
         assert await scoped.list() == []
         assert len(await w.cache.list(ConfigMap)) == 1
 
@@ -362,6 +362,6 @@ async def test_managed_fields_can_be_left_out_and_the_server_keeps_them() -> Non
         assert cached.metadata.managed_fields == []
         changed = cached.deep_copy()
         changed.data = {"x": "2"}
-        written = await w.client.patch(cached, changed)
+        written = await w.client.patch_from(cached, changed)
         assert written.metadata.managed_fields
         assert (await w.cache.api_reader.get(ConfigMap, created.key)).data == {"x": "2"}

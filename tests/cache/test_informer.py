@@ -334,7 +334,7 @@ async def test_scopes_by_label_and_field_see_objects_come_and_go() -> None:
         shown = await w.rival.create(config_map("shown", {"app": "web"}))
         await w.rival.create(config_map("other", {"app": "db"}))
         await w.informer.wait_for(lambda: list(w.heard) == ["shown"])
-        await w.rival.merge_patch(ConfigMap, shown.key, {"metadata": {"labels": {"app": "db"}}})
+        await w.rival.patch(ConfigMap, shown.key, {"metadata": {"labels": {"app": "db"}}})
         await w.informer.wait_for(lambda: not w.heard)
         assert await w.informer.list() == []
         running.cancel()

@@ -68,7 +68,7 @@ class Process:
 
     async def edit(self, value: str) -> None:
         """Change the source."""
-        await self.client.merge_patch(ConfigMap, Key("default", "a"), {"data": {"x": value}})
+        await self.client.patch(ConfigMap, Key("default", "a"), {"data": {"x": value}})
 
     async def copied(self, value: str) -> None:
         """Wait until the copy has a value."""

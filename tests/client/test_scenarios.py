@@ -140,8 +140,8 @@ async def test_a_patch_of_two_states_is_locked_on_the_version_that_was_read(clie
     created = await client.create(config_map("a", namespace=namespace, x="1", y="1"))
     rival = await client.update(_with(created, x="1", y="rival"))
     with pytest.raises(Conflict):
-        await client.patch(created, _with(created, x="2", y="1"))
-    merged = await client.patch(created, _with(created, x="2", y="1"), optimistic_lock=False)
+        await client.patch_from(created, _with(created, x="2", y="1"))
+    merged = await client.patch_from(created, _with(created, x="2", y="1"), optimistic_lock=False)
     assert merged.data == {"x": "2", "y": "rival"}
     assert merged.metadata.uid == rival.metadata.uid
 
@@ -149,10 +149,10 @@ async def test_a_patch_of_two_states_is_locked_on_the_version_that_was_read(clie
 @pytest.mark.any_cluster
 async def test_a_patch_of_equal_states_sends_nothing(client: Client, namespace: str) -> None:
     created = await client.create(config_map("a", namespace=namespace, x="1"))
-    answered = await client.patch(created, created.deep_copy())
+    answered = await client.patch_from(created, created.deep_copy())
     assert answered.metadata.resource_version == created.metadata.resource_version
     with pytest.raises(ValueError, match="are the same"):
-        await client.patch(created, created)
+        await client.patch_from(created, created)
 
 
 @pytest.mark.any_cluster
@@ -164,7 +164,7 @@ async def test_a_patch_removes_fields_labels_and_finalizers(client: Client, name
     changed.metadata.labels.pop("k")
     changed.metadata.finalizers = []
     changed.data = {}
-    patched = await client.patch(created, changed)
+    patched = await client.patch_from(created, changed)
     assert (patched.metadata.labels, patched.metadata.finalizers, patched.data) == ({"l": "w"}, [], {})
 
 
@@ -172,11 +172,11 @@ async def test_a_patch_removes_fields_labels_and_finalizers(client: Client, name
 async def test_json_merge_and_strategic_patches(client: Client, namespace: str) -> None:
     key = (await client.create(config_map("a", namespace=namespace, x="1"))).key
     operations = [{"op": "test", "path": "/data/x", "value": "1"}, {"op": "add", "path": "/data/y", "value": "2"}]
-    assert (await client.json_patch(ConfigMap, key, operations)).data == {"x": "1", "y": "2"}
-    assert (await client.merge_patch(ConfigMap, key, {"data": {"x": None}})).data == {"y": "2"}
-    assert (await client.strategic_patch(CONFIG_MAP, key, {"data": {"z": "3"}}))["data"] == {"y": "2", "z": "3"}
+    assert (await client.patch(ConfigMap, key, operations, type="json")).data == {"x": "1", "y": "2"}
+    assert (await client.patch(ConfigMap, key, {"data": {"x": None}})).data == {"y": "2"}
+    assert (await client.patch(CONFIG_MAP, key, {"data": {"z": "3"}}, type="strategic"))["data"] == {"y": "2", "z": "3"}
     with pytest.raises(Invalid):
-        await client.json_patch(ConfigMap, key, [{"op": "test", "path": "/data/x", "value": "1"}])
+        await client.patch(ConfigMap, key, [{"op": "test", "path": "/data/x", "value": "1"}], type="json")
 
 
 @pytest.mark.any_cluster
@@ -207,7 +207,7 @@ async def test_status_is_written_apart_from_spec(client: Client, namespace: str,
     again = written.deep_copy()
     again.status = WidgetStatus(ready=2)
     again.spec.size = 8
-    patched = await client.patch(written, again, subresource="status")
+    patched = await client.patch_from(written, again, subresource="status")
     assert (patched.spec.size, patched.status) == (2, WidgetStatus(ready=2))
 
 
@@ -320,7 +320,7 @@ async def test_an_object_with_finalizers_is_asked_to_go_and_stays(client: Client
     await client.delete(created, propagation="Foreground")
     held = await client.get(ConfigMap, created.key)
     assert held.metadata.is_deleting
-    await client.merge_patch(ConfigMap, created.key, {"metadata": {"finalizers": None}})
+    await client.patch(ConfigMap, created.key, {"metadata": {"finalizers": None}})
 
 
 async def test_all_of_a_kind_are_not_deleted_without_a_namespace(client: Client) -> None:
@@ -360,7 +360,7 @@ async def test_scale_is_read_and_written_whatever_the_kind(client: Client, names
 async def test_strategic_patches_of_custom_kinds_are_refused(client: Client, namespace: str, widgets: None) -> None:
     await client.create(Widget(metadata=ObjectMeta(name="w", namespace=namespace), spec=WidgetSpec()))
     with pytest.raises(UnsupportedMediaType):
-        await client.strategic_patch(Widget, (namespace, "w"), {"spec": {"size": 2}})
+        await client.patch(Widget, (namespace, "w"), {"spec": {"size": 2}}, type="strategic")
 
 
 @pytest.mark.any_cluster

@@ -90,7 +90,7 @@ async def test_farm(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> Non
         await eventually(lambda: has(1))
         for spec in ({"replicas": 101}, {"crop": "barley"}, {"crop": "rye", "replicas": 4}):
             with pytest.raises(Invalid):
-                await cluster.client.merge_patch(Farm, A, {"spec": spec})
+                await cluster.client.patch(Farm, A, {"spec": spec})
 
 
 async def test_banner(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> None:
@@ -102,16 +102,16 @@ async def test_banner(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> N
             return (await cluster.client.get(ConfigMap, key)).data == {"text": text}
 
         await eventually(lambda: shows("open"))
-        await cluster.client.merge_patch(ConfigMap, key, {"data": {"text": "stolen"}})
+        await cluster.client.patch(ConfigMap, key, {"data": {"text": "stolen"}})
         await eventually(lambda: shows("open"))
         await cluster.client.delete(ConfigMap, key)
         await eventually(lambda: shows("open"))
         await eventually(lambda: running.controllers[0].queue.core.is_idle)
         before = running.metrics.queue_adds.value("banners", "banners")
-        await cluster.client.merge_patch(Namespace, ("", "shop"), {"metadata": {"labels": {"season": "winter"}}})
+        await cluster.client.patch(Namespace, ("", "shop"), {"metadata": {"labels": {"season": "winter"}}})
         await passing(5)
         assert running.metrics.queue_adds.value("banners", "banners") == before, "labels are of no concern"
-        await cluster.client.merge_patch(Namespace, ("", "shop"), {"metadata": {"annotations": {"banner": None}}})
+        await cluster.client.patch(Namespace, ("", "shop"), {"metadata": {"annotations": {"banner": None}}})
 
         async def is_gone() -> bool:
             return not [one for one in await cluster.client.list(ConfigMap, "shop") if one.key == key]
@@ -239,7 +239,7 @@ async def test_secretcopy(cluster: ClusterUnderTest, virtual_time: VirtualTime) 
         await eventually(lambda: is_copied(b"one"))
         changed = source.deep_copy()
         changed.data = {"password": b"two"}
-        await cluster.client.patch(source, changed)
+        await cluster.client.patch_from(source, changed)
         await eventually(lambda: is_copied(b"two"))
 
 
@@ -301,7 +301,7 @@ async def test_releases(cluster: ClusterUnderTest, virtual_time: VirtualTime) ->
         await eventually(lambda: are("1", 3))
         changed = made.deep_copy()
         changed.spec = ReleaseSpec(content={"v": "2"}, copies=2)
-        await cluster.client.patch(made, changed)
+        await cluster.client.patch_from(made, changed)
         await eventually(lambda: are("2", 2))
         await eventually(lambda: are("2", 2))
     assert cluster.requests.count("create", "configmaps", code=201) == 5
@@ -349,7 +349,7 @@ async def test_probes(cluster: ClusterUnderTest, virtual_time: VirtualTime) -> N
         news.publish(A)
         await eventually(lambda: shows(2.5))
         line.readings["a"] = 3.5
-        await cluster.client.merge_patch(Namespace, ("", "default"), {"metadata": {"labels": {"season": "winter"}}})
+        await cluster.client.patch(Namespace, ("", "default"), {"metadata": {"labels": {"season": "winter"}}})
         await eventually(lambda: shows(3.5))
         await cluster.client.create(Probe(metadata=ObjectMeta(name="lost", namespace="default")))
         await eventually(lambda: running.metrics.terminal_errors.value("probes") == 1)

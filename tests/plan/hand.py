@@ -75,7 +75,7 @@ class Hand:
                 return await self.client.update(obj, subresource=subresource)
             case effects.Patch(kind, key, body, "merge", subresource):
                 assert isinstance(body, dict)
-                return await self.client.merge_patch(kind, key, body, subresource=subresource)
+                return await self.client.patch(kind, key, body, subresource=subresource)
             case effects.Delete(kind, key, uid):
                 return await self.client.delete(kind, key, uid=uid)
         raise AssertionError(f"a plan does not ask for {effect}")

@@ -61,7 +61,7 @@ async def test_what_differs_is_patched_and_what_others_added_stays(cluster: Clus
     client, root = cluster.client, await stored_root(cluster.client)
     await Hand(client).execute(plan_for(root, Snapshot(), [service("front", 80, app="x", tier="y")]), root)
     key = Key(NAMESPACE, "front")
-    await client.merge_patch(Service, key, {"metadata": {"labels": {"theirs": "1"}}})
+    await client.patch(Service, key, {"metadata": {"labels": {"theirs": "1"}}})
     hand = Hand(client)
     await hand.execute(plan_for(root, await snapshot_of(client, root), [service("front", 81, app="x")]), root)
     stored = await client.get(Service, key)
@@ -75,7 +75,7 @@ async def test_what_differs_is_patched_and_what_others_added_stays(cluster: Clus
 async def test_drift_is_put_right(cluster: ClusterUnderTest) -> None:
     client, root = cluster.client, await stored_root(cluster.client)
     await Hand(client).execute(plan_for(root, Snapshot(), [service("front")]), root)
-    await client.merge_patch(Service, Key(NAMESPACE, "front"), {"spec": {"selector": {"app": "somebody-else"}}})
+    await client.patch(Service, Key(NAMESPACE, "front"), {"spec": {"selector": {"app": "somebody-else"}}})
     await Hand(client).execute(plan_for(root, await snapshot_of(client, root), [service("front")]), root)
     assert (await client.get(Service, Key(NAMESPACE, "front"))).spec.selector == {"app": "front"}
 
@@ -184,7 +184,7 @@ async def test_a_conflict_is_raised_only_where_nothing_worse_happened(cluster: C
     client, root = cluster.client, await stored_root(cluster.client)
     await Hand(client).execute(plan_for(root, Snapshot(), [service("front")]), root)
     old = await client.get(Service, Key(NAMESPACE, "front"))
-    await client.merge_patch(Service, old.key, {"metadata": {"labels": {"newer": "yes"}}})
+    await client.patch(Service, old.key, {"metadata": {"labels": {"newer": "yes"}}})
     graph = ObjectGraph(root)
     graph.put(Vertex(Ref.of(old), old, service("front", 99), Action.UPDATE))
     graph.put(Vertex(Ref.of(service("bad", 0)), None, service("bad", 0), Action.CREATE))

@@ -46,7 +46,7 @@ async def create_lag(client: Client, root: Resource) -> Snapshot:
 
 async def update_lag(client: Client, root: Resource) -> Snapshot:
     seen = await write(client, root, OLD)
-    await client.merge_patch(Service, KEY, {"metadata": {"labels": {"newer": "yes"}}})
+    await client.patch(Service, KEY, {"metadata": {"labels": {"newer": "yes"}}})
     return seen
 
 
@@ -121,7 +121,7 @@ async def test_all_objects_may_be_stale_at_once_each_in_its_way(cluster: Cluster
     for name in ("deleted", "replaced"):
         await client.delete(Service, Key(NAMESPACE, name))
     await write(client, root, *[one for one in first if one.metadata.name != "deleted"])
-    await client.merge_patch(Service, Key(NAMESPACE, "updated"), {"metadata": {"labels": {"newer": "yes"}}})
+    await client.patch(Service, Key(NAMESPACE, "updated"), {"metadata": {"labels": {"newer": "yes"}}})
     stale = Snapshot(obj for ref, obj in seen.items() if ref.key.name != "created")
     wanted = [service(name, 81) for name in ("created", "updated", "deleted", "replaced")]
     with pytest.raises(ApiError):

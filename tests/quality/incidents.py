@@ -167,7 +167,7 @@ def adopts_what_another_owns(is_buggy: bool) -> World:
                 changed = each.deep_copy()
                 changed.metadata.owner_references = []
                 set_controller(found, changed)
-                await ctx.merge(each, changed)
+                await ctx.patch_from(each, changed)
 
     shared = configmap("shared")
     shared.metadata.labels = {"pool": "x"}
@@ -245,7 +245,7 @@ def revoked_before_it_is_replaced(is_buggy: bool) -> World:
                 await cloud.delete(secret.data["value"])
             changed = secret.deep_copy()
             changed.data = {"value": wanted}
-            await ctx.merge(secret, changed)
+            await ctx.patch_from(secret, changed)
         for each in await cloud.names():
             if each != wanted:
                 await cloud.delete(each)

@@ -196,7 +196,7 @@ async def test_a_leader_that_stops_finishes_its_reconcile_releases_the_lease_and
             assert await one.wait() == 0
         await pair.taken_over()
         await pair.client.delete(ConfigMap, Key(SPACE, "task-1"))
-        await pair.client.merge_patch(ConfigMap, Key(SPACE, "task"), {"data": {"again": "please"}})
+        await pair.client.patch(ConfigMap, Key(SPACE, "task"), {"data": {"again": "please"}})
         await pair.stored(1)
     audit = pair.audit()
     audit.check_one_writer_at_a_time()

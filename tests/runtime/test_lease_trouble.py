@@ -201,7 +201,7 @@ async def test_a_lease_that_somebody_else_has_taken_meanwhile_is_not_released(
 ) -> None:
     elector = LeaderElector(cluster.controller_client("one"), election("one"), now=virtual_time.now)
     async with leading(elector, []):
-        await cluster.client.merge_patch(Lease, LEASE, {"spec": {"holderIdentity": "two"}})
+        await cluster.client.patch(Lease, LEASE, {"spec": {"holderIdentity": "two"}})
     assert (await cluster.client.get(Lease, LEASE)).spec.holder_identity == "two"
 
 
@@ -228,7 +228,7 @@ async def test_a_leader_whose_lease_somebody_has_taken_stops_at_once_and_does_no
     elector = LeaderElector(cluster.controller_client("one"), election("one"), now=virtual_time.now)
     lost: list[str] = []
     async with leading(elector, lost):
-        await cluster.client.merge_patch(Lease, LEASE, {"spec": {"holderIdentity": "two"}})
+        await cluster.client.patch(Lease, LEASE, {"spec": {"holderIdentity": "two"}})
         await passing(2.5)
         assert lost == ["lost"]
         await passing(60)
@@ -245,7 +245,7 @@ async def test_a_lease_that_was_deleted_or_emptied_under_its_leader_is_written_a
         await cluster.client.delete(Lease, LEASE)
         await passing(3)
         assert (await cluster.client.get(Lease, LEASE)).spec.holder_identity == "one"
-        await cluster.client.merge_patch(Lease, LEASE, {"spec": {"holderIdentity": None}})
+        await cluster.client.patch(Lease, LEASE, {"spec": {"holderIdentity": None}})
         await passing(3)
         assert (await cluster.client.get(Lease, LEASE)).spec.holder_identity == "one"
         assert elector.slow_renewals == 2

@@ -196,7 +196,7 @@ MISTAKES: list[tuple[Callable[[Context], Any], str]] = [
     ),
     (lambda ctx: ctx.emit(None, "Gone", "it is gone"), "ctx.emit tells of an object that was read, not of None"),  # type: ignore[arg-type]
     (lambda ctx: ctx.emit(thing(), "Gone", "", type="Error"), "a type, Normal or Warning, not 'Gone' and 'Error'"),  # type: ignore[arg-type]
-    (lambda ctx: ctx.merge(*[thing()] * 2), "ctx.merge needs what was read and a changed copy of it"),
+    (lambda ctx: ctx.patch_from(*[thing()] * 2), "patch_from needs what was read and a changed copy of it"),
 ]
 
 

@@ -81,7 +81,7 @@ async def test_an_object_that_the_predicate_leaves_out_is_left_alone_whoever_hol
         made = await cluster.client.create(thing("a"))
         changed = made.deep_copy()
         changed.metadata.finalizers = ["example.org/somebody"]
-        await cluster.client.patch(made, changed)
+        await cluster.client.patch_from(made, changed)
         await cluster.client.delete(Thing, A)
         await passing(5)
         assert held.calls == []

@@ -31,7 +31,7 @@ async def signing(ctx, key):
     if found is not None and found.data.get("by") != "{by}":
         changed = found.deep_copy()
         changed.data = {{"by": "{by}"}}
-        await ctx.merge(found, changed)
+        await ctx.patch_from(found, changed)
 """
 
 

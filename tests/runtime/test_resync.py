@@ -50,7 +50,7 @@ async def test_a_resync_waits_behind_what_changes_now(cluster: ClusterUnderTest,
         await passing(598)
         runs.clear()
         await eventually(lambda: runs == ["a"], within_s=5)
-        await cluster.client.merge_patch(Thing, ("default", "d"), {"spec": {"size": 2}})
+        await cluster.client.patch(Thing, ("default", "d"), {"spec": {"size": 2}})
         await passing(10)
         assert runs == ["a", "d", "b", "c"]
 

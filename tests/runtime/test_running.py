@@ -113,7 +113,7 @@ async def test_a_terminal_error_is_not_tried_again_until_the_object_changes(
         assert runs == 1
         changed = made.deep_copy()
         changed.spec.size = 2
-        await cluster.client.patch(made, changed)
+        await cluster.client.patch_from(made, changed)
         await eventually(lambda: runs == 2)
         assert manager.metrics.terminal_errors.value("terminal") == 2
 
@@ -231,12 +231,12 @@ async def test_keys_from_a_channel_run_and_predicates_hold_back_what_does_not_ma
         await eventually(lambda: runs.of == {A: 1})
         annotated = made.deep_copy()
         annotated.metadata.annotations = {"note": "nothing that matters"}
-        made = await cluster.client.patch(made, annotated)
+        made = await cluster.client.patch_from(made, annotated)
         await passing(5)
         assert runs.of == {A: 1}
         changed = made.deep_copy()
         changed.spec.size = 5
-        await cluster.client.patch(made, changed)
+        await cluster.client.patch_from(made, changed)
         await eventually(lambda: runs.of == {A: 2})
         outside.send(B)
         await eventually(lambda: runs.of == {A: 2, B: 1})

@@ -59,7 +59,7 @@ async def test_children_that_are_watched_as_metadata_wake_their_owner_and_are_re
     async with cluster.running(reconcile) as manager:
         await cluster.client.create(thing("a"))
         await eventually(lambda: len(read) == 2)
-        await cluster.client.merge_patch(ConfigMap, A, {"data": {"x": "1"}})
+        await cluster.client.patch(ConfigMap, A, {"data": {"x": "1"}})
         await eventually(lambda: read[-1] == {"x": "1"})
         kinds = [health.kind for health in manager.cache.health()]
     assert (kinds[1] == "metadata of v1, Kind=ConfigMap") == only_metadata

@@ -30,7 +30,7 @@ async def measure(ctx: Context, found: Thing, n: int) -> None:
 async def annotate(ctx: Context, found: Thing, n: int) -> None:
     changed = found.deep_copy()
     changed.metadata.annotations = {"measured": str(n)}
-    await ctx.merge(found, changed)
+    await ctx.patch_from(found, changed)
 
 
 def child_of(found: Thing, n: int) -> ConfigMap:
@@ -53,7 +53,7 @@ async def replace_child(ctx: Context, found: Thing, n: int) -> None:
 async def write_both_at_once(ctx: Context, found: Thing, n: int) -> None:
     status = found.deep_copy()
     status.status.seen = n
-    await ctx.gather(ctx.apply(child_of(found, n)), ctx.merge(found, status, subresource="status"))
+    await ctx.gather(ctx.apply(child_of(found, n)), ctx.patch_from(found, status, subresource="status"))
 
 
 @pytest.mark.parametrize("write", [measure, annotate, apply_child, replace_child, write_both_at_once])
@@ -96,7 +96,7 @@ async def test_an_object_that_others_keep_busy_is_not_told_of(
     async with cluster.running(copying) as manager:
         await cluster.client.create(thing("a"))
         for size in range(2, ENOUGH):
-            await cluster.client.merge_patch(Thing, A, {"spec": {"size": size}})
+            await cluster.client.patch(Thing, A, {"spec": {"size": size}})
             await passing(0.01)
         assert manager.metrics.reconciles.value("copying", "success") >= ENOUGH
     assert told(caplog) == []

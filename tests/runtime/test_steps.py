@@ -122,7 +122,7 @@ def test_merge_carries_only_the_change_and_the_version_it_is_based_on() -> None:
     original.metadata.resource_version = "7"
     changed = original.deep_copy()
     changed.data = {"x": "1", "z": "3"}
-    effect = Context("c", KEY).merge(original, changed)
+    effect = Context("c", KEY).patch_from(original, changed)
     assert effect.body == {"data": {"y": None, "z": "3"}, "metadata": {"resourceVersion": "7"}}
 
 

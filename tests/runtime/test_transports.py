@@ -78,7 +78,7 @@ async def test_a_pair_is_created_edited_and_deleted(client: Client, namespace: s
             return [one.data for one in found] == [{"value": value}] * 2
 
         await eventually(lambda: are("1"), within_s=PATIENCE_S)
-        await client.merge_patch(ConfigPair, pair.key, {"spec": {"value": "2"}})
+        await client.patch(ConfigPair, pair.key, {"spec": {"value": "2"}})
         await eventually(lambda: are("2"), within_s=PATIENCE_S)
         await client.delete(ConfigPair, pair.key)
 

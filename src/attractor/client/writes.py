@@ -1,4 +1,4 @@
-"""Writing: create, update, patch in four ways, delete, subresources.
+"""Writing: create, update, patch, apply, delete, subresources.
 
 A caller writes typed objects (and gets its class back) or dicts with ``apiVersion`` and ``kind`` (and gets a dict
 back). What was written is told to the ``WriteObserver``, which is how a cache learns of this process's own writes.
@@ -21,8 +21,7 @@ from attractor.objects.compiling import mypyc_attr
 from attractor.objects.errors import ApiError
 from attractor.objects.gvk import GroupVersionKind, Key
 from attractor.objects.resource import Resource
-from attractor.objects.resource.difference import differing
-from attractor.patch.merge_patch import merge_patch_between
+from attractor.patch.difference import authors_part, difference, guarded, json_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
 O = TypeVar("O", bound="Resource | dict[str, Any]")  # noqa: E741 - an object
 Propagation = Literal["Background", "Foreground", "Orphan"]
+PatchType = Literal["merge", "json", "strategic"]
 FieldValidation = Literal["Ignore", "Warn", "Strict"]
 Query = tuple[tuple[str, str], ...]
 
@@ -44,6 +44,7 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+PATCH_TYPES = {"merge": MERGE_PATCH, "json": JSON_PATCH, "strategic": STRATEGIC_PATCH}
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -124,7 +125,53 @@ class Writing(Reading):
         """Replace the status of an object and nothing else; as ``update`` with ``subresource="status"``."""
         return await self.update(obj, subresource="status", dry_run=dry_run, field_manager=field_manager)
 
+    @overload
     async def patch(
+        self, kind: type[R], key: Key | tuple[str, str], body: JsonObject | Sequence[JsonObject], *,
+        type: PatchType = "merge", subresource: str = "", dry_run: bool = False, field_manager: str = "",
+    ) -> R: ...  # fmt: skip
+    @overload
+    async def patch(
+        self, kind: UntypedKind, key: Key | tuple[str, str], body: JsonObject | Sequence[JsonObject], *,
+        type: PatchType = "merge", subresource: str = "", dry_run: bool = False, field_manager: str = "",
+    ) -> JsonObject: ...  # fmt: skip
+
+    async def patch(
+        self, kind: Any, key: Any, body: Any = None, *,
+        type: str = "merge", subresource: str = "", dry_run: bool = False, field_manager: str = "",  # noqa: A002
+    ) -> Any:  # fmt: skip
+        """Send a patch as it is given, whatever the object's version; for a guarded change see ``patch_from``.
+
+        A ``merge`` patch (RFC 7396) and a ``strategic`` one (built-in kinds only, custom ones answer
+        ``UnsupportedMediaType``) are objects, a ``json`` patch (RFC 6902) is a list of operations, all or none.
+
+        Args:
+            kind: A class or a ``GroupVersionKind``.
+            key: Namespace and name.
+            body: Such as ``{"spec": {"size": 3}}`` or ``[{"op": "replace", "path": "/spec/size", "value": 3}]``.
+            type: ``merge``, ``json`` or ``strategic``.
+            subresource: Such as ``status``.
+            dry_run: Let the server check and answer, without storing anything.
+            field_manager: The owner of the written fields, if not the client's.
+
+        Raises:
+            Invalid: It cannot be carried out, for example because a ``test`` of a ``json`` patch failed.
+            NotFound: There is no such object.
+        """
+        if body is None or isinstance(kind, Resource | dict):
+            raise TypeError(
+                "client.patch takes a kind, a key and a body; what differs between an object that was read and a "
+                "changed copy of it is written by client.patch_from(original, changed)"
+            )
+        content_type = PATCH_TYPES.get(type)
+        if content_type is None:
+            raise ValueError(f"a patch is merge, json or strategic, not {type!r}; client.apply is server-side apply")
+        given = body if isinstance(body, dict) else list(body)
+        mapped = self.mapping.find_nowait(kind) or await self.mapping.find(kind)
+        answer = await self._patch(mapped, Key(*key), content_type, given, subresource, dry_run, field_manager)
+        return mapped.codec.decode(answer)
+
+    async def patch_from(
         self,
         original: O,
         changed: O,
@@ -134,103 +181,21 @@ class Writing(Reading):
         dry_run: bool = False,
         field_manager: str = "",
     ) -> O:
-        """Write what differs between an object as it was read and as it should be, as a merge patch.
+        """Write what differs between an object as it was read and a changed copy of it, as a merge patch.
 
         The patch carries the original's ``resourceVersion``, so that it raises ``Conflict`` when somebody was faster;
         without ``optimistic_lock`` the last writer wins. Nothing is sent when nothing differs: ``changed`` is the
-        answer then. A subresource ``status`` is patched with what differs in the status.
+        answer then. With ``subresource="status"`` the status is written and nothing else, without it all but that.
         """
-        if original is changed:
-            raise ValueError("the original and the changed object are the same; change a deep_copy() of what was read")
-        before, after = _differing(original, changed)
-        if subresource == "status":
-            before, after = {"status": before.get("status")}, {"status": after.get("status")}
-        else:
-            before, after = _patched_part(before), _patched_part(after)
-        difference = merge_patch_between(before, after)
-        if not difference:
+        body = difference(original, changed, subresource)
+        if not body:
             return changed
         mapped, key = await self._addressed(original)
         _require_subresource(mapped, subresource, original)
-        body: JsonObject = dict(difference)  # type: ignore[arg-type]  # two objects differ by an object
-        version = _version(original)
         if optimistic_lock:
-            if not version:
-                raise ValueError(f"{mapped.info.gvk} {key} has no resourceVersion to lock on; patch what was read")
-            body["metadata"] = {**body.get("metadata", {}), "resourceVersion": version}
+            body = guarded(body, original)
         answer = await self._patch(mapped, key, MERGE_PATCH, body, subresource, dry_run, field_manager)
         return _read(type(original), mapped, answer)
-
-    @overload
-    async def merge_patch(
-        self, kind: type[R], key: Key | tuple[str, str], patch: JsonObject, *, subresource: str = "",
-        dry_run: bool = False, field_manager: str = "",
-    ) -> R: ...  # fmt: skip
-    @overload
-    async def merge_patch(
-        self, kind: UntypedKind, key: Key | tuple[str, str], patch: JsonObject, *, subresource: str = "",
-        dry_run: bool = False, field_manager: str = "",
-    ) -> JsonObject: ...  # fmt: skip
-
-    async def merge_patch(
-        self, kind: type[R] | UntypedKind, key: Key | tuple[str, str], patch: JsonObject, *, subresource: str = "",
-        dry_run: bool = False, field_manager: str = "",
-    ) -> Any:  # fmt: skip
-        """Apply a JSON merge patch (RFC 7396) as it is given."""
-        return await self._patch_as_given(kind, key, MERGE_PATCH, patch, subresource, dry_run, field_manager)
-
-    @overload
-    async def json_patch(
-        self, kind: type[R], key: Key | tuple[str, str], operations: Sequence[JsonObject], *, subresource: str = "",
-        dry_run: bool = False, field_manager: str = "",
-    ) -> R: ...  # fmt: skip
-    @overload
-    async def json_patch(
-        self, kind: UntypedKind, key: Key | tuple[str, str], operations: Sequence[JsonObject], *, subresource: str = "",
-        dry_run: bool = False, field_manager: str = "",
-    ) -> JsonObject: ...  # fmt: skip
-
-    async def json_patch(
-        self, kind: type[R] | UntypedKind, key: Key | tuple[str, str], operations: Sequence[JsonObject], *,
-        subresource: str = "", dry_run: bool = False, field_manager: str = "",
-    ) -> Any:  # fmt: skip
-        """Apply a JSON patch (RFC 6902): a list of operations, carried out all or none.
-
-        Args:
-            kind: A class or a ``GroupVersionKind``.
-            key: Namespace and name.
-            operations: Such as ``{"op": "replace", "path": "/spec/size", "value": 3}``.
-            subresource: Such as ``status``.
-            dry_run: Let the server check and answer, without storing anything.
-            field_manager: The owner of the written fields, if not the client's.
-
-        Raises:
-            Invalid: An operation cannot be carried out, for example because a ``test`` failed.
-            NotFound: There is no such object.
-        """
-        given = list(operations)
-        return await self._patch_as_given(kind, key, JSON_PATCH, given, subresource, dry_run, field_manager)
-
-    @overload
-    async def strategic_patch(
-        self, kind: type[R], key: Key | tuple[str, str], patch: JsonObject, *, subresource: str = "",
-        dry_run: bool = False, field_manager: str = "",
-    ) -> R: ...  # fmt: skip
-    @overload
-    async def strategic_patch(
-        self, kind: UntypedKind, key: Key | tuple[str, str], patch: JsonObject, *, subresource: str = "",
-        dry_run: bool = False, field_manager: str = "",
-    ) -> JsonObject: ...  # fmt: skip
-
-    async def strategic_patch(
-        self, kind: type[R] | UntypedKind, key: Key | tuple[str, str], patch: JsonObject, *, subresource: str = "",
-        dry_run: bool = False, field_manager: str = "",
-    ) -> Any:  # fmt: skip
-        """Apply a strategic merge patch, which merges lists by their keys; for built-in kinds only.
-
-        The arguments are those of a merge patch. Custom kinds answer ``UnsupportedMediaType``.
-        """
-        return await self._patch_as_given(kind, key, STRATEGIC_PATCH, patch, subresource, dry_run, field_manager)
 
     async def apply(
         self, obj: O, *, field_manager: str = "", force: bool = False, subresource: str = "", dry_run: bool = False
@@ -254,18 +219,10 @@ class Writing(Reading):
         if not manager:
             raise ValueError("apply needs a field_manager: give one here or to the client")
         mapped, key = await self._addressed(obj)
-        body = _appliable(_json(obj))
+        body = _appliable(json_of(obj))
         query: Query = (("force", "true"),) if force else ()
         answer = await self._patch(mapped, key, APPLY_PATCH, body, subresource, dry_run, manager, query)
         return _read(type(obj), mapped, answer)
-
-    async def _patch_as_given(
-        self, kind: AnyKind, key: Key | tuple[str, str], patch_type: str, patch: Json, subresource: str,
-        dry_run: bool, field_manager: str,
-    ) -> Any:  # fmt: skip
-        mapped = self.mapping.find_nowait(kind) or await self.mapping.find(kind)
-        answer = await self._patch(mapped, Key(*key), patch_type, patch, subresource, dry_run, field_manager)
-        return mapped.codec.decode(answer)
 
     async def _patch(
         self, mapped: Mapped, key: Key, patch_type: str, patch: Json, subresource: str, dry_run: bool,
@@ -316,7 +273,7 @@ class Writing(Reading):
         """
         if isinstance(kind, Resource | dict):
             mapped, at = await self._addressed(kind)
-            uid = uid or str(_json(kind).get("metadata", {}).get("uid") or "")
+            uid = uid or str(json_of(kind).get("metadata", {}).get("uid") or "")
         else:
             assert key is not None, "delete(kind, key) needs the key"
             mapped, at = await self.mapping.find(kind), Key(*key)
@@ -439,23 +396,6 @@ def _require_subresource(mapped: Mapped, subresource: str, obj: Resource | JsonO
         raise ValueError(f"{mapped.info.gvk} has no {subresource} of its own to be written{advice}")
 
 
-def _json(obj: Resource | JsonObject) -> JsonObject:
-    return obj.to_dict() if isinstance(obj, Resource) else obj
-
-
-def _differing(original: Resource | JsonObject, changed: Resource | JsonObject) -> tuple[JsonObject, JsonObject]:
-    """Both as JSON values; parts that are alike may be missing from both."""
-    if isinstance(original, Resource) and isinstance(changed, Resource):
-        return differing(original, changed)
-    return _json(original), _json(changed)
-
-
-def _version(obj: Resource | JsonObject) -> str:
-    if isinstance(obj, Resource):
-        return obj.metadata.resource_version
-    return str(obj.get("metadata", {}).get("resourceVersion") or "")
-
-
 def _body(obj: Resource | JsonObject) -> bytes:
     return obj.to_json() if isinstance(obj, Resource) else orjson.dumps(obj)
 
@@ -467,18 +407,9 @@ def _read(cls: type[O], mapped: Mapped, answer: bytes) -> O:
     return made
 
 
-_SERVERS_OWN = ("resourceVersion", "uid", "generation", "creationTimestamp", "managedFields", "selfLink")
-
-
-def _patched_part(obj: JsonObject) -> JsonObject:
-    """What of an object a patch is about: not its kind, and not what only the server sets."""
-    metadata = {name: value for name, value in (obj.get("metadata") or {}).items() if name not in _SERVERS_OWN}
-    return {**{name: value for name, value in obj.items() if name not in {"apiVersion", "kind"}}, "metadata": metadata}
-
-
 def _appliable(obj: JsonObject) -> JsonObject:
     """What may be applied of an object that was perhaps read."""
-    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], **_patched_part(obj)}
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], **authors_part(obj)}
 
 
 def _delete_options(

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from attractor.objects.gvk import GroupVersionKind
 from attractor.objects.resource import Resource
-from attractor.objects.resource.difference import differing
-from attractor.patch.merge_patch import merge_patch_between
+from attractor.patch.difference import difference, guarded
 from attractor.runtime import effects
 from attractor.runtime.field_logger import FieldLogger
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable
+    from collections.abc import Awaitable, Callable, Hashable, Sequence
 
     from attractor.objects.gvk import Key
     from attractor.objects.json_types import JsonObject
@@ -174,26 +173,39 @@ class Context:
         """
         return effects.Update(obj, "status")
 
+    @overload
     def patch(
-        self,
-        kind: type[R],
-        key: Key,
-        body: JsonObject | list[JsonObject],  # type: ignore[valid-type]  # the method hides the type here
-        *,
-        type: PatchType = "merge",  # noqa: A002
+        self, kind: type[R], key: Key, body: JsonObject | Sequence[JsonObject], *, type: PatchType = "merge",
         subresource: str = "",
-    ) -> effects.Patch[R]:
-        """Change some fields, whatever the object's version; for a guarded change see ``merge``."""
+    ) -> effects.Patch[R]: ...  # fmt: skip
+    @overload
+    def patch(
+        self, kind: GroupVersionKind, key: Key, body: JsonObject | Sequence[JsonObject], *, type: PatchType = "merge",
+        subresource: str = "",
+    ) -> effects.Patch[JsonObject]: ...  # fmt: skip
+    def patch(
+        self, kind: Any, key: Any, body: Any = None, *, type: PatchType = "merge", subresource: str = ""  # noqa: A002
+    ) -> Any:  # fmt: skip
+        """Send a patch as it is given, whatever the object's version; for a guarded change see ``patch_from``.
+
+        A ``merge`` patch (RFC 7396) and a ``strategic`` one (built-in kinds only) are objects, a ``json`` patch
+        (RFC 6902) is a list of operations.
+        """
+        if body is None or not isinstance(kind, _KINDS):
+            raise TypeError(
+                "ctx.patch takes a kind, a key and a body; what differs between an object that was read and a changed "
+                "copy of it is written by ctx.patch_from(original, changed)"
+            )
         return effects.Patch(kind, key, body, type, subresource)
 
-    def merge(self, original: R, changed: R, *, subresource: str = "") -> effects.Patch[R]:
-        """Write what differs between two copies of an object; raises ``Conflict`` if it changed since ``original``."""
-        if original is changed:
-            raise ValueError("ctx.merge needs what was read and a changed copy of it; change a deep_copy()")
-        before, after = (_part(value, subresource) for value in differing(original, changed))
-        body = cast("JsonObject", merge_patch_between(before, after))
-        metadata = {**(body.get("metadata") or {}), "resourceVersion": original.metadata.resource_version}
-        return effects.Patch(type(original), original.key, {**body, "metadata": metadata}, "merge", subresource)
+    def patch_from(self, original: R, changed: R, *, subresource: str = "") -> effects.Patch[R]:
+        """Write what differs between an object as it was read and a changed copy of it, as a merge patch.
+
+        Raises ``Conflict`` if somebody changed the object since. With ``subresource="status"`` the status is written
+        and nothing else, without it all but that.
+        """
+        body = guarded(difference(original, changed, subresource), original)
+        return effects.Patch(type(original), original.key, body, "merge", subresource)
 
     def apply(self, obj: R, *, force: bool = True, field_manager: str = "") -> effects.Patch[R]:
         """Server-side apply: create the object, or set the fields that it has and become their owner.
@@ -344,13 +356,6 @@ def _require_sense(method: str, kind: Any, key: Any = ()) -> None:
         raise TypeError(f"ctx.{method} takes a kind, such as ConfigMap or a GroupVersionKind, not {kind!r}")
     if not isinstance(key, tuple):
         raise TypeError(f"ctx.{method} takes a Key, not {key!r}; write Key(namespace, name)")
-
-
-def _part(value: JsonObject, subresource: str) -> JsonObject:
-    """What of an object a write of this subresource can change."""
-    if subresource:
-        return {subresource: value.get(subresource) or {}}
-    return {name: part for name, part in value.items() if name != "status"}
 
 
 class _Proxy:

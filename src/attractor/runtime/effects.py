@@ -32,7 +32,7 @@ S = TypeVar("S")
 Kind: TypeAlias = type[Resource] | GroupVersionKind
 """How an effect names a kind: by its class, or by its names where there is no class (objects are then dicts)."""
 
-PatchType = Literal["merge", "json", "strategic", "apply"]
+PatchType = Literal["merge", "json", "strategic"]
 Propagation = Literal["Background", "Foreground", "Orphan"]
 EventKind = Literal["Normal", "Warning"]
 
@@ -93,7 +93,7 @@ class Patch(Effect[A], frozen=True):
     kind: Kind
     key: Key
     body: JsonObject | list[JsonObject]
-    type: PatchType = "merge"
+    type: PatchType | Literal["apply"] = "merge"
     subresource: str = ""
     field_manager: str = ""
     """Whose fields these are; the controller's name where it is empty."""

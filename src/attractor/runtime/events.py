@@ -175,7 +175,7 @@ class EventRecorder:
         if record.is_stored:
             patch: JsonObject = {"count": record.count, "lastTimestamp": _stamp(record.last)}
             try:
-                await self._client.merge_patch(Event, key, patch)
+                await self._client.patch(Event, key, patch)
             except NotFound:
                 record.is_stored = False
             else:

@@ -76,11 +76,6 @@ class Performer:
         self.memory = Memory()
         self.perform: Callable[[Effect[Any]], Awaitable[Any]] = self._perform
         """The answer to an effect. Whoever directs a run puts something of its own here, that asks what was here."""
-        self._patches: dict[str, Callable[..., Awaitable[Any]]] = {
-            "merge": client.merge_patch,
-            "json": client.json_patch,
-            "strategic": client.strategic_patch,
-        }
         self._by_type: dict[type, Callable[[Any], Awaitable[Any]]] = {
             effects.Get: self._get,
             effects.List: self._list,
@@ -158,8 +153,9 @@ class Performer:
             kind = cast("type[Resource]", effect.kind)
             obj = kind.from_dict(body)
             return client.apply(obj, field_manager=manager, force=effect.is_forced, subresource=effect.subresource)
-        send = self._patches[effect.type]
-        return send(effect.kind, effect.key, body, subresource=effect.subresource, field_manager=manager)
+        return client.patch(
+            effect.kind, effect.key, body, type=effect.type, subresource=effect.subresource, field_manager=manager
+        )
 
     def _delete(self, effect: effects.Delete) -> Awaitable[None]:
         self._check_leading()

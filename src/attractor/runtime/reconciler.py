@@ -170,7 +170,7 @@ class Reconciler(Generic[R]):
             await self._settle(ctx, original)
             return result
         try:
-            await ctx.merge(original, changed, subresource="status" if is_status else "")
+            await ctx.patch_from(original, changed, subresource="status" if is_status else "")
         except Conflict:
             known = await ctx.recall(Conflicts)
             conflicts = Conflicts(1 if known is None else known.count + 1)

@@ -417,7 +417,7 @@ class Wanderer:
             chosen = self._chance.choice(found)
             count = int(chosen.metadata.annotations.get(RIVAL, "0")) + 1
             body: Any = {"metadata": {"annotations": {RIVAL: str(count)}}}
-            await self._runtime.client.merge_patch(kind, chosen.key, body)
+            await self._runtime.client.patch(kind, chosen.key, body)
             await self._runtime.quiet()
             self._count("rival", "")
 

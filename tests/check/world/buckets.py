@@ -143,7 +143,7 @@ async def behind(ctx: Context, key: Key) -> None:
     if progress.id and obj.status.id != progress.id:
         changed = obj.deep_copy()
         changed.status.id = progress.id
-        await ctx.merge(obj, changed, subresource="status")
+        await ctx.patch_from(obj, changed, subresource="status")
 
 
 def one_bucket_by_key(world: WorldState) -> bool:

@@ -60,7 +60,7 @@ async def test_an_edit_reaches_both_configmaps(cluster: ClusterUnderTest, virtua
     async with cluster.running(configpair):
         made = await cluster.client.create(pair("red"))
         await eventually(lambda: holds(cluster)("red"))
-        await cluster.client.merge_patch(ConfigPair, made.key, {"spec": {"value": "blue"}})
+        await cluster.client.patch(ConfigPair, made.key, {"spec": {"value": "blue"}})
         await eventually(lambda: holds(cluster)("blue"))
 
 
@@ -72,7 +72,7 @@ async def test_a_configmap_that_somebody_deletes_or_changes_is_put_right(
         await eventually(lambda: holds(cluster)("red"))
         await cluster.client.delete(ConfigMap, Key("default", "web-cm1"))
         await eventually(lambda: holds(cluster)("red"))
-        await cluster.client.merge_patch(ConfigMap, Key("default", "web-cm2"), {"data": {"value": "stolen"}})
+        await cluster.client.patch(ConfigMap, Key("default", "web-cm2"), {"data": {"value": "stolen"}})
         await eventually(lambda: holds(cluster)("red"))
 
 

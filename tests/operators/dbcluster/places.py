@@ -59,12 +59,12 @@ async def set_ready(ctx: Context, stored: StatefulSet) -> None:
     done.status.observed_generation = stored.metadata.generation
     done.status.replicas = done.status.ready_replicas = done.status.updated_replicas = replicas
     if done != stored:
-        await ctx.merge(stored, done, subresource="status")
+        await ctx.patch_from(stored, done, subresource="status")
 
 
 async def edit(client: Client, **fields: Any) -> Cluster:
     """Change a cluster's spec as a user does, field by field."""
-    return await client.merge_patch(Cluster, KEY, {"spec": fields})
+    return await client.patch(Cluster, KEY, {"spec": fields})
 
 
 async def make_ready(client: Client, name: str) -> None:
@@ -73,7 +73,7 @@ async def make_ready(client: Client, name: str) -> None:
     replicas = stored.spec.replicas or 0
     status = {"observedGeneration": stored.metadata.generation, "replicas": replicas}
     status |= {"readyReplicas": replicas, "updatedReplicas": replicas}
-    await client.merge_patch(StatefulSet, stored.key, {"status": status}, subresource="status")
+    await client.patch(StatefulSet, stored.key, {"status": status}, subresource="status")
 
 
 async def is_gone(client: Client, kind: Any, key: Key) -> bool:

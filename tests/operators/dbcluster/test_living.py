@@ -81,9 +81,9 @@ async def test_the_credentials_are_written_before_everything_else(running: Clust
 async def test_two_reconciles_in_a_row_do_nothing(running: ClusterUnderTest) -> None:
     await running.client.create(cluster_of(component(replicas=2, tls=True), component("queue", depends_on=["cache"])))
     await phase(running, "Running")
-    await running.client.merge_patch(Cluster, KEY, {"metadata": {"labels": {"touched": "once"}}})
+    await running.client.patch(Cluster, KEY, {"metadata": {"labels": {"touched": "once"}}})
     running.requests.clear()
-    await running.client.merge_patch(Cluster, KEY, {"metadata": {"labels": {"touched": "twice"}}})
+    await running.client.patch(Cluster, KEY, {"metadata": {"labels": {"touched": "twice"}}})
     await edit(running.client, paused=True)
     await phase(running, "Paused")
     written = [str(one) for one in running.requests.writes if one.client == "operator"]
@@ -161,7 +161,7 @@ async def test_claims_grow_and_never_shrink(running: ClusterUnderTest) -> None:
     template["metadata"] |= {"name": "data-shop-cache-0", "namespace": "default"}
     made = await running.client.create(PersistentVolumeClaim.from_dict(template))
     bound = {"status": {"phase": "Bound"}}  # no claim grows before it is
-    await running.client.merge_patch(PersistentVolumeClaim, made.key, bound, subresource="status")
+    await running.client.patch(PersistentVolumeClaim, made.key, bound, subresource="status")
     await edit(running.client, components=[{"name": "cache", "storage": "2Gi"}])
 
     async def size() -> str:
@@ -208,11 +208,11 @@ async def test_a_spec_can_be_rolled_back_to_an_earlier_revision(running: Cluster
         await phase(running, "Running", number)
     kept = await running.client.list(ControllerRevision, "default")
     assert sorted(one.revision for one in kept) == [2, 3, 4]
-    await running.client.merge_patch(Cluster, KEY, {"metadata": {"annotations": {ROLLBACK: "3"}}})
+    await running.client.patch(Cluster, KEY, {"metadata": {"annotations": {ROLLBACK: "3"}}})
     found = await phase(running, "Running", 5)
     assert found.spec.components[0].replicas == 3
     assert ROLLBACK not in found.metadata.annotations
-    await running.client.merge_patch(Cluster, KEY, {"metadata": {"annotations": {ROLLBACK: "99"}}})
+    await running.client.patch(Cluster, KEY, {"metadata": {"annotations": {ROLLBACK: "99"}}})
     await eventually(lambda: _has_no_annotation(running))
     assert (await running.client.get(Cluster, KEY)).spec.components[0].replicas == 3
 

@@ -83,7 +83,7 @@ class Plane:
 
     async def change(self, name: str, **spec: Any) -> None:
         """Change an Executable's spec."""
-        await self.cluster.client.merge_patch(Executable, Key("default", name), {"spec": spec})
+        await self.cluster.client.patch(Executable, Key("default", name), {"spec": spec})
 
     async def delete(self, name: str) -> None:
         """Delete an Executable, and wait until it is gone."""

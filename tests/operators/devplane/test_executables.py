@@ -147,7 +147,7 @@ async def test_what_is_left_by_one_whose_finalizer_was_removed_is_cleared_away(p
     made = await plane.create("web")
     await plane.until_in("web", "Running")
     await plane.cluster.client.delete(Executable, Key("default", "web"))
-    await plane.cluster.client.merge_patch(Executable, Key("default", "web"), {"metadata": {"finalizers": None}})
+    await plane.cluster.client.patch(Executable, Key("default", "web"), {"metadata": {"finalizers": None}})
     successor = await plane.create("web")
     await plane.until("web", lambda one: one.status.phase == "Running" and one.metadata.uid == successor.metadata.uid)
     await eventually(lambda: family(made.metadata.uid) == [] and plane.records == [successor.metadata.uid])

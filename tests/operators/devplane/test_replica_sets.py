@@ -48,11 +48,11 @@ async def test_a_set_is_scaled_up_and_down(plane: Plane) -> None:
     client = plane.cluster.client
     await client.create(replica_set(1))
     first = await running(plane, 1)
-    await client.merge_patch(ExecutableReplicaSet, KEY, {"spec": {"replicas": 3}})
+    await client.patch(ExecutableReplicaSet, KEY, {"spec": {"replicas": 3}})
     three = await running(plane, 3)
     assert [one.metadata.name for one in three] == ["web-0", "web-1", "web-2"]
     assert len({one.status.pid for one in three}) == 3
-    await client.merge_patch(ExecutableReplicaSet, KEY, {"spec": {"replicas": 1}})
+    await client.patch(ExecutableReplicaSet, KEY, {"spec": {"replicas": 1}})
     assert [one.metadata.uid for one in await running(plane, 1)] == [first[0].metadata.uid]
     assert [pid for one in three[1:] for pid in family(one.metadata.uid)] == []
 
@@ -95,7 +95,7 @@ async def test_a_change_of_the_template_is_for_new_replicas_only(plane: Plane) -
     await running(plane, 1)
     other = ["sh", "-c", f": other; {FOREVER}"]
     change = {"spec": {"replicas": 2, "template": {"spec": {"command": other}}}}
-    await client.merge_patch(ExecutableReplicaSet, KEY, change)
+    await client.patch(ExecutableReplicaSet, KEY, change)
     assert [one.spec.command == other for one in await running(plane, 2)] == [False, True]
 
 

@@ -58,7 +58,7 @@ class Net:
 
     async def run(self, **status: Any) -> None:
         """Say of the Executable api what whoever runs it would say."""
-        await self.cluster.client.merge_patch(Executable, API, {"status": status}, subresource="status")
+        await self.cluster.client.patch(Executable, API, {"status": status}, subresource="status")
 
     async def ports(self) -> list[int]:
         """Where the Endpoints are."""
@@ -198,13 +198,13 @@ async def test_without_a_proxy_the_service_names_an_endpoint_and_stays_with_it(n
 async def test_where_a_service_listens_cannot_be_changed(net: Net) -> None:
     await net.create()
     with pytest.raises(Invalid, match="delete the object and create another"):
-        await net.cluster.client.merge_patch(Service, WEB, {"spec": {"port": 1234}})
+        await net.cluster.client.patch(Service, WEB, {"spec": {"port": 1234}})
 
 
 async def test_an_endpoint_cannot_be_changed(net: Net) -> None:
     await net.serve("a", Place("127.0.0.1", 7001))
     with pytest.raises(Invalid, match="an Endpoint cannot be changed"):
-        await net.cluster.client.merge_patch(Endpoint, Key("default", "a"), {"spec": {"port": 1234}})
+        await net.cluster.client.patch(Endpoint, Key("default", "a"), {"spec": {"port": 1234}})
 
 
 @pytest.fixture

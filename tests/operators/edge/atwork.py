@@ -65,7 +65,7 @@ class AtWork:
             await (self.programs.create_app(name) if kind is AppInst else self.programs.create_cluster(name))
         elif operation == "update":
             change = {"revision": "2"} if kind is AppInst else {"nodes": 2}
-            await self.programs.admin.merge_patch(kind, Key("berlin", name), {"spec": change})
+            await self.programs.admin.patch(kind, Key("berlin", name), {"spec": change})
         else:
             await self.programs.admin.delete(kind, Key("berlin", name))
 

@@ -64,10 +64,10 @@ async def place(edge: Edge, kind: Any, key: Key, rows: list[Any]) -> None:
     for row in rows:
         who = next(user for user, actors in everybody(edge, key.namespace).items() if row.actor in actors)
         async with edge.client(who) as client:
-            await client.merge_patch(kind, key, {"status": {"state": row.next}}, subresource="status")
+            await client.patch(kind, key, {"status": {"state": row.next}}, subresource="status")
 
 
 async def serve(edge: Edge, cloudlet: str) -> None:
     """Say of a cloudlet that agent 1 serves it, although none is there."""
     serving = {"status": {"state": "Ready", "version": "1"}}
-    await edge.admin.merge_patch(Cloudlet, Key(cloudlet, cloudlet), serving, subresource="status")
+    await edge.admin.patch(Cloudlet, Key(cloudlet, cloudlet), serving, subresource="status")

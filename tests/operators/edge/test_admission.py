@@ -17,7 +17,7 @@ ONE = Key("berlin", "one")
 
 async def refused(client: Client, kind: Any, key: Key, patch: dict[str, Any], subresource: str = "") -> str:
     with pytest.raises(Forbidden) as caught:
-        await client.merge_patch(kind, key, patch, subresource=subresource)
+        await client.patch(kind, key, patch, subresource=subresource)
     return caught.value.message
 
 
@@ -50,7 +50,7 @@ async def test_a_move_from_the_wrong_state_is_refused_even_to_the_owner(edge: Ed
 async def test_a_state_that_there_is_not_is_refused(edge: Edge) -> None:
     await ready(edge)
     with pytest.raises(Invalid, match="Unsupported value"):
-        await edge.admin.merge_patch(ClusterInst, ONE, {"status": {"state": "Asleep"}}, subresource="status")
+        await edge.admin.patch(ClusterInst, ONE, {"status": {"state": "Asleep"}}, subresource="status")
 
 
 async def test_an_agent_writes_the_status_of_its_own_cloudlet_and_nothing_else(edge: Edge) -> None:
@@ -76,7 +76,7 @@ async def test_an_agent_of_another_version_is_refused(edge: Edge) -> None:
     await ready(edge)
     here = Key("berlin", "berlin")
     async with edge.coordinator():
-        await edge.admin.merge_patch(Cloudlet, here, {"spec": {"version": "2"}})
+        await edge.admin.patch(Cloudlet, here, {"spec": {"version": "2"}})
         await edge.wait(Cloudlet, "berlin", "UpdateRequested")
 
         async def may_speak() -> bool:
@@ -154,7 +154,7 @@ async def test_what_others_rely_on_is_decided_when_an_instance_is_created(edge: 
         (ClusterInst, "one", "reservable", True),
     ):
         with pytest.raises(Invalid, match=f"{field} cannot be changed"):
-            await edge.admin.merge_patch(kind, Key("berlin", name), {"spec": {field: value}})
+            await edge.admin.patch(kind, Key("berlin", name), {"spec": {field: value}})
 
 
 @pytest.mark.parametrize(
@@ -167,9 +167,9 @@ async def test_what_others_rely_on_is_decided_when_an_instance_is_created(edge: 
 async def test_nothing_is_created_changed_or_deleted_in_an_upgrade(edge: Edge, state: str, why: str) -> None:
     await ready(edge)
     here = Key("berlin", "berlin")
-    await edge.admin.merge_patch(Cloudlet, here, {"status": {"state": "UpdateRequested"}}, subresource="status")
+    await edge.admin.patch(Cloudlet, here, {"status": {"state": "UpdateRequested"}}, subresource="status")
     if state == "UpdateError":
-        await edge.admin.merge_patch(Cloudlet, here, {"status": {"state": state}}, subresource="status")
+        await edge.admin.patch(Cloudlet, here, {"status": {"state": state}}, subresource="status")
     assert why in await refused(edge.admin, ClusterInst, ONE, {"spec": {"nodes": 2}})
     for wish in (edge.create_cluster("two"), edge.create_app(), edge.admin.delete(ClusterInst, ONE)):
         with pytest.raises(Forbidden, match=why):
@@ -183,8 +183,8 @@ async def test_an_administrator_speaks_for_an_agent_only_along_its_table(edge: E
     assert "agent 1 of Cloudlet berlin is Ready, which only the CRMv1 may move: the Administrator may not" in said
     async with edge.client(edge.agent_user("berlin")) as agent:
         failed = {"status": {"agents": {"1": {"state": "Error"}}}}
-        await agent.merge_patch(Cloudlet, here, failed, subresource="status")
+        await agent.patch(Cloudlet, here, failed, subresource="status")
         said = await refused(agent, Cloudlet, here, {"status": {"agents": {"1": {"state": "Ready"}}}}, "status")
         assert "agent 1 of Cloudlet berlin is Error, which is final" in said
     repaired = {"status": {"agents": {"1": {"state": "Ready"}}}}
-    await edge.admin.merge_patch(Cloudlet, here, repaired, subresource="status")
+    await edge.admin.patch(Cloudlet, here, repaired, subresource="status")

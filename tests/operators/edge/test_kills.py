@@ -194,7 +194,7 @@ async def test_a_kill_during_an_upgrade_leaves_one_agent_and_a_documented_state(
     assert programs.holds is not None
     await programs.started(name)
     held = programs.holds.hold(Held("Cloudlet", name, name, state, agent))
-    await programs.admin.merge_patch(Cloudlet, Key(name, name), {"spec": {"version": "2"}})
+    await programs.admin.patch(Cloudlet, Key(name, name), {"spec": {"version": "2"}})
     await eventually(lambda: held.was_tried, within_s=WITHIN_S)
     await at_work.kill_upgrade(victims, name)
 

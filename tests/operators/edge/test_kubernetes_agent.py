@@ -99,7 +99,7 @@ async def test_instances_appear_in_the_other_cluster_and_its_failures_become_doc
             assert found.to_dict()["spec"]["replicas"] == 2
 
             await allow_at_most_two(there)
-            await programs.admin.merge_patch(AppInst, shop, {"spec": {"replicas": 3}})
+            await programs.admin.patch(AppInst, shop, {"spec": {"replicas": 3}})
             failed = await said(programs, AppInst, "shop", "UpdateError: AppInst berlin/shop cannot be applied")
             assert failed.state == "Ready"
             assert "two are enough" in failed.error
@@ -108,7 +108,7 @@ async def test_instances_appear_in_the_other_cluster_and_its_failures_become_doc
             assert found.to_dict()["spec"]["replicas"] == 2
 
         elsewhere.kill()
-        await programs.admin.merge_patch(AppInst, shop, {"spec": {"replicas": 1}})
+        await programs.admin.patch(AppInst, shop, {"spec": {"replicas": 1}})
         failed = await said(programs, AppInst, "shop", "UpdateError: the cluster does not say what it has of AppInst")
         assert (failed.state, failed.current.settings["replicas"]) == ("Ready", "2")
         await programs.create_cluster("two")

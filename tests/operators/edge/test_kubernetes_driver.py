@@ -52,7 +52,7 @@ async def test_an_app_is_there_once_its_deployment_is_available(elsewhere: Clien
         await eventually(lambda: elsewhere.get(Deployment, Key("berlin-one", "shop")))
         assert await driver.find(APP) is None
         available = {"observedGeneration": 1, "replicas": 2, "readyReplicas": 2, "availableReplicas": 2}
-        await elsewhere.merge_patch(Deployment, Key("berlin-one", "shop"), {"status": available}, subresource="status")
+        await elsewhere.patch(Deployment, Key("berlin-one", "shop"), {"status": available}, subresource="status")
     assert applying.result() == Found(1, SHOP, "deployment/shop")
 
 

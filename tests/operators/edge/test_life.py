@@ -22,7 +22,7 @@ async def test_a_cluster_is_created_updated_and_deleted(edge: Edge) -> None:
         status = await edge.wait(ClusterInst, "one", "Ready")
         assert dict(edge.platform.there[CLUSTER].settings) == {"nodes": "2"}
         assert status.current.generation == status.target.generation == 1
-        await edge.admin.merge_patch(ClusterInst, Key("berlin", "one"), {"spec": {"nodes": 3}})
+        await edge.admin.patch(ClusterInst, Key("berlin", "one"), {"spec": {"nodes": 3}})
         await eventually(lambda: dict(edge.platform.there[CLUSTER].settings) == {"nodes": "3"})
         await edge.wait(ClusterInst, "one", "Ready")
         await edge.admin.delete(ClusterInst, Key("berlin", "one"))
@@ -39,7 +39,7 @@ async def test_a_failed_create_leaves_nothing_and_says_why_and_a_changed_wish_is
         status = await edge.wait_message(ClusterInst, "one", "CreateError: no room")
         assert status.state == "NotPresent"
         assert edge.platform.there == {}
-        await edge.admin.merge_patch(ClusterInst, Key("berlin", "one"), {"spec": {"nodes": 2}})
+        await edge.admin.patch(ClusterInst, Key("berlin", "one"), {"spec": {"nodes": 2}})
         await edge.wait(ClusterInst, "one", "Ready")
 
 
@@ -50,7 +50,7 @@ async def test_a_failed_update_commits_what_was_before(edge: Edge) -> None:
         await edge.create_cluster(nodes=2)
         await edge.wait(ClusterInst, "one", "Ready")
         edge.platform.failures["apply one"] = "no room"
-        await edge.admin.merge_patch(ClusterInst, Key("berlin", "one"), {"spec": {"nodes": 9}})
+        await edge.admin.patch(ClusterInst, Key("berlin", "one"), {"spec": {"nodes": 9}})
         status = await edge.wait_message(ClusterInst, "one", "UpdateError: no room")
         assert status.state == "Ready"
         assert status.target.settings == status.current.settings == {"nodes": "2"}
@@ -155,7 +155,7 @@ async def test_an_administrator_lets_a_deletion_go_past_an_agent_that_is_away(ed
         await edge.create_cluster()
         await edge.wait(ClusterInst, "one", "CreateRequested")
         override = {"metadata": {"annotations": {OVERRIDE: "IgnoreCRMAndTransientState"}}}
-        await edge.admin.merge_patch(ClusterInst, Key("berlin", "one"), override)
+        await edge.admin.patch(ClusterInst, Key("berlin", "one"), override)
         await edge.wait(ClusterInst, "one", "Ready")
         await edge.admin.delete(ClusterInst, Key("berlin", "one"))
         await edge.wait_gone(ClusterInst, "one")
@@ -169,7 +169,7 @@ async def test_errors_of_the_agent_are_ignored_on_an_administrators_word(edge: E
         await edge.create_cluster()
         await edge.wait(ClusterInst, "one", "Ready")
         override = {"metadata": {"annotations": {OVERRIDE: "IgnoreCRMErrors"}}}
-        await edge.admin.merge_patch(ClusterInst, Key("berlin", "one"), override)
+        await edge.admin.patch(ClusterInst, Key("berlin", "one"), override)
         await edge.admin.delete(ClusterInst, Key("berlin", "one"))
         await edge.wait_gone(ClusterInst, "one")
 
@@ -184,7 +184,7 @@ async def test_an_administrator_gets_rid_of_a_cluster_in_every_state_although_no
     one = Key("berlin", "one")
     await place(edge, ClusterInst, one, way_to(CLUSTER_INST, state))
     override = {"metadata": {"annotations": {OVERRIDE: "IgnoreCRMAndTransientState"}}}
-    await edge.admin.merge_patch(ClusterInst, one, override)
+    await edge.admin.patch(ClusterInst, one, override)
     await edge.admin.delete(ClusterInst, one)
     async with edge.coordinator():
         await edge.wait_gone(ClusterInst, "one")

@@ -32,7 +32,7 @@ async def ask(
     client: Client, kind: Any, key: Key, table: Lifecycle[Any, Any], state: Any, actors: set[Actor], after: Any
 ) -> None:
     """Try a move without making it; a refusal names the object, the state, its owner, who asked, and for what."""
-    moving = client.merge_patch(kind, key, {"status": {"state": after}}, subresource="status", dry_run=True)
+    moving = client.patch(kind, key, {"status": {"state": after}}, subresource="status", dry_run=True)
     if any(after in table.nexts(state, actor) for actor in actors):
         assert (await moving).status.state == after
         return
@@ -77,7 +77,7 @@ async def test_the_server_lets_an_agent_move_itself_exactly_along_its_table(edge
         agent = edge.agent_user(name)
         async with edge.client(agent) as client:
             for row in way_to(AGENT, state):
-                await client.merge_patch(Cloudlet, Key(name, name), agent_is(row.next), subresource="status")
+                await client.patch(Cloudlet, Key(name, name), agent_is(row.next), subresource="status")
         for user, actors in {
             agent: (Actor.CRM_V1, Actor.CRM_V2),
             edge.agent_user(names[names.index(name) - 1]): (),
@@ -100,7 +100,7 @@ async def is_taken(edge: Edge, user: User, cloudlet: str, state: str) -> bool:
     async with edge.client(user) as client:
         key = Key(cloudlet, cloudlet)
         try:
-            await client.merge_patch(Cloudlet, key, agent_is(state), subresource="status", dry_run=True)
+            await client.patch(Cloudlet, key, agent_is(state), subresource="status", dry_run=True)
         except Forbidden:
             return False
     return True

@@ -219,7 +219,7 @@ async def test_an_upgrade_in_which_the_agents_are_cut_off_goes_on_afterwards(tmp
         for version, state in enumerate(("UpdateRequested", "Updating", "UpdateDone"), start=2):
             held = programs.holds.hold(Held("Cloudlet", "berlin", "berlin", state))
             await eventually(lambda: is_cloudlet(programs, "Ready"), within_s=WITHIN_S)
-            await programs.admin.merge_patch(Cloudlet, HERE, {"spec": {"version": str(version)}})
+            await programs.admin.patch(Cloudlet, HERE, {"spec": {"version": str(version)}})
             await eventually(lambda held=held: held.was_tried, within_s=WITHIN_S)  # type: ignore[misc]
             cut(network, lost)
             programs.holds.release()

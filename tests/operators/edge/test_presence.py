@@ -114,12 +114,12 @@ async def offline(edge: Edge) -> None:
         await edge.wait(ClusterInst, "one", "Ready")
     await sign_of_life(edge, NOON)
     patch = {"status": {"cloudletState": "Offline"}}
-    await edge.admin.merge_patch(Cloudlet, HERE, patch, subresource="status")
+    await edge.admin.patch(Cloudlet, HERE, patch, subresource="status")
 
 
 async def sign_of_life(edge: Edge, at: datetime) -> None:
     spec = {"renewTime": str(MicroTime.of(at)), "leaseDurationSeconds": 40, "holderIdentity": "1"}
-    await edge.admin.merge_patch(Lease, Key("berlin", "agent-1"), {"spec": spec})
+    await edge.admin.patch(Lease, Key("berlin", "agent-1"), {"spec": spec})
 
 
 async def test_wishes_for_an_offline_cloudlet_are_refused_but_by_an_administrators_word(edge: Edge) -> None:
@@ -127,11 +127,11 @@ async def test_wishes_for_an_offline_cloudlet_are_refused_but_by_an_administrato
     with pytest.raises(Forbidden, match="Cloudlet berlin not ready, state is Offline"):
         await edge.create_app()
     with pytest.raises(Forbidden, match="Cloudlet berlin not ready, state is Offline"):
-        await edge.admin.merge_patch(ClusterInst, Key("berlin", "one"), {"spec": {"nodes": 2}})
+        await edge.admin.patch(ClusterInst, Key("berlin", "one"), {"spec": {"nodes": 2}})
     with pytest.raises(Forbidden, match="Cloudlet berlin not ready, state is Offline"):
-        await edge.admin.merge_patch(Cloudlet, HERE, {"spec": {"version": "2"}})
+        await edge.admin.patch(Cloudlet, HERE, {"spec": {"version": "2"}})
     past = {"metadata": {"annotations": {OVERRIDE: "IgnoreCRM"}}, "spec": {"nodes": 2}}
-    await edge.admin.merge_patch(ClusterInst, Key("berlin", "one"), past)
+    await edge.admin.patch(ClusterInst, Key("berlin", "one"), past)
 
 
 async def test_a_deletion_waits_until_an_offline_cloudlet_is_back(edge: Edge) -> None:
@@ -149,4 +149,4 @@ async def test_an_agent_cannot_say_that_it_is_offline_nor_that_another_is(edge: 
     async with edge.client(edge.agent_user("berlin")) as agent:
         for patch in ({"agents": {"1": {"state": "Offline"}}}, {"cloudletState": "Ready"}):
             with pytest.raises(Forbidden):
-                await agent.merge_patch(Cloudlet, HERE, {"status": patch}, subresource="status")
+                await agent.patch(Cloudlet, HERE, {"status": patch}, subresource="status")

@@ -91,12 +91,12 @@ async def test_an_agent_starts_the_next_one_which_takes_over_and_ends_it(tmp_pat
         await programs.create_cluster()
         await programs.create_app()
         before = await programs.wait(AppInst, "shop", "Ready")
-        await programs.admin.merge_patch(Cloudlet, Key("berlin", "berlin"), {"spec": {"version": "2"}})
+        await programs.admin.patch(Cloudlet, Key("berlin", "berlin"), {"spec": {"version": "2"}})
         await upgraded(programs, "berlin", "2")
         await eventually(lambda: first.code == 0, within_s=WITHIN_S)
         after = await programs.wait(AppInst, "shop", "Ready")
         assert after.current == before.current
-        await programs.admin.merge_patch(AppInst, Key("berlin", "shop"), {"spec": {"revision": "2"}})
+        await programs.admin.patch(AppInst, Key("berlin", "shop"), {"spec": {"revision": "2"}})
         await eventually(lambda: is_revision(programs, "2"), within_s=WITHIN_S)
         old = load_kubeconfig(programs.state_dir() / "first.kubeconfig")
         async with Client(HttpTransport(old)) as late:
@@ -124,7 +124,7 @@ async def test_a_rolling_upgrade_goes_on_although_an_agent_is_killed(tmp_path: P
         await programs.create_cluster(cloudlet=unlucky)
         before = await programs.wait(ClusterInst, "one", "Ready", unlucky)
         for name in names:
-            await programs.admin.merge_patch(Cloudlet, Key(name, name), {"spec": {"version": "2"}})
+            await programs.admin.patch(Cloudlet, Key(name, name), {"spec": {"version": "2"}})
             if name == unlucky:
                 await programs.wait(Cloudlet, name, "Updating", name)
                 agents[name].kill()

@@ -108,7 +108,7 @@ async def test_an_upgrade_goes_through_every_row_of_its_table(edge: Edge) -> Non
         await edge.wait_ready()
         watching = group.create_task(watch())
         await eventually(lambda: seen)
-        await edge.admin.merge_patch(Cloudlet, HERE, {"spec": {"version": "2"}})
+        await edge.admin.patch(Cloudlet, HERE, {"spec": {"version": "2"}})
         await machine.started.wait()
         async with edge.agent(version="2", launcher=machine):
             await edge.wait_ready()
@@ -136,7 +136,7 @@ async def test_a_new_agent_that_cannot_end_the_old_one_leaves_the_error_to_an_ad
     await edge.cloudlet()
     async with edge.coordinator(), edge.agent(launcher=Machine()):
         await edge.wait_ready()
-        await edge.admin.merge_patch(Cloudlet, HERE, {"spec": {"version": "2"}})
+        await edge.admin.patch(Cloudlet, HERE, {"spec": {"version": "2"}})
         await edge.wait(Cloudlet, "berlin", "Updating")
         async with edge.agent(version="2", launcher=Machine(cannot_end="it hangs")):
             status = await edge.wait(Cloudlet, "berlin", "UpdateError")
@@ -157,7 +157,7 @@ async def test_an_upgrade_waits_for_work_in_progress_and_refuses_new_work(edge: 
         await edge.wait_ready()
         await edge.create_cluster()
         await edge.wait(ClusterInst, "one", "Creating")
-        await edge.admin.merge_patch(Cloudlet, HERE, {"spec": {"version": "2"}})
+        await edge.admin.patch(Cloudlet, HERE, {"spec": {"version": "2"}})
         await edge.wait_message(Cloudlet, "berlin", "the upgrade waits for ClusterInst one, which is Creating")
         edge.platform.hold.set()
         await machine.started.wait()

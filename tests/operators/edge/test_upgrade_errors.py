@@ -96,7 +96,7 @@ async def test_an_upgrade_that_fails_at_a_step_is_left_to_an_administrator(
         assert (await programs.status(AppInst, "shop")).current == before.current
         await works(programs)
         if cause.can_try_again:
-            await programs.admin.merge_patch(Cloudlet, HERE, {"spec": {"version": "2"}})
+            await programs.admin.patch(Cloudlet, HERE, {"spec": {"version": "2"}})
             await eventually(lambda: programs.agents() == {"2"}, within_s=WITHIN_S)
             await programs.wait(Cloudlet, "berlin", "Ready")
             assert programs.running() == RUNNING
@@ -116,7 +116,7 @@ async def test_an_upgrade_by_an_agent_of_another_version_is_refused_and_repaired
 
 async def fails(programs: Programs, event: str, cause: Cause) -> None:
     """Wish for version 2, and see what is left of that."""
-    await programs.admin.merge_patch(Cloudlet, HERE, {"spec": {"version": "2"}})
+    await programs.admin.patch(Cloudlet, HERE, {"spec": {"version": "2"}})
     status = await programs.wait(Cloudlet, "berlin", "UpdateError")
     assert status.message.startswith(f"upgrade to 2 failed ({event}): "), status.message
     assert cause.says in status.message
@@ -129,7 +129,7 @@ async def fails(programs: Programs, event: str, cause: Cause) -> None:
 
 async def works(programs: Programs) -> None:
     """After a repair changes are accepted and carried out."""
-    await programs.admin.merge_patch(ClusterInst, Key("berlin", "one"), {"spec": {"nodes": 2}})
+    await programs.admin.patch(ClusterInst, Key("berlin", "one"), {"spec": {"nodes": 2}})
 
     async def is_changed() -> bool:
         status = await programs.status(ClusterInst, "one")

@@ -67,7 +67,7 @@ async def test_each_changed_statement_is_a_new_version_and_the_oldest_makes_room
         for number in range(2, 9):
             statement = Statement(resource="*", action=[f"s3:Action{number}"])
             spec = {"spec": {"policy": {"statement": [{"resource": "*", "action": statement.action}]}}}
-            await cluster.client.merge_patch(IamRoleServiceAccount, A, spec)
+            await cluster.client.patch(IamRoleServiceAccount, A, spec)
             await settled(cluster, "created")
             assert document_in(iam) == policy_document([statement])
         ((_, policy),) = iam.state.policies
@@ -82,7 +82,7 @@ async def test_the_order_of_statements_and_actions_makes_no_new_version(
         await cluster.client.create(irsa(A.name, READ, WRITE))
         await settled(cluster, "created")
         turned = [{"resource": "*", "action": WRITE.action}, {"resource": READ.resource, "action": READ.action[::-1]}]
-        await cluster.client.merge_patch(IamRoleServiceAccount, A, {"spec": {"policy": {"statement": turned}}})
+        await cluster.client.patch(IamRoleServiceAccount, A, {"spec": {"policy": {"statement": turned}}})
         await settled(cluster, "created")
         ((_, policy),) = iam.state.policies
         assert [number for number, _ in policy.versions] == [1]
@@ -229,7 +229,7 @@ async def test_deleted_and_changed_children_come_back(cluster: ClusterUnderTest,
         await settled(cluster, "created")
         ((_, role),) = iam.state.roles
         assert role.attached == (NAMES.policy_arn,)
-        await cluster.client.merge_patch(ServiceAccount, A, {"metadata": {"annotations": {ROLE_ARN_ANNOTATION: "x"}}})
+        await cluster.client.patch(ServiceAccount, A, {"metadata": {"annotations": {ROLE_ARN_ANNOTATION: "x"}}})
         await eventually(are_back)
 
 

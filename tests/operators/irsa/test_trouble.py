@@ -95,7 +95,7 @@ async def test_what_aws_rejects_is_said_and_a_new_spec_tries_again(
         assert (await cluster.client.get(Policy, A)).status.condition == "error"
         iam.trouble = lambda _: None
         changed = {"spec": {"policy": {"statement": [{"resource": "*", "action": ["s3:GetObject"]}]}}}
-        await cluster.client.merge_patch(IamRoleServiceAccount, A, changed)
+        await cluster.client.patch(IamRoleServiceAccount, A, changed)
         await settled(cluster, "created")
 
 

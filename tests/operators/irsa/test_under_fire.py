@@ -120,7 +120,7 @@ async def interfere(client: Client, kind: type[IamRoleServiceAccount | Policy | 
             if isinstance(event, WatchEvent) and event.type == "ADDED":
                 note: JsonObject = {"metadata": {"annotations": {"rival": "was here"}}}
                 with suppress(ApiError):
-                    await client.merge_patch(kind, event.key, note)
+                    await client.patch(kind, event.key, note)
 
 
 async def killed_when(operator: Operator, reached: Callable[[], object]) -> None:

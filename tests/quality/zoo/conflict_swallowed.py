@@ -19,7 +19,7 @@ async def join(ctx: Context, name: str) -> None:
     if members != register.data.get("members"):
         changed = register.deep_copy()
         changed.data = {"members": members}
-        await ctx.merge(register, changed)
+        await ctx.patch_from(register, changed)
 
 
 @controller(for_=App, workers=2)

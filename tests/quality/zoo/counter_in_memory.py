@@ -29,7 +29,7 @@ async def write(ctx: Context, app: App, found: ConfigMap | None, revision: int) 
     else:
         changed = found.deep_copy()
         changed.data = data
-        await ctx.merge(found, changed)
+        await ctx.patch_from(found, changed)
 
 
 @controller(for_=App, owns=[ConfigMap])

@@ -71,7 +71,7 @@ async def set_value(ctx: Context, found: ConfigMap, value: str) -> None:
     """Write a value into a ConfigMap, unless somebody changed it since it was read."""
     changed = found.deep_copy()
     changed.data = {**changed.data, "value": value}
-    await ctx.merge(found, changed)
+    await ctx.patch_from(found, changed)
 
 
 async def ensure_child(ctx: Context, app: App, suffix: str = "child") -> None:
@@ -89,14 +89,14 @@ async def tell(ctx: Context, app: App, **status: Any) -> None:
     for name, value in status.items():
         setattr(told.status, name, value)
     if told.status != app.status:
-        await ctx.merge(app, told, subresource="status")
+        await ctx.patch_from(app, told, subresource="status")
 
 
 async def set_finalizers(ctx: Context, app: App, finalizers: list[str]) -> App:
     """Write the app's finalizers, unless it was changed since it was read."""
     changed = app.deep_copy()
     changed.metadata.finalizers = finalizers
-    written: App = await ctx.merge(app, changed)
+    written: App = await ctx.patch_from(app, changed)
     return written
 
 

@@ -35,7 +35,7 @@ async def fixed(ctx: Context, key: Key) -> None:
     if key.name not in numbers.data:
         changed = numbers.deep_copy()
         changed.data = {**numbers.data, key.name: str(lowest({int(each) for each in numbers.data.values()}))}
-        numbers = await ctx.merge(numbers, changed)
+        numbers = await ctx.patch_from(numbers, changed)
     await tell(ctx, app, count=int(numbers.data[key.name]))
 
 

@@ -58,7 +58,7 @@ async def backup(ctx: Context, key: Key) -> None:
     if found is not None and found.metadata.is_deleting and HOLD in found.metadata.finalizers:
         changed = found.deep_copy()
         changed.metadata.finalizers = []
-        await ctx.merge(found, changed)
+        await ctx.patch_from(found, changed)
 
 
 def world(declared: Controller = buggy) -> World:

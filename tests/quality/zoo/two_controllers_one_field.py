@@ -35,7 +35,7 @@ async def fixed(ctx: Context, key: Key) -> None:
     if app is not None and found is not None and found.data.get("capitals") != app.spec.value.upper():
         changed = found.deep_copy()
         changed.data = {**found.data, "capitals": app.spec.value.upper()}
-        await ctx.merge(found, changed)
+        await ctx.patch_from(found, changed)
 
 
 def world(declared: Controller = buggy) -> World:

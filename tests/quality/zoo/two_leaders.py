@@ -15,7 +15,7 @@ async def write(ctx: Context, app: App, found: ConfigMap) -> None:
     """Store the app's value and generation, unless the ConfigMap changed since it was read."""
     changed = found.deep_copy()
     changed.data = {"value": app.spec.value, "generation": str(app.metadata.generation)}
-    await ctx.merge(found, changed)
+    await ctx.patch_from(found, changed)
 
 
 @controller(for_=App, owns=[ConfigMap])

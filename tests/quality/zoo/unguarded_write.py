@@ -37,7 +37,7 @@ async def fixed(ctx: Context, key: Key) -> None:
     if members != register.data.get("members"):
         changed = register.deep_copy()
         changed.data = {"members": members}
-        await ctx.merge(register, changed)
+        await ctx.patch_from(register, changed)
 
 
 def all_are_members(look: WorldState) -> bool:

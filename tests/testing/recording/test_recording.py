@@ -68,7 +68,7 @@ async def convergence(cluster: ClusterUnderTest) -> None:
 
 async def an_edit(cluster: ClusterUnderTest) -> None:
     await convergence(cluster)
-    await cluster.client.merge_patch(Pair, KEY, {"spec": {"text": "y"}})
+    await cluster.client.patch(Pair, KEY, {"spec": {"text": "y"}})
 
     async def both() -> bool:
         return await texts(cluster) == ["y", "y"]
@@ -208,7 +208,7 @@ async def started_twice(cluster: ClusterUnderTest, path: Path) -> None:
     with Recorder.resumed(path) as recorder:
         async with manager(cluster, recorder, pairs).running():
             await convergence(cluster)
-    await cluster.client.merge_patch(Pair, KEY, {"spec": {"text": "y"}})
+    await cluster.client.patch(Pair, KEY, {"spec": {"text": "y"}})
     with path.open("ab") as file:
         file.write(b'{"what": "ask", "question": 1')  # the last line of a process that was killed
     with Recorder.resumed(path) as recorder:
@@ -258,7 +258,7 @@ async def two_leaders(cluster: ClusterUnderTest, paths: list[Path]) -> None:
         async with first.running():
             await convergence(cluster)
             waiting = asyncio.create_task(second.run())
-        await cluster.client.merge_patch(Pair, KEY, {"spec": {"text": "y"}})
+        await cluster.client.patch(Pair, KEY, {"spec": {"text": "y"}})
         await eventually(lambda: _all(cluster, "y"))
         second.stop()
         await waiting

@@ -92,7 +92,7 @@ async def _edit(user: Client, value: str) -> None:
     from attractor.operators.configpair.api import ConfigPair
     from attractor.operators.configpair.proofs import WEB
 
-    await user.merge_patch(ConfigPair, WEB, {"spec": {"value": value}})
+    await user.patch(ConfigPair, WEB, {"spec": {"value": value}})
 
 
 async def _delete_child(user: Client) -> None:

@@ -43,11 +43,11 @@ async def configpair(ctx: Context, key: Key) -> Result | None:
         elif found.data != wanted.data:
             changed = found.deep_copy()
             changed.data = wanted.data
-            await ctx.merge(found, changed)
+            await ctx.patch_from(found, changed)
     if pair.status.written != pair.spec.value:
         told = pair.deep_copy()
         told.status.written = pair.spec.value
-        await ctx.merge(pair, told, subresource="status")
+        await ctx.patch_from(pair, told, subresource="status")
     return None
 
 
@@ -62,5 +62,5 @@ async def naive(ctx: Context, key: Key) -> Result | None:
         await ctx.create(configmap(pair, child))
     told = pair.deep_copy()
     told.status.written = pair.spec.value
-    await ctx.merge(pair, told, subresource="status")
+    await ctx.patch_from(pair, told, subresource="status")
     return None

@@ -136,7 +136,7 @@ def _rivalling(universe: Universe, rival: Client, kind: type[Resource]) -> Calla
         count = int(chosen.metadata.annotations.get(RIVAL, "0")) + 1
         body: JsonObject = {"metadata": {"annotations": {RIVAL: str(count)}}}
         try:
-            at_once(rival.merge_patch(kind, chosen.key, body))
+            at_once(rival.patch(kind, chosen.key, body))
         except ApiError:
             raise Disabled from None
 

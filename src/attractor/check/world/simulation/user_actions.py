@@ -87,7 +87,7 @@ def sending(acts: Client, act: Act, patch: JsonObject | None) -> Callable[[], Aw
         case Create(obj):
             return lambda: acts.create(obj)
         case Edit(kind, key):
-            return lambda: acts.merge_patch(kind, key, patch or {}, subresource=act.subresource)
+            return lambda: acts.patch(kind, key, patch or {}, subresource=act.subresource)
         case Delete(kind, key):
             return lambda: acts.delete(kind, key, uid=act.uid, propagation=act.propagation)
 

@@ -172,7 +172,7 @@ class _Story:
         from attractor.operators.dbcluster import Cluster
 
         changed = {"name": "cache", "replicas": 2, "version": "7.2", "config": {"maxclients": "64"}}
-        await self.client.merge_patch(Cluster, self.key, {"spec": {"components": [changed]}})
+        await self.client.patch(Cluster, self.key, {"spec": {"components": [changed]}})
 
     async def halt_and_return(self, writer: Any) -> int:
         """Delete the cluster with its policy Halt, and create it again."""

@@ -37,7 +37,7 @@ async def reconcile(ctx: Context, key: Key) -> Result | None:
     if not has_finalizer(cluster, names.FINALIZER):
         held = cluster.deep_copy()
         add_finalizer(held, names.FINALIZER)
-        await ctx.merge(cluster, held)
+        await ctx.patch_from(cluster, held)
         return None
     if cluster.spec.paused:
         return await _carry_out(ctx, Plan(ObjectGraph(cluster)))
@@ -116,7 +116,7 @@ async def _roll_back(ctx: Context, cluster: Cluster, snapshot: Snapshot) -> Resu
         changed.spec = convert(ClusterSpec, History(snapshot.of(ControllerRevision)).data(number))
     except UnknownRevision as error:
         await ctx.emit(cluster, "RollbackRefused", str(error), type="Warning")
-    await ctx.merge(cluster, changed)
+    await ctx.patch_from(cluster, changed)
     return None
 
 

@@ -63,7 +63,7 @@ async def ready_workloads(ctx: Context, key: Key) -> Result | None:
     ready = stored.deep_copy()
     _make_ready(ready)
     if ready.status != stored.status:
-        await ctx.merge(stored, ready, subresource="status")
+        await ctx.patch_from(stored, ready, subresource="status")
     return None
 
 

@@ -209,7 +209,7 @@ class _Story:
         from attractor.objects.gvk import Key
         from attractor.operators.devplane.api.executables import ExecutableReplicaSet
 
-        await self._client.merge_patch(ExecutableReplicaSet, Key("default", "api"), {"spec": {"replicas": 3}})
+        await self._client.patch(ExecutableReplicaSet, Key("default", "api"), {"spec": {"replicas": 3}})
         await _until(lambda: self._has_endpoints(3))
         pids = [f"process {one.status.pid}" for one in await self._servers()]
         _say("scale", f"three servers now: {', '.join(pids)}")

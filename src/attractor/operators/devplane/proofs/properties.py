@@ -235,7 +235,7 @@ async def ready_services(ctx: Context, key: Key) -> Result | None:
     ready = stored.deep_copy()
     ready.status.effective_address, ready.status.effective_port = "127.0.0.1", 8080
     if ready.status != stored.status:
-        await ctx.merge(stored, ready, subresource="status")
+        await ctx.patch_from(stored, ready, subresource="status")
     return None
 
 

@@ -113,7 +113,7 @@ async def _ensure(ctx: Context, wanted: Resource) -> None:
     elif isinstance(wanted, Role) and wanted.to_dict().get("rules") != found.to_dict().get("rules"):
         changed = found.deep_copy()
         changed.rules = wanted.rules  # type: ignore[attr-defined]  # typed built-in kinds are made at run time
-        await ctx.merge(found, changed)
+        await ctx.patch_from(found, changed)
 
 
 async def _remove(ctx: Context, key: Key) -> None:

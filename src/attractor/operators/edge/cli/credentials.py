@@ -66,7 +66,7 @@ async def repair(client: Client, name: str) -> str:
 async def _repair(client: Client, cloudlet: Cloudlet) -> str:
     status = cloudlet_status(cloudlet)
     if cloudlet.spec.version != status.version:
-        cloudlet = await client.merge_patch(Cloudlet, cloudlet.key, {"spec": {"version": status.version}})
+        cloudlet = await client.patch(Cloudlet, cloudlet.key, {"spec": {"version": status.version}})
         status = cloudlet_status(cloudlet)
     known = status.agents.get(status.version, AgentInfo(state=CloudletState.ERROR))
     if known.state is not CloudletState.READY:

@@ -145,10 +145,10 @@ class EdgeDemo:
         from attractor.operators.edge.api.types import Cloudlet, ClusterInst
 
         self._say("upgrade", f"{UPGRADED}: agent 1 starts agent 2, which takes over and ends it")
-        await self.client.merge_patch(Cloudlet, Key(UPGRADED, UPGRADED), {"spec": {"version": "2"}})
+        await self.client.patch(Cloudlet, Key(UPGRADED, UPGRADED), {"spec": {"version": "2"}})
         await self._wait(Cloudlet, UPGRADED, UPGRADED, "Updating")
         try:
-            await self.client.merge_patch(ClusterInst, Key(UPGRADED, "one"), {"spec": {"nodes": 2}})
+            await self.client.patch(ClusterInst, Key(UPGRADED, "one"), {"spec": {"nodes": 2}})
         except ApiError as refusal:
             self._say("refuse", "a change meanwhile: " + refusal.message.rpartition("forbidden: ")[2])
         await self._wait(Cloudlet, UPGRADED, UPGRADED, "Ready")

@@ -191,7 +191,7 @@ class Worker:
             raise
 
     async def _write(self, ctx: Context, obj: Instance, status: InstanceStatus) -> Any:
-        return await ctx.merge(obj, with_status(obj, status), subresource="status")
+        return await ctx.patch_from(obj, with_status(obj, status), subresource="status")
 
 
 def _all_of_cloudlet(obj: ClusterInst | AppInst) -> list[str]:

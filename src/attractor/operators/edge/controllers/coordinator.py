@@ -41,7 +41,7 @@ class Failed:
 async def _merge(ctx: Context, obj: Resource, changed: Resource, subresource: str = "") -> None:
     """Write what changed, if the object is still the one that was read; one that is gone needs nothing more."""
     try:
-        await ctx.merge(obj, changed, subresource=subresource)
+        await ctx.patch_from(obj, changed, subresource=subresource)
     except NotFound:
         return
 

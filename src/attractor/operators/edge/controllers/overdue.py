@@ -50,7 +50,7 @@ async def tell(ctx: Context, obj: Instance | Cloudlet) -> Result | None:
         return Result(requeue_after_s=limit_s - waited_s)
     if changed != obj:
         try:
-            await ctx.merge(obj, changed, subresource="status")
+            await ctx.patch_from(obj, changed, subresource="status")
         except NotFound:
             return None
     return None

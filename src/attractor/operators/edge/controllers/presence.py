@@ -76,7 +76,7 @@ async def _say(ctx: Context, cloudlet: Cloudlet, state: CloudletState) -> None:
     status.cloudlet_state = state
     if changed != cloudlet:
         try:
-            await ctx.merge(cloudlet, changed, subresource="status")
+            await ctx.patch_from(cloudlet, changed, subresource="status")
         except NotFound:
             return
 

@@ -111,4 +111,4 @@ class Reporter:
             "acquireTime": str(MicroTime.of(self._began)),
             "renewTime": str(MicroTime.of(self._now())),
         }
-        await self._client.merge_patch(Lease, self._agent.lease, {"spec": spec})
+        await self._client.patch(Lease, self._agent.lease, {"spec": spec})

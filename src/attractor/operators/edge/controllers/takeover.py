@@ -113,7 +113,7 @@ class Takeover:
         changed = cloudlet.deep_copy()
         status = changed.status = cloudlet_status(changed)
         status.agents = {**status.agents, self.version: AgentInfo(state=state, message=message)}
-        await ctx.merge(cloudlet, changed, subresource="status")
+        await ctx.patch_from(cloudlet, changed, subresource="status")
 
 
 def takeover(version: str) -> Controller:

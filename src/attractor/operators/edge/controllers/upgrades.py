@@ -106,4 +106,4 @@ async def _write(ctx: Context, cloudlet: Cloudlet, status: CloudletStatus) -> No
     changed = cloudlet.deep_copy()
     changed.status = status
     if changed != cloudlet:
-        await ctx.merge(cloudlet, changed, subresource="status")
+        await ctx.patch_from(cloudlet, changed, subresource="status")

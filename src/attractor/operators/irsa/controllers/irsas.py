@@ -105,7 +105,7 @@ class Irsas:
             return known
         changed: Any = known.deep_copy()
         changed.spec = wanted.spec
-        stored: P = await ctx.merge(known, changed)
+        stored: P = await ctx.patch_from(known, changed)
         return stored
 
     def _role_spec(self, irsa: IamRoleServiceAccount) -> RoleSpec:
@@ -124,7 +124,7 @@ class Irsas:
         elif known.metadata.annotations.get(ROLE_ARN_ANNOTATION) != role_arn:
             changed = known.deep_copy()
             changed.metadata.annotations = {**known.metadata.annotations, ROLE_ARN_ANNOTATION: role_arn}
-            await ctx.merge(known, changed)
+            await ctx.patch_from(known, changed)
 
     async def _is_cleaned_up(self, ctx: Context, irsa: IamRoleServiceAccount) -> bool:
         """Ask for the deletion of what is left, one after the other; True when nothing of ours is."""

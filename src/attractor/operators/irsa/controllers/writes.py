@@ -31,7 +31,7 @@ async def hold(ctx: Context, obj: R) -> R:
     held = obj.deep_copy()
     if not add_finalizer(held, finalizer_name(type(obj))):
         return obj
-    stored: R = await ctx.merge(obj, held)
+    stored: R = await ctx.patch_from(obj, held)
     return stored
 
 
@@ -39,7 +39,7 @@ async def release(ctx: Context, obj: R) -> None:
     """Let an object go whose deletion was asked for."""
     released = obj.deep_copy()
     remove_finalizer(released, finalizer_name(type(obj)))
-    await ctx.merge(obj, released)
+    await ctx.patch_from(obj, released)
 
 
 async def report(ctx: Context, obj: R, status: IrsaStatus | PolicyStatus | RoleStatus) -> None:
@@ -51,7 +51,7 @@ async def report(ctx: Context, obj: R, status: IrsaStatus | PolicyStatus | RoleS
     if status.condition != obj.status.condition and status.condition in _EVENTS:
         reason, kind = _EVENTS[status.condition]
         await ctx.emit(obj, reason, status.reason, type=kind)
-    await ctx.merge(obj, changed, subresource="status")
+    await ctx.patch_from(obj, changed, subresource="status")
 
 
 _EVENTS: dict[str, tuple[str, Any]] = {

@@ -26,12 +26,12 @@ async def claims(ctx: Context, key: Key) -> Result | None:
             await ctx.external(Node).remove(key)
             ended = claim.deep_copy()
             remove_finalizer(ended, FINALIZER)
-            await ctx.merge(claim, ended)
+            await ctx.patch_from(claim, ended)
         return None
     bound = claim.deep_copy()
     bound.status.phase = "Bound"
     bound.status.access_modes = list(claim.spec.access_modes)
     bound.status.capacity = dict(claim.spec.resources.requests)
     if bound.status != claim.status:
-        await ctx.merge(claim, bound, subresource="status")
+        await ctx.patch_from(claim, bound, subresource="status")
     return None

@@ -35,7 +35,7 @@ async def pods(ctx: Context, key: Key) -> Result | None:
             await node.stop(key)
             ended = pod.deep_copy()
             remove_finalizer(ended, FINALIZER)
-            await ctx.merge(pod, ended)
+            await ctx.patch_from(pod, ended)
         return None
     address = await node.address(key)
     addresses = {host: await node.address(host) for host in hosts(pod)}
@@ -83,4 +83,4 @@ async def _tell(ctx: Context, pod: Pod, address: str, state: ProcessState) -> No
     }
     told = Pod.from_dict({**pod.to_dict(), "status": {**pod.to_dict().get("status", {}), **status}})
     if told.status != pod.status:
-        await ctx.merge(pod, told, subresource="status")
+        await ctx.patch_from(pod, told, subresource="status")

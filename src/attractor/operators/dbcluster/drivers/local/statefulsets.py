@@ -97,7 +97,7 @@ async def _tell(ctx: Context, stateful: StatefulSet, pods: dict[str, Pod]) -> No
         status.current_revision = revision
     status.current_replicas = sum(pod.metadata.labels.get(REVISION) == status.current_revision for pod in alive)
     if told.status != stateful.status:
-        await ctx.merge(stateful, told, subresource="status")
+        await ctx.patch_from(stateful, told, subresource="status")
 
 
 def pod_for(stateful: StatefulSet, number: int) -> Pod:
