@@ -12,10 +12,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tools.release import missing
 
 import attractor
 from tests.compiled import ROOT
+from tools.release import missing
 
 pytestmark = pytest.mark.slow
 
