@@ -128,7 +128,7 @@ class Cache:
         return known
 
     def _default_scope(self, kind: CachedKind) -> Scope:
-        """What was said with ``scope``, or the cache's namespace; what lives in no namespace is seen in any case."""
+        """Return the ``scope`` that was given, or the cache's namespace; cluster-scoped kinds are seen in any case."""
         said = self._scopes.get(_plain(kind))
         if said is not None:
             return said
@@ -153,11 +153,11 @@ class Cache:
 
     @property
     def is_ready(self) -> bool:
-        """Whether every informer follows the server."""
+        """Return whether every informer follows the server."""
         return all(informer.is_ready for informer in self._informers.values())
 
     def health(self) -> list[Health]:
-        """How each informer fares."""
+        """Return the health of each informer."""
         return [informer.health for informer in self._informers.values()]
 
     # Reading.
@@ -246,7 +246,7 @@ class Cache:
             informer.core.settled(key)
 
     def unsure(self, info: ResourceInfo, key: Key, *, may_happen: bool = False) -> None:
-        """What the server has is not known, or known to be something else."""
+        """Note that the server's state of an object is not known, or known to be something else."""
         for informer, _ in self._views(info, key):
             informer.core.unsure(key, may_happen=may_happen)
             informer.wake()

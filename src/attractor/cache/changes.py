@@ -1,4 +1,4 @@
-"""What can become of an object as the watch tells it: it comes into view, changes, is gone."""
+"""Changes of an object as a watch tells them: it comes into view, changes, is gone."""
 
 from __future__ import annotations
 

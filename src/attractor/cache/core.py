@@ -47,7 +47,7 @@ class ViewState(NamedTuple):
 
 
 def version_reached(have: str, want: str) -> bool:
-    """Whether a version is as new as another: numbers by size, anything else only when equal.
+    """Return whether a version is as new as another: numbers by size, anything else only when equal.
 
     Kubernetes promises since 1.35 what has always been so: versions of one resource are numbers that grow.
     """
@@ -57,7 +57,7 @@ def version_reached(have: str, want: str) -> bool:
 
 
 def _object(own: Any) -> EncodedObject | None:
-    """What was written. The checker's own writes work it out when they are asked by name; so these functions ask."""
+    """Return what was written; the checker's own writes work it out only when they are asked by name."""
     found: EncodedObject | None = own.object
     return found
 
@@ -117,7 +117,7 @@ class ViewCore:
 
     @property
     def is_synced(self) -> bool:
-        """Whether the whole collection was seen at least once."""
+        """Return whether the whole collection was seen at least once."""
         return self.has_synced()
 
     def has_synced(self) -> bool:
@@ -128,7 +128,7 @@ class ViewCore:
         self._is_synced = True
 
     def check_invariants(self) -> None:
-        """What holds between any two calls."""
+        """Assert the invariants, which hold between any two calls."""
         self.seen.check_invariants()
         for key, floor in self._floors.items():
             if isinstance(floor, Wrote):
@@ -272,7 +272,7 @@ class ViewCore:
                     del self._floors[key]
 
     def _is_told(self, floor: Floor) -> bool:
-        """Whether the watch has passed a write; one version may have several objects, so equal is not enough."""
+        """Return whether the watch has passed a write; one version may have several objects, so equal is not enough."""
         if not isinstance(floor, Wrote) or not self.version:
             return False
         version = _version(floor)
@@ -338,7 +338,7 @@ class ViewCore:
             heapq.heappush(self._awaited, (int(version), key))
 
     def _is_seen(self, key: Key, made: Wrote) -> bool:
-        """Whether the watch has told this state of this very object, or a later one."""
+        """Return whether the watch has told this state of this very object, or a later one."""
         seen = self.seen.get(key)
         return seen is not None and seen.uid == made.uid and self._reached(seen.resource_version, made.version)
 
@@ -394,7 +394,7 @@ class ViewCore:
     def resolve(
         self, asked: Question, found: EncodedObject | None, *, in_scope: bool = True, version: str = ""
     ) -> None:
-        """What the server has now: an object, or none (at a version, if the question wants one).
+        """Take in what the server has now: an object, or none (at a version, if the question wants one).
 
         It is believed unless something happened since the question that it may not account for; then the doubt stays.
         """
@@ -435,7 +435,7 @@ class ViewCore:
         return seen if seen is not None and seen.uid not in {floor.uid, floor.before} else None
 
     def is_unsure(self, key: Key) -> bool:
-        """Whether the server must be asked."""
+        """Return whether the server must be asked."""
         return isinstance(self._floors.get(key), Unsure)
 
     def unsure_keys(self, namespace: str = "") -> list[Key]:

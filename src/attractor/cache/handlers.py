@@ -1,4 +1,4 @@
-"""What handlers are told: typed events, each with objects of the handler's own.
+"""Events for handlers: typed, each with objects of the handler's own.
 
 Objects are decoded when first looked at, separately for each handler, so that no handler can change what another one
 sees, and a handler that only wants keys pays for nothing.
@@ -31,7 +31,7 @@ class InformerEvent(Generic[T]):
 
     @property
     def type(self) -> Literal["add", "update", "delete"]:
-        """What happened."""
+        """Return the type of the event."""
         match self.change:
             case Added():
                 return "add"
@@ -42,7 +42,7 @@ class InformerEvent(Generic[T]):
 
     @property
     def is_initial(self) -> bool:
-        """Whether the object was there before the informer looked: news to us, but not new."""
+        """Return whether the object was there before the informer looked: news to us, but not new."""
         return isinstance(self.change, Added) and self.change.is_initial
 
     @property
@@ -52,7 +52,7 @@ class InformerEvent(Generic[T]):
 
     @property
     def key(self) -> Key:
-        """Whose change it is."""
+        """Return the key of the object."""
         return self.encoded.key
 
     @property

@@ -33,7 +33,7 @@ class Indexer:
         """By index and key, the values it has; keys without values are not kept."""
 
     def check_invariants(self) -> None:
-        """What holds between any two calls."""
+        """Assert the invariants, which hold between any two calls."""
         for name, by_key in self._values.items():
             inverted: dict[str, set[Key]] = {}
             for key, values in by_key.items():
@@ -93,7 +93,7 @@ class Indexer:
                 self._keys[name].setdefault(value, set()).add(key)
 
     def values_of(self, name: str, obj: EncodedObject) -> frozenset[str]:
-        """What an index says about an object."""
+        """Return the values of an index for an object."""
         return frozenset(self._function(name)(self._decode(obj)))
 
     def keys(self, name: str, value: str) -> frozenset[Key]:

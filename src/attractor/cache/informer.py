@@ -78,7 +78,7 @@ WATCH_S = (300, 600)
 
 
 class Health(NamedTuple):
-    """How an informer fares, for readiness checks and people."""
+    """Health of an informer, for readiness checks and people."""
 
     kind: str
     is_synced: bool
@@ -132,22 +132,22 @@ class Informer(Generic[T]):
 
     @property
     def is_synced(self) -> bool:
-        """Whether the whole collection was seen at least once, and handlers were told of it."""
+        """Return whether the whole collection was seen at least once, and handlers were told of it."""
         return self.core.is_synced
 
     @property
     def is_live(self) -> bool:
-        """Whether the view follows the server, as far as anybody can tell."""
+        """Return whether the view follows the server, as far as anybody can tell."""
         return reflector.is_live(self.state)
 
     @property
     def is_ready(self) -> bool:
-        """Whether decisions may be based on this view."""
+        """Return whether decisions may be based on this view."""
         return self.is_synced and self.is_live
 
     @property
     def health(self) -> Health:
-        """How it fares, for people."""
+        """Return its health, for people."""
         return Health(name_of(self.kind), self.is_synced, self.is_live, "" if self.is_ready else self._why)
 
     async def wait_synced(self) -> None:
@@ -226,7 +226,7 @@ class Informer(Generic[T]):
         return self.find_nowait(key)
 
     def knows(self, key: Key) -> bool:
-        """Whether ``find`` would answer without waiting; ``find_nowait`` then does."""
+        """Return whether ``find`` would answer without waiting; ``find_nowait`` then does."""
         return self.core.has_synced() and not self.core.is_unsure(key)
 
     def find_nowait(self, key: Key) -> T | None:

@@ -56,6 +56,6 @@ class Observers:
             one.deleted(info, key, uid)
 
     def unsure(self, info: ResourceInfo, key: Key, *, may_happen: bool = False) -> None:
-        """What the server has is not known."""
+        """Note that the server's state of an object is not known."""
         for one in self.all:
             one.unsure(info, key, may_happen=may_happen)

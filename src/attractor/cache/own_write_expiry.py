@@ -1,4 +1,4 @@
-"""When a deletion or a doubt is history: floors that no event of a watch need ever end.
+"""Expiry of own-write markers that no event of a watch need ever end: deletions and doubts.
 
 An own deletion is told by its event, unless a selector hides the object from the view; a write that was refused puts an
 object in doubt, which a read clears up, unless nobody reads it. Both would be kept until the next list, one for each
@@ -26,7 +26,7 @@ STALE = 64
 
 
 class Settling:
-    """Which floors wait for the watch to pass some later creation, and those creations."""
+    """Markers that wait for the watch to pass some later creation, and those creations."""
 
     def __init__(self) -> None:
         self._noted: OrderedDict[Key, int] = OrderedDict()
@@ -46,7 +46,7 @@ class Settling:
             self._noted = OrderedDict(live)
 
     def has(self, key: Key, order: int) -> bool:
-        """Whether this very floor of an object was noted."""
+        """Return whether this very floor of an object was noted."""
         return self._noted.get(key) == order
 
     def created(self, version: str, since: int) -> None:

@@ -1,4 +1,4 @@
-"""What a view knows of this process's own writes, as values; ``core`` says what follows from them.
+"""Own-write markers of a view, as values; ``core`` says what follows from them.
 
 A floor is what no read of an object may fall below: a write that was acknowledged, a deletion, or a write of which
 nobody knows whether it happened.
@@ -46,7 +46,7 @@ Floor: TypeAlias = Wrote | Removed | Unsure
 
 
 class Question(NamedTuple):
-    """What was known of an object when the server was asked about it."""
+    """Knowledge of an object at the moment the server was asked about it."""
 
     key: Key
     seen: EncodedObject | None
@@ -54,7 +54,7 @@ class Question(NamedTuple):
 
     @property
     def wants_version(self) -> bool:
-        """Whether "there is none" is of use only with the version at which there was none."""
+        """Return whether "there is none" is of use only with the version at which there was none."""
         return isinstance(self.doubt, Unsure) and self.doubt.is_contested
 
 

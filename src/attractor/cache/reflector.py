@@ -109,7 +109,7 @@ Input: TypeAlias = Listed | Opened | Heard | InitialEnded | Ended | Silent | Fai
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """How a reflector goes about it."""
+    """Settings of a reflector: how it reads the initial state, and its backoff."""
 
     watch_list: bool = False
     """Whether the initial state comes through the watch instead of a list; servers that refuse are listed."""
@@ -117,7 +117,7 @@ class Policy(msgspec.Struct, frozen=True):
     max_delay_s: float = 30.0
 
     def delay_s(self, failures: int) -> float:
-        """How long to wait after so many failures in a row."""
+        """Return how long to wait after so many failures in a row."""
         return float(min(self.max_delay_s, self.first_delay_s * 2.0 ** min(failures - 1, 30)))
 
     def start(self, failures: int = 0, *, lists: bool = False) -> State:
@@ -130,7 +130,7 @@ class UnexpectedInput(ValueError):
 
 
 def step(state: State, happened: Input, policy: Policy) -> State:
-    """What follows; raises ``UnexpectedInput``."""
+    """Return the next state for an input; raises ``UnexpectedInput``."""
     match state:
         case Listing(failures):
             return _after_listing(state, failures, happened, policy)
@@ -206,7 +206,7 @@ def _failed(error: ApiError, failures: int, resume: str | None, policy: Policy) 
 
 
 def explained(error: ApiError) -> str:
-    """What the server said, and what a person can do where it will go on saying so."""
+    """Return the server's error as text, with what a person can do where it will not go away."""
     match error:
         case NotFound() if "CustomResourceDefinition" not in error.message:
             return f"{error.message}; the server does not serve this kind, create its CustomResourceDefinition first"
@@ -223,20 +223,20 @@ def _waiting(failures: int, resume: str | None, why: str, policy: Policy) -> Wai
 
 
 def is_outdated(error: ApiError) -> bool:
-    """Whether the server no longer has the history after our version, or does not have it yet."""
+    """Return whether the server no longer has the history after our version, or does not have it yet."""
     is_ahead = isinstance(error, Timeout) and any(c.get("reason") == "ResourceVersionTooLarge" for c in error.causes)
     return isinstance(error, Gone) or is_ahead
 
 
 def can_resume(error: ApiError) -> bool:
-    """Whether a watch may go on where it was after this error; see the module for why."""
+    """Return whether a watch may go on where it was after this error; see the module for why."""
     if isinstance(error, ServerUnreachable | GarbledAnswer) or is_outdated(error):
         return False
     return isinstance(error, AnswerLost) or error.code in {429, 500, 503, 504}
 
 
 def is_live(state: State) -> bool:
-    """Whether the view follows the server as far as anybody can tell."""
+    """Return whether the view follows the server as far as anybody can tell."""
     match state:
         case Watching():
             return True

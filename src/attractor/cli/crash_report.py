@@ -85,7 +85,7 @@ def _is_there(module: str) -> bool:
 
 
 def _written(text: str) -> str:
-    """Where the report is: here, or where temporary files are; the report itself where neither can be written."""
+    """Write the report here, or where temporary files are, and return where; print it where neither works."""
     name = f"attractor-crash-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
     for folder in (Path(), Path(tempfile.gettempdir())):
         path = folder / name

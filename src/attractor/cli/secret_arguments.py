@@ -32,7 +32,7 @@ def hide_store_addresses() -> None:
 
 
 def _secrets(address: bytes) -> list[tuple[int, int]]:
-    """Which parts of an address nobody else should read.
+    """Return the parts of an address that are secret, as ranges of bytes.
 
     >>> _secrets(b"etcd:h:1?user=a&password=b"), _secrets(b"etcd:a:b@h:1"), _secrets(b"etcd:h:1")
     ([(9, 26)], [(5, 8)], [])

@@ -1,4 +1,4 @@
-"""How the command line speaks: ``error:`` and ``hint:`` on stderr, colour only where a person looks.
+"""Output of the command line: ``error:`` and ``hint:`` on stderr, colour only where a person looks.
 
 Colour is used on a terminal, unless ``NO_COLOR`` is set or the terminal is ``dumb``. A progress line is refreshed in
 place on a terminal and stays silent elsewhere.
@@ -21,7 +21,7 @@ _CODES = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
 
 
 class UsageError(Exception):
-    """What was asked cannot be done as asked; the message says why, ``hint`` what to do."""
+    """A command that cannot be carried out as given; the message says why, ``hint`` what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class UsageError(Exception):
 
 
 def is_coloured(stream: TextIO) -> bool:
-    """Whether a person is looking at ``stream`` and wants colour."""
+    """Return whether a person is looking at ``stream`` and wants colour."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

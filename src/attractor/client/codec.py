@@ -91,7 +91,7 @@ class Page:
 
 
 class Codec(Generic[T]):
-    """How objects of one kind are read. ``accept`` and ``list_accept`` say what to ask the server for."""
+    """Decoder of objects of one kind. ``accept`` and ``list_accept`` say what to ask the server for."""
 
     accept: ClassVar[str] = "application/json"
     list_accept: ClassVar[str] = "application/json"

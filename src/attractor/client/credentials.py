@@ -1,4 +1,4 @@
-"""Who the client says it is: nothing, a token, a token file that rotates, a certificate, or what a plugin prints.
+"""Credentials of the client: none, a token, a token file that rotates, a certificate, or a plugin's output.
 
 A transport asks for the ``current`` credential before each request, and says when the server ``rejected`` it.
 """
@@ -41,14 +41,14 @@ class ClientCertificate:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What goes along with a request, or with the connection that carries it."""
+    """A token for requests, or a certificate for the connection that carries them."""
 
     authorization: str = field(default="", repr=False)
     certificate: ClientCertificate | None = None
 
 
 class Credentials(Protocol):
-    """Where a transport gets its credential from."""
+    """Source of a transport's credential."""
 
     async def current(self) -> Credential:
         """The credential to use now; raises ``ConfigError`` when there is none to be had."""
@@ -94,10 +94,10 @@ class _Renewed(ABC):
 
     @abstractmethod
     def _read(self) -> Credential:
-        """What the files hold now; raises ``ConfigError``."""
+        """Return what the files hold now; raises ``ConfigError``."""
 
     async def current(self) -> Credential:
-        """What the files hold; files that cannot be read any more leave the last credential in use."""
+        """Return what the files hold; files that cannot be read any more leave the last credential in use."""
         now = self._now()
         if self._credential is None or now - self._read_at >= TOKEN_FILE_AGE_S:
             self._read_at = now
@@ -115,7 +115,7 @@ class _Renewed(ABC):
 
 
 class Rewritten:
-    """What a kubeconfig says, until a server rejects it: then what the file says by now, if that is something else."""
+    """Credential of a kubeconfig, read again from the file when a server rejects it."""
 
     def __init__(self, credential: Credential, read_again: Callable[[], Credential | None]) -> None:
         """``read_again`` answers None where the file names another server by now; it may raise ``ConfigError``."""
@@ -127,7 +127,7 @@ class Rewritten:
         return self.credential
 
     def rejected(self, credential: Credential) -> bool:
-        """Whether the file has another one by now."""
+        """Return whether the file has another one by now."""
         if credential == self.credential:
             try:
                 self.credential = self._read_again() or credential
@@ -247,7 +247,7 @@ class ExecPlugin:
 
 
 def parse_exec_credential(data: bytes, config: ExecConfig) -> tuple[Credential, float]:
-    """What a plugin printed, and when it expires (in seconds since 1970); raises ``ConfigError``."""
+    """Return what a plugin printed, and when it expires (in seconds since 1970); raises ``ConfigError``."""
     try:
         printed = orjson.loads(data)
         if printed["kind"] != "ExecCredential" or printed["apiVersion"] != config.api_version:

@@ -1,4 +1,4 @@
-"""What can go wrong on the way to the server and back, as part of the API's own tree of errors.
+"""Errors on the way to the server and back, as part of the API's own tree of errors.
 
     ApiError
     ├── Unauthorized
@@ -41,5 +41,5 @@ class CredentialsUnavailable(Unauthorized, ConfigError):
 
 
 def outcome_is_known(error: ApiError) -> bool:
-    """Whether a write that failed with this error certainly did not happen; a server's own failure does not say."""
+    """Return whether a write with this error certainly did not happen; a server's own failure does not say."""
     return error.code < 500 or isinstance(error, ServerUnreachable | InsufficientStorage)

@@ -1,4 +1,4 @@
-"""What a watch tells: objects that were added, modified or deleted, and bookmarks."""
+"""Events of a watch: objects that were added, modified or deleted, and bookmarks."""
 
 from __future__ import annotations
 

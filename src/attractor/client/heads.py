@@ -37,7 +37,7 @@ class HeadMeta(msgspec.Struct, rename="camel"):
 
 
 class Reference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Who owns an object, as its metadata says it."""
+    """An ownerReference of an object."""
 
     api_version: str = ""
     kind: str = ""
@@ -58,7 +58,7 @@ class MetadataOf(msgspec.Struct):
 
 
 class WrittenMeta(msgspec.Struct, rename="camel"):
-    """What an answer's metadata tells of what came of a write."""
+    """Metadata of the answer to a write."""
 
     name: str = ""
     namespace: str = ""
@@ -70,7 +70,7 @@ class WrittenMeta(msgspec.Struct, rename="camel"):
 
 
 class Written(msgspec.Struct):
-    """What of an answer to a write tells what came of it: an object, or a Status."""
+    """Answer to a write, as far as the outcome needs it: an object, or a Status."""
 
     kind: str = ""
     metadata: WrittenMeta | None = None
@@ -84,7 +84,7 @@ class Line(msgspec.Struct):
 
 
 class MarkMeta(msgspec.Struct, rename="camel"):
-    """How far a bookmark tells."""
+    """Metadata of a bookmark."""
 
     resource_version: str = ""
     annotations: dict[str, str] | None = None

@@ -1,4 +1,4 @@
-"""How a caller names a kind, and what it gets back for it.
+"""Ways to name a kind, and what a caller gets back for each.
 
 await client.get(ConfigMap, key)                                  a ConfigMap
 await client.get(GroupVersionKind("example.org", "v1", "W"), key) a dict, whatever the kind
@@ -86,20 +86,20 @@ class EncodedObject(msgspec.Struct, frozen=True, gc=False, eq=False):
 
 
 class ScaleSpec(Struct, omitempty=True):
-    """How many are wanted."""
+    """Desired number of replicas."""
 
     replicas: int = 0
 
 
 class ScaleStatus(Struct, omitempty=True):
-    """How many there are, and which objects count."""
+    """Observed number of replicas, and the selector of those that count."""
 
     replicas: int = 0
     selector: str = ""
 
 
 class Scale(Resource, group="autoscaling", version="v1"):
-    """What the scale subresource reads and writes, whatever the kind behind it."""
+    """The scale subresource, whatever the kind behind it."""
 
     spec: ScaleSpec
     status: ScaleStatus

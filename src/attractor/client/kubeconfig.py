@@ -68,7 +68,7 @@ def load_kubeconfig(
 def find_config(
     *, context: str = "", environ: Mapping[str, str] | None = None, service_account: Path = SERVICE_ACCOUNT
 ) -> ClientConfig:
-    """What this process is meant to use: ``KUBECONFIG``, else the pod's service account, else ``~/.kube/config``."""
+    """Return the config for this process: ``KUBECONFIG``, else the pod's service account, else ``~/.kube/config``."""
     environ = os.environ if environ is None else environ
     if not environ.get("KUBECONFIG") and environ.get("KUBERNETES_SERVICE_HOST") and not context:
         return in_cluster_config(environ, service_account)
@@ -95,7 +95,7 @@ class _Entry:
         return self.file.parent / value if value else None
 
     def data(self, name: str) -> bytes | None:
-        """What a field's ``-data`` twin holds, else what is in the file that it names."""
+        """Return what a field's ``-data`` twin holds, else what is in the file that it names."""
         inline = self.text(f"{name}-data")
         if inline:
             try:

@@ -53,7 +53,7 @@ class KindMapping:
         self._discovered_resources: dict[GroupVersionResource, ResourceInfo] = {}
 
     def find_nowait(self, kind: AnyKind) -> Mapped | None:
-        """What is known without asking the server."""
+        """Return the mapping of a kind, if it is known without asking the server."""
         known = self._of_classes.get(kind)
         if known is not None:
             return known
@@ -80,7 +80,7 @@ class KindMapping:
         return None if info is None else Mapped(info, untyped_codec(info.gvk))
 
     async def find(self, kind: AnyKind) -> Mapped:
-        """What is known, or what discovery says; raises ``NotFound`` when the server has no such kind."""
+        """Return the mapping of a kind, by discovery if need be; raises ``NotFound`` where the server lacks it."""
         found = self.find_nowait(kind)
         if found is None:
             await self._discover(kind)

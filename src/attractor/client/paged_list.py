@@ -45,7 +45,7 @@ async def list_pages(
 
 
 def _size(page_size: int, limit: int | None, seen: int) -> int:
-    """How many objects the next page may have; 0 for all."""
+    """Return how many objects the next page may have; 0 for all."""
     return page_size if limit is None else min(page_size or limit, limit - seen)
 
 
@@ -62,6 +62,6 @@ async def _begun(work: Coroutine[Any, Any, Page]) -> AsyncIterator[asyncio.Task[
 
 
 def _forget(task: asyncio.Task[Page]) -> None:
-    """How work ended that nobody waits for any more is of no interest."""
+    """Retrieve the error of a task that nobody waits for, so that asyncio does not complain of it."""
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""Where resources are served.
+"""URL paths of resources.
 
 >>> resource_path("apps", "v1", "deployments", "a", "web", "scale")
 '/apis/apps/v1/namespaces/a/deployments/web/scale'

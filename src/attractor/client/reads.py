@@ -26,7 +26,7 @@ PAGE_SIZE = 500
 
 
 class Selection:
-    """Which objects of a collection, as query parameters."""
+    """Selection of objects of a collection, as query parameters."""
 
     __slots__ = ("query",)
 

@@ -1,4 +1,4 @@
-"""When a request may be sent again: only where that is safe, only so often, only for so long.
+"""Retries of requests: only where that is safe, only so often, only for so long.
 
 - Nothing was sent (``ServerUnreachable``): reads try again; writes do too, for the same reason.
 - The answer was lost after bytes were sent: reads try again, writes never.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how long."""
+    """Limits of retries: how often and how long."""
 
     attempts: int = 4
     """How often a request is sent, the first time included."""
@@ -32,7 +32,7 @@ class RetryPolicy:
     """The wait after 429 without Retry-After."""
 
     def delay_s(self, error: ApiError, *, attempt: int, waited_s: float, is_read: bool) -> float | None:
-        """How long to wait before sending the request again; None when it must not be."""
+        """Return how long to wait before sending the request again; None when it must not be."""
         if attempt >= self.attempts:
             return None
         delay = self._wish(error, attempt, is_read=is_read)

@@ -26,7 +26,7 @@ def _encoded(query: tuple[tuple[str, str], ...]) -> str:
 
 
 class ClientRequest(msgspec.Struct, frozen=True):
-    """What the client asks, as HTTP has it, without credentials: those are the transport's."""
+    """An HTTP request of the client, without credentials: those are the transport's."""
 
     method: str
     path: str
@@ -45,12 +45,12 @@ class ClientRequest(msgspec.Struct, frozen=True):
 
     @property
     def is_read(self) -> bool:
-        """Whether asking twice is as good as asking once."""
+        """Return whether asking twice is as good as asking once."""
         return self.method in {"GET", "HEAD"}
 
 
 class ClientResponse(msgspec.Struct, frozen=True):
-    """What the server answered; ``headers`` are by lower-case name."""
+    """The server's answer; ``headers`` are by lower-case name."""
 
     code: int
     body: bytes = b""

@@ -64,7 +64,7 @@ class LineSplitter:
 
     @property
     def is_between_lines(self) -> bool:
-        """Whether nothing is left over."""
+        """Return whether nothing is left over."""
         return not self._rest
 
 

@@ -1,4 +1,4 @@
-"""What this process writes, told to whoever must know: how a cache learns of its own process's writes."""
+"""Observers of this process's writes: how a cache learns of them."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Telling:
 
 
 def _is_held(meta: WrittenMeta) -> bool:
-    """Whether finalizers or a grace period keep an object that is to be deleted."""
+    """Return whether finalizers or a grace period keep an object that is to be deleted."""
     return bool(meta.finalizers or meta.deletion_grace_period_seconds)
 
 

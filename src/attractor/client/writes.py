@@ -330,12 +330,12 @@ class Writing(Reading):
         return Scale.from_json(answer)
 
     def _addressed_nowait(self, obj: Resource | JsonObject) -> tuple[Mapped, Key] | None:
-        """Where an object is stored, if that is known without asking."""
+        """Return where an object is stored, if that is known without asking."""
         mapped = self.mapping.find_nowait(type(obj)) if isinstance(obj, Resource) else None
         return None if mapped is None or not isinstance(obj, Resource) else (mapped, obj.key)
 
     async def _addressed(self, obj: Resource | JsonObject) -> tuple[Mapped, Key]:
-        """Where an object is stored."""
+        """Return where an object is stored."""
         if isinstance(obj, Resource):
             return self.mapping.find_nowait(type(obj)) or await self.mapping.find(type(obj)), obj.key
         api_version, kind = obj.get("apiVersion"), obj.get("kind")
@@ -379,7 +379,7 @@ def _query(dry_run: bool, field_manager: str, field_validation: str) -> Query:
 
 
 def collection_path(mapped: Mapped, key: Key) -> str:
-    """Where objects of a kind are created or deleted: in a namespace, where they live in one; raises ``ValueError``."""
+    """Return the path of a collection: in a namespace, where its kind lives in one; raises ``ValueError``."""
     info = mapped.info
     if bool(key.namespace) != info.namespaced:
         scope = "lives in a namespace: give it" if info.namespaced else "lives in no namespace: leave it out"

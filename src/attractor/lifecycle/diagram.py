@@ -23,7 +23,7 @@ STROKES = {"move": "", "missed": "6 4", "undo": "2 4", "override": "1 6"}
 
 
 class Place(NamedTuple):
-    """Where a state's box is: its upper left corner."""
+    """Position of a state's box: its upper left corner."""
 
     x: int
     y: int

@@ -26,7 +26,7 @@ A = TypeVar("A", bound=str)
 
 
 class Requester(NamedTuple):
-    """Who asks: the name and the groups that authentication found."""
+    """The user of a request: the name and the groups that authentication found."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Guard(Generic[S, A]):
         return self.lifecycle.initial if text is None else self.parse(text)
 
     def check(self, old: JsonObject | None, new: JsonObject, who: Requester) -> None:
-        """Whether this user may make ``new`` of ``old``; raises ``Refused``."""
+        """Check that this user may make ``new`` of ``old``; raises ``Refused``."""
         subject = self._subject(new)
         actors = self.actors_of(who, new)
         before = self.state_of(old)

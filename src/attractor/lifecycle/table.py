@@ -61,7 +61,7 @@ class Row(Generic[S, A]):
 
     @property
     def remark(self) -> str:
-        """What stands in brackets behind the next state."""
+        """Return the remark in brackets behind the next state."""
         if self.skips is not None:
             return f"if {self.skips} message was missed"
         return ", ".join(part for part in (self.kind if self.kind != "move" else "", self.note) if part)
@@ -83,7 +83,7 @@ def undo(state: S, actor: A, event: str, next_: S, note: str = "") -> Row[S, A]:
 
 
 def override(states: Iterable[S], actor: A, event: str, next_: S, note: str = "") -> list[Row[S, A]]:
-    """What an administrator may do to states of others: one row for each that is not there already."""
+    """Return rows by which an administrator moves states of others: one for each that is not there already."""
     return [Row(state, actor, event, next_, "override", note) for state in states if state != next_]
 
 
@@ -150,7 +150,7 @@ class Lifecycle(Generic[S, A]):
         return frozenset(self.states) - self.resting - self.errors
 
     def nexts(self, state: S, actor: A) -> frozenset[S]:
-        """Where an actor may move a state to, by overrides too."""
+        """Return the states that an actor may move a state to, by overrides too."""
         return frozenset(row.next for row in self.rows if row.state == state and row.actor == actor)
 
     def triples(self) -> Iterator[tuple[S, A, str, frozenset[S]]]:
@@ -180,13 +180,13 @@ class Lifecycle(Generic[S, A]):
         return rows[0].next
 
     def check(self, state: S, actors: Iterable[A], next_: S, subject: str = "") -> None:
-        """Whether one of these actors may move a state; raises ``Refused``, whose text names the object and both."""
+        """Check that one of these actors may move a state; raises ``Refused``, whose text names the object and both."""
         asking = tuple(actors)
         if not any(next_ in self.nexts(state, actor) for actor in asking):
             raise self.refusal(state, asking, f"move it to {next_}", subject)
 
     def refusal(self, state: S, actors: Iterable[str], what: str, subject: str = "") -> Refused:
-        """Why these actors may not do something to a state, as an error."""
+        """Return the error that says why these actors may not do something to a state."""
         asking = tuple(actors)
         named = " or ".join(f"the {actor}" for actor in asking) or "nobody"
         of = f"{subject or self.name} is {state}"
@@ -199,7 +199,7 @@ class Lifecycle(Generic[S, A]):
         return WrongState(f"{of}, from where {named} may not {what}; it leads to {leads}")
 
     def overdue(self, state: S, waited_s: float) -> str:
-        """What to tell people about a state that lasts too long; empty while it does not. It never means an undo."""
+        """Return a message about a state that lasts too long; empty while it does not. It never means an undo."""
         limit_s = self.timeouts_s.get(state)
         if limit_s is None or waited_s < limit_s:
             return ""

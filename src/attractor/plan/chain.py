@@ -34,7 +34,7 @@ class Requeue(Exception):
 
 
 class Transformed(NamedTuple):
-    """What a chain made of a graph."""
+    """Result of a chain on a graph."""
 
     graph: ObjectGraph
     requeue: Requeue | None = None

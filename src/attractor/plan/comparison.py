@@ -1,4 +1,4 @@
-"""Whether a stored object is as it should be, and what to write if it is not.
+"""Comparison of a stored object with the desired one, and the patch between them.
 
 The server fills in defaults, and others add labels, so "is as it should be" cannot mean "equal". It means both:
 
@@ -46,7 +46,7 @@ def marked(desired: R) -> R:
 
 
 def desired_hash(desired: Resource) -> str:
-    """What stands for a desired object; equal for equal ones, with and without the mark."""
+    """Return the hash of a desired object; equal for equal ones, with and without the mark."""
     plain = _desired(desired)
     annotations = plain["metadata"].get("annotations", {})
     plain["metadata"] = {**plain["metadata"], "annotations": {k: v for k, v in annotations.items() if k != HASH}}
@@ -54,7 +54,7 @@ def desired_hash(desired: Resource) -> str:
 
 
 def is_as_desired(stored: Resource, desired: Resource) -> bool:
-    """Whether nothing needs to be written."""
+    """Return whether nothing needs to be written."""
     if stored.metadata.annotations.get(HASH) != desired_hash(desired):
         return False
     plain = _desired(desired)
@@ -64,7 +64,7 @@ def is_as_desired(stored: Resource, desired: Resource) -> bool:
 
 
 def covers(stored: Any, desired: Any) -> bool:
-    """Whether each desired field is there with its value; nothing covers an empty map or list, and None."""
+    """Return whether each desired field is there with its value; nothing covers an empty map or list, and None."""
     if isinstance(desired, dict):
         if not desired:
             return stored is None or isinstance(stored, dict)
@@ -98,7 +98,7 @@ def overlay(stored: R, desired: R) -> R:
 
 
 def _desired(desired: Resource) -> JsonObject:
-    """What of an object can be desired: neither its status nor what the server stamps on it."""
+    """Return the part of an object that can be desired: neither its status nor what the server stamps on it."""
     plain = desired.to_dict()
     metadata = plain.get("metadata", {})
     kept = ("name", "namespace", "labels", "annotations", "ownerReferences")

@@ -43,7 +43,7 @@ class Dag(Generic[V]):
             self.connect(dependent, dependency)
 
     def check_invariants(self) -> None:
-        """What holds between any two calls."""
+        """Assert the invariants, which hold between any two calls."""
         assert self._below.keys() == self._above.keys(), "a vertex is known on one side only"
         down = {(a, b) for a, below in self._below.items() for b in below}
         assert down == {(a, b) for b, above in self._above.items() for a in above}, "an edge has one end only"
@@ -118,11 +118,11 @@ class Dag(Generic[V]):
                 self.connect(vertex, dependency)
 
     def dependencies(self, vertex: V) -> tuple[V, ...]:
-        """What a vertex depends on directly."""
+        """Return the direct dependencies of a vertex."""
         return tuple(self._below[vertex])
 
     def dependents(self, vertex: V) -> tuple[V, ...]:
-        """What depends on a vertex directly."""
+        """Return the direct dependents of a vertex."""
         return tuple(self._above[vertex])
 
     @property

@@ -1,4 +1,4 @@
-"""What a plan changes, field by field, as data: ``change_of(vertex)``.
+"""Field-by-field changes of a plan, as data: ``change_of(vertex)``.
 
 Fields are named by their path (``spec.template.spec.containers[0].image``). What a Secret holds is never shown.
 """
@@ -33,7 +33,7 @@ class Change:
 
 
 def change_of(vertex: Vertex) -> Change:
-    """What a vertex' action would change."""
+    """Return the changes that a vertex' action would make."""
     before, after = _sides(vertex)
     if vertex.ref.kind is Secret:
         before, after = _hidden(before, after)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Action(StrEnum):
-    """What is done with an object."""
+    """Action on an object."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -37,7 +37,7 @@ class Action(StrEnum):
 
 
 class Ref(NamedTuple):
-    """Which object: its kind and its key."""
+    """Reference to an object: its kind and its key."""
 
     kind: type[Resource]
     key: Key

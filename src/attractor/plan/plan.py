@@ -42,7 +42,7 @@ class NameTaken(Exception):
 
 
 class Outcome(StrEnum):
-    """What became of one vertex."""
+    """Outcome of one vertex."""
 
     DONE = "done"
     NOTHING = "nothing to do"
@@ -69,7 +69,7 @@ Progress: TypeAlias = Callable[[Step], None]
 
 
 class Plan:
-    """What is to be done; make it with ``Plan.build``."""
+    """A graph of actions, in order; make it with ``Plan.build``."""
 
     def __init__(self, graph: ObjectGraph, requeue: Requeue | None = None) -> None:
         self.graph = graph
@@ -89,11 +89,11 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to do."""
+        """Return whether there is nothing to do."""
         return all(vertex.action is Action.NONE for vertex in self.graph)
 
     def diff(self) -> list[Change]:
-        """What would change, field by field, in the order of work; nothing is asked of anybody."""
+        """Return the changes, field by field, in the order of work; nothing is asked of anybody."""
         return [change_of(vertex) for vertex in self.changes]
 
     async def execute(self, ctx: Context, progress: Progress | None = None) -> Result | None:
@@ -144,7 +144,7 @@ class _Run:
             self._judge_existing(vertex, answer)
 
     def _obstacle(self, vertex: Vertex) -> Outcome | None:
-        """Why it is not this vertex' turn."""
+        """Return why it is not this vertex' turn."""
         below = {self._outcomes[ref] for ref in self._graph.dag.dependencies(vertex.ref)}
         if below & {Outcome.STALE, Outcome.FAILED, Outcome.BLOCKED}:
             return Outcome.BLOCKED
@@ -239,7 +239,7 @@ def effect_of(vertex: Vertex) -> Effect[Any]:
 
 
 def patch_of(vertex: Vertex) -> JsonObject:
-    """What differs between the stored object and the one to be written, guarded by the uid."""
+    """Return the patch from the stored object to the one to be written, guarded by the uid."""
     before = _before(vertex)
     body = cast("JsonObject", merge_patch_between(before.to_dict(), overlay(before, vertex.object).to_dict()))
     return {**body, "metadata": {**(body.get("metadata") or {}), "uid": before.metadata.uid}}

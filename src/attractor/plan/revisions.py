@@ -40,7 +40,7 @@ class History:
         return self.revisions[-1].revision if self.revisions else 0
 
     def data(self, number: int) -> JsonObject:
-        """What a revision keeps. Raises ``UnknownRevision``."""
+        """Return the data of a revision. Raises ``UnknownRevision``."""
         for revision in self.revisions:
             if revision.revision == number:
                 return cast("JsonObject", revision.data)

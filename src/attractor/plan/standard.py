@@ -86,7 +86,7 @@ class Freeze:
 
 @dataclass(frozen=True)
 class Compare:
-    """What to do with each wanted object: create what is missing, patch what differs, leave the rest alone."""
+    """Sets the action of each wanted object: create what is missing, patch what differs, leave the rest alone."""
 
     snapshot: Snapshot
     frozen: tuple[type[Resource], ...] = (Secret, ConfigMap)
@@ -109,7 +109,7 @@ class Compare:
 
 @dataclass(frozen=True)
 class RemoveOrphans:
-    """What is there and no longer wanted is deleted, after what is wanted has been written."""
+    """Deletes what is there and no longer wanted, after what is wanted has been written."""
 
     snapshot: Snapshot
     keep: Callable[[Resource], bool] = lambda _: False

@@ -9,7 +9,7 @@ Guarantees: one object is never reconciled twice at once; a change is never miss
 this process's own writes; a reconcile that fails hurts nobody else; without leadership nothing is written.
 
 A reconcile talks only to its ``Context``. Read ``effects`` first (everything it can ask), then ``context``, ``driver``
-and ``steps`` (who answers); ``controller`` (the declaration), ``routing`` and ``running`` (what makes it run);
+and ``steps`` (who answers); ``controller`` (the declaration), ``routing`` and ``running_controller`` (who runs it);
 ``manager`` and ``lease``; ``reconciler`` and ``toolkit`` for controllers that manage things outside the API.
 """
 

@@ -281,7 +281,7 @@ def controller(
 
 
 def _heard(declared: For, owner: Reconciles | None) -> For:
-    """What is heard of the reconciled kind: what the author wants, and what the reconciler cannot do without."""
+    """Return the predicate of the reconciled kind: the author's, and what the reconciler cannot do without."""
     needs: Predicate | None = getattr(owner, "hears_always", None)
     if needs is None or declared.when is always or not isinstance(declared.when, Predicate):
         return declared

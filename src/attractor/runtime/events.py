@@ -125,7 +125,7 @@ def _keep(known: OrderedDict, key: object, value: object) -> None:  # type: igno
 
 
 def subject_of(obj: Resource) -> tuple[str, str, str, str, str]:
-    """How an Event names an object."""
+    """Return the object reference of an Event."""
     meta = obj.metadata
     return (obj.api_version, obj.kind, meta.namespace, meta.name, meta.uid)
 

@@ -1,4 +1,4 @@
-"""What is told of reconciles (and other work) that fail: enough to act on, and not more than can be read.
+"""Log of reconciles (and other work) that fail: enough to act on, and not more than can be read.
 
 - An outage fails everything at once, and no line of the author's is to blame: one line now and then for the whole
   controller, with how much has failed meanwhile and what to do.
@@ -32,7 +32,7 @@ OUTAGES = (ServerUnreachable, AnswerLost, GarbledAnswer, CredentialsUnavailable,
 
 
 def is_outage(error: BaseException) -> bool:
-    """Whether the server is away, or does not want to be asked now, whatever is asked of it."""
+    """Return whether the server is away, or does not want to be asked now, whatever is asked of it."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_outage, error.exceptions))
     return isinstance(error, OUTAGES)
@@ -82,7 +82,7 @@ class FailureLog:
             self._log.error(what, error.with_traceback(without_ours(error.__traceback__)), **fields)
 
     def _is_due(self, sort: object, period_s: float) -> bool:
-        """Whether this was not told in full for so long; it is, now."""
+        """Return whether this was not told in full for so long; it is, now."""
         now_s = _now_s()
         if now_s - self._told_s.get(sort, -period_s) < period_s:
             return False

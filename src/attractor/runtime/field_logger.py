@@ -33,21 +33,21 @@ class FieldLogger:
         self._write(logging.DEBUG, message, fields)
 
     def info(self, message: str, **fields: Any) -> None:
-        """What happened."""
+        """Log what happened."""
         self._write(logging.INFO, message, fields)
 
     def warning(self, message: str, **fields: Any) -> None:
-        """What may need someone's attention."""
+        """Log what may need someone's attention."""
         self._write(logging.WARNING, message, fields)
 
     def error(self, message: str, error: BaseException | None = None, **fields: Any) -> None:
-        """What failed; with its traceback when the error is given, and in short in the line itself (``error=``)."""
+        """Log what failed; with its traceback when the error is given, and in short in the line (``error=``)."""
         if error is not None:
             fields.setdefault("error", _in_short(error))
         self._write(logging.ERROR, message, fields, error)
 
     def error_in_short(self, message: str, error: BaseException, **fields: Any) -> None:
-        """What failed, in one line, without a traceback."""
+        """Log what failed in one line, without a traceback."""
         self._write(logging.ERROR, message, {"error": _in_short(error), **fields})
 
     def _write(self, level: int, message: str, fields: Mapping[str, Any], error: BaseException | None = None) -> None:

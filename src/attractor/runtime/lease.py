@@ -87,11 +87,11 @@ class Candidate:
 
     @property
     def holder(self) -> str:
-        """Who led when the Lease was last seen; empty for nobody."""
+        """Return the holder when the Lease was last seen; empty for nobody."""
         return self._holder
 
     def free_in_s(self, lease: Lease | None, now_s: float) -> float:
-        """How long until this process may take the Lease; 0 for now."""
+        """Return how long until this process may take the Lease; 0 for now."""
         if lease is None or not self._holder or self._holder == self.election.identity:
             return 0.0
         duration = max(float(lease.spec.lease_duration_seconds or 0), self.election.duration_s)
@@ -148,12 +148,12 @@ class LeaderElector:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this process may act now. A process that stood still past its deadline may not, before any timer."""
+        """Return whether this process may act now; past its deadline it may not, before any timer has run."""
         return self._led_until_s > 0 and _now_s() < self._led_until_s
 
     @property
     def holder(self) -> str:
-        """Who leads, as far as this process knows."""
+        """Return the leader, as far as this process knows."""
         return self._candidate.holder
 
     @asynccontextmanager
@@ -195,8 +195,9 @@ class LeaderElector:
             await self._wait_for_change(wait_s)
 
     def _was_overtaken(self, error: ApiError | TimeoutError) -> bool:
-        """Whether somebody moved at the same moment. Where nothing was to be replaced, it is the namespace that is not
-        found, and that does not change by looking again.
+        """Return whether somebody moved at the same moment.
+
+        Where nothing was to be replaced, it is the namespace that is not found, which looking again does not change.
         """
         return isinstance(error, Conflict | AlreadyExists) or (isinstance(error, NotFound) and self._lease is not None)
 
@@ -227,7 +228,7 @@ class LeaderElector:
                     await asyncio.sleep(self.election.retry_period_s)
 
     async def _is_told_of_a_change(self) -> bool:
-        """Whether a watch tells of one before it ends; False, too, where there is no watch to be had."""
+        """Return whether a watch tells of one before it ends; False, too, where there is no watch to be had."""
         version = "" if self._lease is None else self._lease.metadata.resource_version
         watch = self._client.watch(
             Lease, self._key.namespace, resource_version=version,

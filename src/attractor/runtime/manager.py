@@ -181,7 +181,7 @@ class Manager:
 
     @property
     def is_running(self) -> bool:
-        """Whether the controllers run."""
+        """Return whether the controllers run."""
         return self._state == "running"
 
     @property
@@ -193,7 +193,7 @@ class Manager:
         return "" if self._state in {"running", "standing by"} else self._state
 
     def _stuck(self) -> str:
-        """What only a restart helps: controllers of which every worker hangs, and lets nobody end it."""
+        """Return why only a restart helps: controllers of which every worker hangs, and lets nobody end it."""
         return "; ".join(f"{one.declared.name}: {why}" for one in self.controllers if (why := one.stuck()))
 
     def _unsynced(self) -> str:

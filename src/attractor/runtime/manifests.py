@@ -30,7 +30,7 @@ RBAC = "rbac.authorization.k8s.io"
 
 @dataclass(frozen=True)
 class Operator:
-    """What to deploy: a name, where, which image, how it is started."""
+    """An operator to deploy: its name and namespace, its image, its command."""
 
     name: str
     namespace: str = "default"
@@ -56,7 +56,7 @@ def crds(kinds: Iterable[type[Resource]]) -> list[JsonObject]:
 
 
 class Right(NamedTuple):
-    """What is granted: verbs on a resource, or on a subresource of it."""
+    """A right: verbs on a resource, or on a subresource of it."""
 
     group: str
     resource: str
@@ -65,7 +65,7 @@ class Right(NamedTuple):
 
 
 def rules(controllers: Iterable[Controller]) -> list[JsonObject]:
-    """What the controllers may do, as RBAC rules: one for each set of verbs and group, in a stable order."""
+    """Return the RBAC rules of the controllers: one for each set of verbs and group, in a stable order."""
     return _joined(_rights(controllers))
 
 
@@ -138,7 +138,7 @@ def manifests(
 
 
 def access(operator: Operator, controllers: Iterable[Controller]) -> list[JsonObject]:
-    """Who the operator is, and all that it may do: its account, roles, and who has them."""
+    """Return the operator's ServiceAccount, roles and role bindings."""
     labels = _labels(operator)
     return [
         _object("v1", "ServiceAccount", operator.name, operator.namespace, labels),

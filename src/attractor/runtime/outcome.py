@@ -1,4 +1,4 @@
-"""What follows a reconcile: a pure decision, from what it returned or raised to what the queue is told."""
+"""Outcome of a reconcile: a pure decision, from what it returned or raised to what the queue is told."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Next(NamedTuple):
 
     @property
     def resets_backoff(self) -> bool:
-        """Whether the next failure counts as the first."""
+        """Return whether the next failure counts as the first."""
         return self.what != "backoff"
 
 
@@ -27,7 +27,7 @@ DONE = Next("done")
 
 
 def after_result(result: Result | None) -> Next:
-    """What follows a reconcile that returned."""
+    """Return the outcome of a reconcile that returned."""
     if result is None:
         return DONE
     if result.requeue_after_s > 0:
@@ -36,26 +36,26 @@ def after_result(result: Result | None) -> Next:
 
 
 def wrong_result(result: Any) -> TypeError | None:
-    """What is wrong with what a reconcile has returned; it counts as if the reconcile had raised it."""
+    """Return the error for a wrong result of a reconcile; it counts as if the reconcile had raised it."""
     if result is None or isinstance(result, Result):
         return None
     return TypeError(f"the reconcile returned {result!r}; return None, or a Result")
 
 
 def after_error(error: BaseException) -> Next:
-    """What follows a reconcile that raised; only a ``TerminalError`` is not tried again."""
+    """Return the outcome of a reconcile that raised; only a ``TerminalError`` is not retried."""
     return Next("done" if isinstance(error, TerminalError) else "backoff")
 
 
 def ended_itself(end: BaseException, what: str = "the reconcile") -> RuntimeError:
-    """What a reconcile (or other work) has failed by that raised what ends a task or a process: it ends neither."""
+    """Return the failure of work that raised what ends a task or a process: it ends neither."""
     if isinstance(end, SystemExit):
         return RuntimeError(f"{what} called sys.exit({end.code!r}); it cannot end the process: raise an error")
     return RuntimeError(f"{what} cancelled itself")
 
 
 def is_cancelled_from_outside(end: BaseException) -> bool:
-    """Whether somebody wants the current task to end, and not only what runs in it has raised so."""
+    """Return whether somebody wants the current task to end, and not only what runs in it has raised so."""
     task = asyncio.current_task()
     return isinstance(end, asyncio.CancelledError) and (task is None or task.cancelling() > 0)
 
@@ -76,7 +76,7 @@ MISTAKES = (
 
 
 def is_panic(error: BaseException) -> bool:
-    """Whether a reconcile failed by a mistake in its program; in a group, whether one of the errors is such."""
+    """Return whether a reconcile failed by a mistake in its program; in a group, whether one of the errors is such."""
     if isinstance(error, BaseExceptionGroup):
         return any(map(is_panic, error.exceptions))
     return isinstance(error, MISTAKES) and not isinstance(error, TerminalError)

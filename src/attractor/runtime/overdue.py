@@ -84,7 +84,7 @@ class Worker:
             self._task.cancel()
 
     def timeout(self, end: BaseException) -> ReconcileTimeout | None:
-        """What a reconcile has failed by that was ended because it was overdue, and for no other reason."""
+        """Return the error of a reconcile that was ended because it was overdue, and for no other reason."""
         if not self._limit_s or not isinstance(end, CancelledError):
             return None
         made = ReconcileTimeout(self._limit_s, self._line)
@@ -92,7 +92,7 @@ class Worker:
         return made if self._task.uncancel() == 0 else None
 
     def late(self, now_s: float) -> Late | None:
-        """What it does, if it does so for long."""
+        """Return the work of the worker, if it has been at it for long."""
         if self.key is None or now_s - self.since_s < LONG_S:
             return None
         return Late(self.key, now_s - self.since_s, waiting_line(self._coroutine))
@@ -104,7 +104,7 @@ def late(workers: Iterable[Worker], now_s: float) -> list[Late]:
 
 
 def by_line(workers: Iterable[Worker], now_s: float) -> dict[tuple[str, ...], float]:
-    """How many reconciles have not ended for long, by the line that they wait at (``FILE:LINE``)."""
+    """Return how many reconciles have not ended for long, by the line that they wait at (``FILE:LINE``)."""
     found: dict[tuple[str, ...], float] = {}
     for one in late(workers, now_s):
         where = (one.line.partition(": ")[0],)
@@ -113,7 +113,7 @@ def by_line(workers: Iterable[Worker], now_s: float) -> dict[tuple[str, ...], fl
 
 
 def all_stuck(workers: list[Worker], now_s: float, limit_s: float) -> str:
-    """Why no worker of a controller will ever do anything again; empty while one may."""
+    """Return why no worker of a controller will ever do anything again; empty while one may."""
     longest_s = min((now_s - one.since_s if one.key is not None else 0.0 for one in workers), default=0.0)
     if longest_s < limit_s + SLACK_S:
         return ""

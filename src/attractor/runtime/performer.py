@@ -100,7 +100,7 @@ class Performer:
         return self._by_type[type(effect)](effect) if known is None else known
 
     def _known(self, effect: effects.Get[Any]) -> Answered | None:
-        """What the cache answers at once, as it nearly always does."""
+        """Return the cache's answer, if it has one at once, as it nearly always does."""
         informer = self._views.whole.get(effect.kind) if effect.is_cached else None
         key = effect.key
         if informer is None or not informer.knows(key):

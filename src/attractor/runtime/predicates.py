@@ -81,7 +81,7 @@ class Predicate:
         self._text = text or getattr(decide, "__name__", "predicate")
 
     def __call__(self, change: Change) -> bool:
-        """Whether the change is worth it."""
+        """Return whether the change is worth it."""
         return self._decide(change)
 
     def __and__(self, other: Predicate) -> Predicate:

@@ -45,13 +45,13 @@ MORE_TO_WRITE_S = 0.001
 
 @dataclass(frozen=True)
 class Conflicts:
-    """How many writes of an object in a row lost against others; kept in memory until one succeeds."""
+    """Count of writes of an object in a row that lost against others; kept in memory until one succeeds."""
 
     count: int
 
     @property
     def delay_s(self) -> float:
-        """How long to wait before the next try."""
+        """Return how long to wait before the next try."""
         return min(FIRST_CONFLICT_S * 2.0 ** min(self.count - 1, 16), MAX_CONFLICT_S)
 
 

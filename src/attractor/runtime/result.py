@@ -1,4 +1,4 @@
-"""What a reconcile answers, and the one error that is not tried again."""
+"""Result of a reconcile, and the one error that is not retried."""
 
 from __future__ import annotations
 

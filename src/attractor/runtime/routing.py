@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def passes(when: Predicate, event: InformerEvent[Any]) -> bool:
-    """Whether a change is worth a reconcile."""
+    """Return whether a change is worth a reconcile."""
     return when is always or when(LazyChange(event))
 
 
@@ -59,7 +59,7 @@ def _group(api_version: str) -> str:
 def watched_keys(
     watched: Watches[Any], event: InformerEvent[Any], keys_by_index: Callable[[str, str], Iterable[Key]]
 ) -> set[Key]:
-    """What a changed object of another kind concerns; ``keys_by_index`` looks the reconciled kind's index up."""
+    """Return the keys that a change of another kind concerns; ``keys_by_index`` looks up the reconciled kind."""
     if watched.index:
         return set(keys_by_index(watched.index, str(event.key)))
     found = _mapped(watched, event.object)
@@ -69,7 +69,7 @@ def watched_keys(
 
 
 def _mapped(watched: Watches[Any], obj: Any) -> set[Key]:
-    """What a map function answers; raises ``TypeError`` for what would only fail later, in a reconcile."""
+    """Return the keys of a map function; raises ``TypeError`` for what would only fail later, in a reconcile."""
     assert watched.to_keys is not None
     answer: Any = watched.to_keys(obj)
     if isinstance(answer, Iterable) and not isinstance(answer, str | Key):
@@ -88,7 +88,7 @@ def handler(
     keys_by_index: Callable[[str, str], Iterable[Key]],
     add: Callable[[Key, int], None],
 ) -> Callable[[InformerEvent[Any]], None]:
-    """What to call with every change of a kind; ``add`` is told each key that must be reconciled, and its priority."""
+    """Return the event handler of a kind; it tells ``add`` each key to be reconciled, and its priority."""
     log = FailureLog(FieldLogger(f"attractor.controller.{declared.name}", {"controller": declared.name}))
 
     def handle(event: InformerEvent[Any]) -> None:

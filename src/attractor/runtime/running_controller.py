@@ -109,7 +109,7 @@ class RunningController:
 
     @property
     def performer(self) -> Performer:
-        """Who answers the effects."""
+        """Return the performer of the effects."""
         assert self._performer is not None, "the controller is not attached to a manager"
         return self._performer
 
@@ -152,7 +152,7 @@ class RunningController:
         self.scheduled.close()
 
     def unfinished(self) -> list[tuple[Key, float]]:
-        """What is being reconciled, and for how many seconds; the longest first."""
+        """Return the keys being reconciled, and for how many seconds; the longest first."""
         return sorted(self.queue.taken(), key=lambda pair: -pair[1])
 
     def late(self) -> list[Late]:
@@ -169,7 +169,7 @@ class RunningController:
                 worker.end_overdue(self._now_s(), self.limit_s)
 
     def stuck(self) -> str:
-        """Why nothing will be reconciled any more: every worker has a reconcile that ignores its end. Else empty."""
+        """Return why nothing will be reconciled any more: every worker hangs in a reconcile; else empty."""
         return "" if self.limit_s is None else overdue.all_stuck(self._crew, self._now_s(), self.limit_s)
 
     def stop(self) -> None:

@@ -47,14 +47,14 @@ class Steps(Generic[T]):
 
     @property
     def effect(self) -> Effect[Any]:
-        """What the coroutine asks for now."""
+        """Return the effect that the coroutine waits for."""
         if self._effect is None:
             raise RuntimeError("the coroutine has ended and asks for nothing more; look at `result`")
         return self._effect
 
     @property
     def result(self) -> T | None:
-        """What the coroutine returned."""
+        """Return the result of the coroutine."""
         if not self.is_done:
             raise RuntimeError(f"the coroutine has not ended: it waits for an answer to {self._effect!r}")
         return self._result

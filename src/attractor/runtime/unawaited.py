@@ -82,7 +82,7 @@ def _is_context(argument: ast.arg) -> bool:
 
 
 def _asked(value: ast.expr, contexts: set[str]) -> str:
-    """How a call of one of the context's methods, or of an outside system's, is written; empty for anything else."""
+    """Return the spelling of a call of the context's, or of an outside system's, methods; empty for anything else."""
     if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)):
         return ""
     on = value.func.value

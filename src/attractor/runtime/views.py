@@ -63,7 +63,7 @@ class Views:
         return values
 
     def follows(self, kind: Any) -> bool:
-        """Whether objects of this kind are cached, as a whole."""
+        """Return whether objects of this kind are cached, as a whole."""
         return kind in self.whole
 
     async def list(
@@ -86,7 +86,7 @@ class Views:
 
 
 def _texts(index: Index[Any], answer: Any) -> list[str]:
-    """What an index function answers; a single text would be taken for its letters."""
+    """Return the values of an index function; a single text would be taken for its letters."""
     if isinstance(answer, Iterable) and not isinstance(answer, str):
         found = list(answer)
         if all(isinstance(value, str) for value in found):

@@ -9,7 +9,7 @@ Two pytest plugins are loaded by pytest itself: ``fixtures`` (``cluster`` and ``
 of the checker). Read ``cluster`` first, then ``virtual_time``, ``faults`` and ``request_log``. Names are imported when
 first used, so that pytest starts as fast as without.
 
-``directed`` runs the product step by step as told, ``replaying`` carries counterexamples out in it, ``recording`` keeps
+``directed`` runs the product step by step as told, ``replay`` carries counterexamples out in it, ``recording`` keeps
 real runs and lets a world follow them.
 """
 

@@ -43,7 +43,7 @@ class Fault:
     """The requests that it struck."""
 
     def strikes(self, entry: LoggedRequest) -> bool:
-        """Whether this request is hit; if so, the fault is used up by one."""
+        """Return whether this request is hit; if so, the fault is used up by one."""
         matches = (
             self.times > len(self.struck)
             and (not self.verb or self.verb == entry.verb)

@@ -89,7 +89,7 @@ class Wandered:
 
     @property
     def is_admitted(self) -> bool:
-        """Whether the world admits it."""
+        """Return whether the world admits it."""
         return self.followed.is_admitted
 
     def __str__(self) -> str:
@@ -319,7 +319,7 @@ class Wanderer:
     def _parts(
         self, name: str, controller: str, who: dict[str, Any], effect: Effect[Any]
     ) -> Iterator[dict[str, list[int]]]:
-        """Which of several effects that were asked for together goes on."""
+        """Return which of several effects that were asked for together goes on."""
         if not isinstance(effect, Gather):
             yield {}
             return
@@ -369,7 +369,7 @@ class Wanderer:
                 yield self._turn(action, {**given, "chosen": [fate]}, fault, partial(self._was_cancelled, place, who))
 
     def _was_cancelled(self, place: tuple[str, str, Any], who: dict[str, Any]) -> None:
-        """What is told to end is so once; what it then still does is its own."""
+        """Note a cancellation, which comes once; what the work does after it is its own."""
         if self._asks(place[0], place[1], who) is not None:
             self._cancelled.add(place)
 
@@ -447,7 +447,7 @@ class Wanderer:
 
 
 def _budgets(world: World, host: str) -> dict[str, tuple[str, int]]:
-    """How often each fault may strike a host, with the name of the budget that this uses up."""
+    """Return how often each fault may strike a host, with the name of the budget that this uses up."""
     return {
         name: (name, each) if isinstance(each, int) else (f"{name} of {host}", each.get(host, 0))
         for name, each in world.budgets_of(host).items()

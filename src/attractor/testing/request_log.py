@@ -45,7 +45,7 @@ class LoggedRequest:
 
     @property
     def is_write(self) -> bool:
-        """Whether it could change something."""
+        """Return whether it could change something."""
         return self.verb not in {"get", "list", "watch"}
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class LoggedRequest:
 
 
 def describe(request: ClientRequest) -> LoggedRequest | None:
-    """What a request asks for; None for requests that are about no resource, such as discovery."""
+    """Return the description of a request; None for requests that are about no resource, such as discovery."""
     parts = request.path.strip("/").split("/")
     group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1] if len(parts) > 1 else "", parts[3:])
     namespace = ""

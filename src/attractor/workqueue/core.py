@@ -27,7 +27,7 @@ class QueueState(NamedTuple, Generic[K]):
 
 
 class QueueCore(Generic[K]):
-    """Which keys wait, which are with a worker, and which must run again.
+    """Keys that wait, keys that are with a worker, and keys that must run again.
 
     Higher priorities come first; keys of one priority keep the order in which they were added.
     """
@@ -43,7 +43,7 @@ class QueueCore(Generic[K]):
         self._arrivals = 0
 
     def check_invariants(self) -> None:
-        """What holds between any two calls."""
+        """Assert the invariants, which hold between any two calls."""
         assert set(self._entry) <= set(self._dirty), "a waiting key is not marked dirty"
         assert not (set(self._entry) & self._processing), "a waiting key is being processed"
         assert set(self._dirty) <= set(self._entry) | self._processing, "a dirty key neither waits nor is processed"
@@ -52,11 +52,11 @@ class QueueCore(Generic[K]):
         assert len(self._waiting) <= 2 * len(self._entry) + STALE, "the heap is full of what nobody waits for"
 
     def __len__(self) -> int:
-        """How many keys wait for a worker."""
+        """Return the number of keys that wait for a worker."""
         return len(self._entry)
 
     def count(self, priority: int) -> int:
-        """How many keys wait with a priority."""
+        """Return the number of keys that wait with a priority."""
         return sum(1 for negated, _ in self._entry.values() if -negated == priority)
 
     @property
@@ -66,7 +66,7 @@ class QueueCore(Generic[K]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits and nothing is being processed."""
+        """Return whether nothing waits and nothing is being processed."""
         return not self._entry and not self._processing
 
     def add(self, key: K, priority: int = 0) -> bool:

@@ -1,4 +1,4 @@
-"""How long a key waits before it runs again: per-key backoff, a shared rate, and the longer of several."""
+"""Limits on retries of keys: per-key backoff, a shared rate, and the longer of several."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Limiter(Protocol):
     """Decides delays; the clock is handed in."""
 
     def delay_s(self, key: Hashable, now_s: float) -> float:
-        """How long this key must wait, counting this attempt."""
+        """Return how long this key must wait, counting this attempt."""
         ...
 
     def forget(self, key: Hashable) -> None:
@@ -21,7 +21,7 @@ class Limiter(Protocol):
         ...
 
     def failures(self, key: Hashable) -> int:
-        """How often the key failed since it was last forgotten."""
+        """Return how often the key failed since it was last forgotten."""
         ...
 
 

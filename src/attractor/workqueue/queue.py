@@ -52,7 +52,7 @@ class WorkQueue(Generic[K]):
         return self._loop
 
     def __len__(self) -> int:
-        """How many keys wait for a worker now; delayed ones do not count."""
+        """Return the number of keys that wait for a worker now; delayed ones do not count."""
         return len(self.core)
 
     def add(self, key: K, *, priority: int = 0) -> None:
@@ -97,7 +97,7 @@ class WorkQueue(Generic[K]):
         self._limiter.forget(key)
 
     def failures(self, key: K) -> int:
-        """How often the key failed since it last succeeded."""
+        """Return how often the key failed since it last succeeded."""
         return self._limiter.failures(key)
 
     async def get(self) -> K:

@@ -1,4 +1,4 @@
-"""How far a check has come, in one line: states, rate, depth, frontier, and how much may be left."""
+"""Progress of a check in one line: states, rate, depth, frontier, and an estimate of what is left."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Meter:
         ).rstrip()
 
     def estimate(self, progress: Progress, rate: float) -> str:
-        """How long it may still take; empty while that cannot be said."""
+        """Estimate the time that is left; empty while that cannot be said."""
         sizes = [size for _, size in sorted(self._levels.items())][-4:-1]
         if len(sizes) < 3 or not all(sizes) or rate <= 0:
             return ""

@@ -70,7 +70,7 @@ def specs_of(module: ModuleType) -> dict[str, type[Spec]]:
 
 
 def is_world(spec: object) -> TypeGuard[World]:
-    """Whether ``spec`` is a world: asked without loading all that worlds need, which only a world's module loads."""
+    """Return whether ``spec`` is a world, without loading what worlds need: only a world's module loads that."""
     loaded = sys.modules.get("attractor.check.world")
     return loaded is not None and isinstance(spec, loaded.World)
 
@@ -187,7 +187,7 @@ def _bounded(world: World, name: str, pairs: list[tuple[str, str]]) -> World:
 
 
 def _called(make: Any, name: str, given: dict[str, Any]) -> Any:
-    """What a function of the author's makes; its mistakes are told by their line."""
+    """Call a function of the author's; its errors are told with the line that they come from."""
     try:
         return make(**given)
     except Exception as problem:

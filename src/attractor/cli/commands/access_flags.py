@@ -29,7 +29,7 @@ def add_access_flags(parser: ArgumentParser) -> None:
 
 
 def admission_plugins(disabled: str) -> tuple[str, ...]:
-    """What stays switched on of the admission of built-in kinds; raises ``ServeError``."""
+    """Return the admission plug-ins of built-in kinds that stay switched on; raises ``ServeError``."""
     from attractor.apiserver.admission.chain import CHAIN_NAMES
     from attractor.apiserver.admission.plugins import PLUGIN_NAMES
     from attractor.cli.commands.serve import ServeError
@@ -50,14 +50,14 @@ def _names(text: str) -> set[str]:
 
 
 def without_admission(disabled: str) -> tuple[str, ...]:
-    """What is switched off of the admission that every chain has."""
+    """Return the plug-ins of every chain that are switched off."""
     from attractor.apiserver.admission.chain import CHAIN_NAMES
 
     return tuple(name for name in CHAIN_NAMES if name in _names(disabled))
 
 
 def authorizer_of(modes: str) -> Authorizer | None:
-    """Who decides, None for roles alone; raises ``ServeError``."""
+    """Return the authorizer of these modes, None for RBAC alone; raises ``ServeError``."""
     from attractor.apiserver.auth.authorizer import AlwaysAllow, AlwaysDeny
     from attractor.cli.commands.serve import ServeError
 

@@ -115,7 +115,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
-    """What every command that takes a specification has in common."""
+    """Add the arguments of every command that takes a specification."""
     parser.add_argument(
         "target", metavar="MODULE[:SPEC]", help="a module's name or a Python file, and the specification in it"
     )
@@ -189,7 +189,7 @@ def _checked(spec: Checkable, args: argparse.Namespace, meter: Meter) -> Verdict
 
 
 def _settings(args: argparse.Namespace, meter: Meter) -> dict[str, Any]:
-    """How to search, as ``check`` takes it."""
+    """Return the search settings, as ``check`` takes them."""
     return {
         "engine": args.engine,
         "threads": args.threads,

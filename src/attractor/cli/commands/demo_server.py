@@ -20,7 +20,7 @@ _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 class WidgetSpec(Struct):
-    """What the user wants."""
+    """Desired state of a widget."""
 
     size: Annotated[int, Meta(ge=1, le=100)] = 1
     """How large the widget is."""

@@ -249,7 +249,7 @@ async def _announce(manager: Manager, namespace: str) -> None:
 
 
 async def _is_missing(client: Client, namespace: str) -> bool:
-    """Whether a namespace is certainly not there; whoever may not ask, or cannot, gets no answer."""
+    """Return whether a namespace is certainly not there; whoever may not ask, or cannot, gets no answer."""
     from attractor.k8s.core_v1 import Namespace
     from attractor.objects.errors import ApiError, NotFound
     from attractor.objects.gvk import Key

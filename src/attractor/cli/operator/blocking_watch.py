@@ -1,4 +1,4 @@
-"""Who holds up the event loop: a ``time.sleep`` in a reconcile stops leases, health and every other object.
+"""Watch for code that blocks the event loop: it stops leases, health checks and every other object.
 
 A thread asks the loop for a sign of life now and then. Where none comes in time, it looks at what the loop's thread is
 doing, and tells the line of the person's own code that it is in. Where no such line is found nothing is told: then

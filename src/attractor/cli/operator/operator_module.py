@@ -23,7 +23,7 @@ HELP = "a module or a file, such as my.operator or my_operator.py, and a control
 
 @dataclass(frozen=True)
 class OperatorModule:
-    """What a module offers."""
+    """A module with controllers, as the command line found it."""
 
     name: str
     """The module's last name, fit for a Kubernetes name."""

@@ -36,7 +36,7 @@ def _below(base: Path) -> Iterator[Path]:
 
 
 def stamps(module: str) -> dict[Path, float]:
-    """When each file changed; files that vanish meanwhile are left out."""
+    """Return the modification time of each file; files that vanish meanwhile are left out."""
     found: dict[Path, float] = {}
     for file in watched_files(module):
         try:

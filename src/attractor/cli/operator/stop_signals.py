@@ -1,4 +1,4 @@
-"""What SIGTERM and SIGINT mean to a command that runs until it is told to stop.
+"""Handling of SIGTERM and SIGINT by commands that run until they are told to stop.
 
 Before ``Stopping`` is entered nothing has been made, and the signal ends the process as any program (143 and 130
 in a shell, and no traceback). From then on the first signal ends in good order: what was begun is undone, or, once

@@ -70,6 +70,6 @@ def _is_unusual(head: bytes) -> bool:
 
 
 def _digits(head: bytes, start: int) -> bytes:
-    """What a header says, from where its value starts."""
+    """Return a header's value, from where it starts."""
     end = head.find(b"\r\n", start)
     return head[start:] if end < 0 else head[start:end]

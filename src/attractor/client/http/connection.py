@@ -88,11 +88,11 @@ class Connection(Party):
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection can take a request."""
+        """Return whether the connection can take a request."""
         return self.is_reusable and not self._link.is_closing
 
     def has_input(self) -> bool:
-        """Whether the socket has something to read that the event loop has not come to: on an idle connection, its end.
+        """Return whether the socket has unread input: on an idle connection, its end.
 
         A write on such a connection would be lost and could not be repeated, so that it pays to look.
         """
@@ -100,12 +100,12 @@ class Connection(Party):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the connection is gone, or going."""
+        """Return whether the connection is gone, or going."""
         return self._link.is_closing
 
     @property
     def got_bytes(self) -> bool:
-        """Whether any byte of an answer to the last request has come."""
+        """Return whether any byte of an answer to the last request has come."""
         return self._got_bytes
 
     async def send(self, data: bytes, *, max_body_bytes: int = 0) -> ClientResponse:

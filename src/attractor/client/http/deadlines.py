@@ -13,7 +13,7 @@ NEVER_S = float("inf")
 
 
 class Waiting(Protocol):
-    """Who waits for an answer."""
+    """A request that waits for its answer."""
 
     def expire(self) -> None:
         """Wait no longer."""
@@ -31,7 +31,7 @@ class Deadlines:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def check_invariants(self) -> None:
-        """What holds between any two steps of the event loop."""
+        """Assert the invariants, which hold between any two steps of the event loop."""
         assert (self._timer is None) == (self._timer_due_s == NEVER_S), "the timer goes off at another time"
         assert all(self._timer_due_s <= due for due in self._due_s.values()), "a deadline comes before the timer"
 

@@ -1,4 +1,4 @@
-"""How a connection comes about: straight, over TLS, or through a proxy."""
+"""Dialing of connections: straight, over TLS, or through a proxy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_TUNNEL_HEAD_BYTES = 64 * 1024
 
 
 class Endpoint(NamedTuple):
-    """Where to connect, and how."""
+    """Address to connect to, and how."""
 
     host: str
     port: int
@@ -135,7 +135,7 @@ async def _greeted(link: Link, party: Party, established: asyncio.Future[None], 
 
 
 def _reason(error: OSError) -> str:
-    """What the system calls it, such as ``Connection refused``; asyncio only says that a call failed."""
+    """Return the system's name of an error, such as ``Connection refused``; asyncio only says that a call failed."""
     number = 0 if isinstance(error, ssl.SSLError) else error.errno or 0
     return os.strerror(number) if number > 0 else error.strerror or str(error)
 

@@ -37,7 +37,7 @@ class Pool:
         self._is_shut = False
 
     def check_invariants(self) -> None:
-        """What holds between any two steps of the event loop."""
+        """Assert the invariants, which hold between any two steps of the event loop."""
         assert not (set(self._idle) & self._used), "an idle connection is in use"
         assert len(self._used) + self._connecting <= self._size, "there are more connections than allowed"
 
@@ -125,6 +125,6 @@ class Pool:
 
 
 def _is_usable(connection: Connection, now: float) -> bool:
-    """Whether a connection may be trusted with a request; one that was used just now is not looked at twice."""
+    """Return whether a connection may be trusted with a request; one that was used just now is not looked at twice."""
     idle_s = now - connection.idle_since
     return connection.is_open and idle_s <= IDLE_S and (idle_s < FRESH_S or not connection.has_input())

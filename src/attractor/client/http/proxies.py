@@ -1,4 +1,4 @@
-"""Which proxy a server is reached through: the kubeconfig's, else the environment's.
+"""Choice of the proxy for a server: the kubeconfig's, else the environment's.
 
 The environment is read as Go's clients read it: ``HTTPS_PROXY`` for https, ``HTTP_PROXY`` for http (lower case too),
 unless ``NO_PROXY`` names the host: ``*``, a domain and its subdomains (with or without a leading dot), an address, or
@@ -64,7 +64,7 @@ def environment_proxy(url: str, environ: Mapping[str, str]) -> Proxy | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine."""
+    """Return whether a host is this machine."""
     address = _address(host)
     return host == "localhost" or (address is not None and address.is_loopback)
 

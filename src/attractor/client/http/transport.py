@@ -65,7 +65,7 @@ class HttpTransport:
             self._pool_for(self._lasting.credential)  # certificates that cannot be used are refused now, not later
 
     def _headers(self, host: str, proxy_authorization: str) -> str:
-        """What every request says; a name or a value with a line break would be another header, and is refused."""
+        """Return the headers of every request; one with a line break would be two, and is refused."""
         config = self.config
         lines = {"Host": host, "User-Agent": config.user_agent}
         compression = config.compression if config.compression is not None else not is_loopback(self._host)
@@ -201,5 +201,5 @@ class HttpTransport:
 
 
 def _is_repeatable(request: ClientRequest, connection: Connection) -> bool:
-    """Whether a lost request may be sent again: the server may have closed a connection that was idle just then."""
+    """Return whether a lost request may be sent again: the server may have closed an idle connection just then."""
     return request.is_read and not connection.got_bytes

@@ -4,14 +4,14 @@ from attractor.objects.resource import PrinterColumn, Resource, Struct
 
 
 class ConfigPairSpec(Struct):
-    """What is wanted."""
+    """Desired state of a pair."""
 
     value: str = ""
     """What both ConfigMaps hold, under ``value``."""
 
 
 class ConfigPairStatus(Struct):
-    """What is."""
+    """Observed state of a pair."""
 
     written: str = ""
     """The value that both ConfigMaps were last seen to hold."""

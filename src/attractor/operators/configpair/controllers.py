@@ -15,7 +15,7 @@ NAME_IS_TAKEN_S = 10.0
 
 
 def child_key(pair: Key, child: str) -> Key:
-    """Where one of a pair's ConfigMaps is."""
+    """Return the key of one of a pair's ConfigMaps."""
     return Key(pair.namespace, f"{pair.name}-{child}")
 
 

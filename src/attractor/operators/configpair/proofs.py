@@ -1,4 +1,4 @@
-"""What a ConfigPair promises, and the world in which the checker judges it.
+"""Properties of ConfigPairs, and the world in which the checker judges them.
 
 ``world()`` is the right controller's, ``naive_world()`` the naive one's. Both have two workers, caches that lag, and a
 process that may crash at any step; in the first a user edits the spec besides, which the naive one would never notice.

@@ -10,8 +10,8 @@ out; what is no longer wanted is deleted, once nothing uses it; what stays after
 
 It refuses to fail over to another primary, and to shrink a volume.
 
-Read ``types``, then ``planning`` (a living cluster) and ``ending`` (one that is deleted), then ``controller``.
-``local`` runs StatefulSets on this machine, where there is no kubelet.
+Read ``api.types``, then in ``controllers`` ``plan`` (a living cluster), ``deletion_plan`` (one that is deleted) and
+``controller``. ``drivers.local`` runs StatefulSets on this machine, where there is no kubelet.
 """
 
 from attractor.operators.dbcluster.api.types import Cluster, ClusterSpec, ClusterStatus, Component, ServiceSpec

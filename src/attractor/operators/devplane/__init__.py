@@ -9,8 +9,8 @@ down leaves nothing behind.
 
 It refuses to run containers and tunnels: those are not there yet. One machine, Linux only.
 
-Read ``types`` and ``servicetypes`` first; then ``executables`` (with ``expanding``, ``health``, ``telling``) and
-``replica_sets``; then ``endpoints`` and ``services``. ``processes``, ``health`` and ``proxies`` say what they need of
-the machine, and ``local`` is the machine. ``controller`` has all of them together; ``application`` and ``session`` are
-what ``attractor dev`` is made of. ``worlds`` and ``service_worlds`` are what is proved.
+Read ``api.executables`` and ``api.services`` first; in ``controllers``, ``executables`` (with ``launch``, ``health``,
+``run_status``) and ``replica_sets``, then ``endpoints`` and ``services``; ``declarations`` has all of them together.
+``drivers`` says what they need of the machine, and ``drivers.local`` is the machine. ``cli`` is ``attractor dev``.
+``proofs.worlds`` and ``proofs.service_worlds`` are what is proved.
 """

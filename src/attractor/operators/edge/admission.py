@@ -1,4 +1,4 @@
-"""What the API server refuses: moves by the wrong actor, and wishes that nobody would fulfil now.
+"""Admission of the edge operator: refuses moves by the wrong actor, and wishes that nobody would fulfil now.
 
 Who is who: the agent of version V in namespace N is the service account ``agent-V`` there; the coordinator is the group
 ``edge:coordinators``, or an administrator; administrators (``system:masters``) may override. Everybody else is a user.
@@ -196,7 +196,7 @@ class WishAdmission(Plugin):
         return cloudlet_refusal(stored(attributes, Cloudlet, namespace), namespace, allowed)
 
     def _upgrade_refusal(self, attributes: Attributes) -> str:
-        """Why nothing is deleted in an upgrade, or after a failed one; what is Offline is deleted when it is back."""
+        """Return why nothing is deleted in an upgrade, or after a failed one; else empty."""
         cloudlet = stored(attributes, Cloudlet, attributes.op.namespace)
         if cloudlet is None or cloudlet_status(cloudlet).state in {T.NOT_PRESENT, T.READY}:
             return ""

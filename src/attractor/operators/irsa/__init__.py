@@ -17,7 +17,7 @@ Guarantees, proved by ``proofs`` with the very code that runs: no second policy 
 attached to the wrong role; a ServiceAccount only after its role was complete; after deletion nothing is left on AWS;
 what was changed behind the operator's back is put right.
 
-Read ``types`` first, then ``names`` and ``documents`` (what AWS is told), ``iam`` (how), ``policies``, ``roles``,
-``irsas``; ``aws`` is the real IAM, ``model`` the one that the checker and fast tests use; ``operator`` is what
-``attractor run`` runs.
+Read ``api`` first, then in ``controllers`` ``names`` and ``documents`` (what AWS is told), ``policies``, ``roles`` and
+``irsas``; ``drivers.iam`` says how AWS is told, ``drivers.aws`` is the real IAM, ``proofs.model`` the one that the
+checker and fast tests use; ``operator`` is what ``attractor run`` runs, ``cli`` the demonstration.
 """

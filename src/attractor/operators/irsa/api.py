@@ -54,19 +54,19 @@ Statements = Annotated[
 
 
 class PolicySpec(Struct):
-    """What an IAM policy allows."""
+    """Statements of an IAM policy."""
 
     statement: Statements
 
 
 class IrsaSpec(Struct):
-    """What a ServiceAccount of this resource's name may do on AWS."""
+    """Rights on AWS of the ServiceAccount of this resource's name."""
 
     policy: PolicySpec
 
 
 class IrsaStatus(Struct):
-    """How far it is."""
+    """Observed state of the resource."""
 
     condition: IrsaCondition = ""
     reason: str = ""
@@ -95,7 +95,7 @@ class IamRoleServiceAccount(
 
 
 class PolicyStatus(Struct):
-    """What is on AWS."""
+    """Observed state of the policy on AWS."""
 
     condition: PartCondition = ""
     reason: str = ""
@@ -117,7 +117,7 @@ class Policy(
 
 
 class RoleSpec(Struct):
-    """Who may take the role, and within which limits."""
+    """Trust of the role, and the policy that limits it."""
 
     service_account_name: Annotated[str, Meta(min_length=1, max_length=253)]
     """The ServiceAccount, in the Role's namespace, that may take the role."""
@@ -126,7 +126,7 @@ class RoleSpec(Struct):
 
 
 class RoleStatus(Struct):
-    """What is on AWS."""
+    """Observed state of the role on AWS."""
 
     condition: PartCondition = ""
     reason: str = ""
@@ -150,7 +150,7 @@ class Role(
 
 
 def is_complete(part: Policy | Role) -> bool:
-    """Whether AWS is as the part's present spec says, and nobody has asked for its deletion."""
+    """Return whether AWS is as the part's present spec says, and nobody has asked for its deletion."""
     status, metadata = part.status, part.metadata
     is_current = status.observed_generation == metadata.generation
     return status.condition == "created" and is_current and not metadata.is_deleting

@@ -32,7 +32,7 @@ class Process(NamedTuple):
 
     @property
     def is_alive(self) -> bool:
-        """Whether it runs; one that has ended and was not waited for does not."""
+        """Return whether it runs; one that has ended and was not waited for does not."""
         return started_at(self.pid) == self.started != 0
 
     def signal(self, number: int) -> None:
@@ -62,13 +62,13 @@ class Process(NamedTuple):
 
 
 def started_at(pid: int) -> int:
-    """When a process was started, in the kernel's ticks; 0 when it does not run."""
+    """Return when a process was started, in the kernel's ticks; 0 when it does not run."""
     state = _state(pid)
     return 0 if state is None or state[0] in {"Z", "X"} else int(state[19])
 
 
 def _state(pid: int) -> list[str] | None:
-    """What the kernel says of a process, from its state on; None when there is none."""
+    """Return the fields of ``/proc/PID/stat`` from the state on; None when there is no such process."""
     try:
         return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -101,7 +101,7 @@ def keep(child: subprocess.Popen[bytes]) -> Process:
 
 
 def exit_code(process: Process) -> int | None:
-    """How a child of this process ended; None while it runs, or when it is not a child."""
+    """Return the exit code of a child of this process; None while it runs, or when it is not a child."""
     if process.pid not in _CHILDREN:
         return None
     ended, status = os.waitpid(process.pid, os.WNOHANG)
@@ -170,7 +170,7 @@ def _pids() -> Iterable[int]:
 
 
 def descendants(process: Process) -> list[Process]:
-    """What a process has started, and what that has started, as far as it runs."""
+    """Return the descendants of a process that run."""
     if not process.is_alive:
         return []
     states = [(pid, state) for pid in _pids() if (state := _state(pid)) is not None]

@@ -48,7 +48,7 @@ class BackgroundWork:
         return self._running
 
     def __len__(self) -> int:
-        """How many wait to begin."""
+        """Return the number of pieces of work that wait to begin."""
         return len(self._waiting)
 
     def start(self, work: Callable[[], Awaitable[None]], **fields: Any) -> None:

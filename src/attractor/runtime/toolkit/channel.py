@@ -35,7 +35,7 @@ class Channel(Generic[T]):
         self.is_closed = False
 
     def __len__(self) -> int:
-        """How many items wait for a receiver."""
+        """Return how many items wait for a receiver."""
         return len(self._items)
 
     def send(self, item: T) -> None:
@@ -109,7 +109,7 @@ class Channel(Generic[T]):
         return False
 
     def _wake_from_afar(self, waiter: asyncio.Future[None]) -> None:
-        """What another thread asked for; a receiver that has given up meanwhile passes it on."""
+        """Wake a receiver for another thread; one that has given up meanwhile passes it on."""
         if not waiter.done():
             waiter.set_result(None)
         elif self._items:

@@ -76,7 +76,7 @@ class Topic(Generic[T]):
         self._subscriptions: list[Subscription[T]] = []
 
     def __len__(self) -> int:
-        """How many subscribe."""
+        """Return the number of subscribers."""
         return len(self._subscriptions)
 
     def subscribe(self) -> Subscription[T]:

@@ -31,19 +31,19 @@ class GatedBackground:
         self._places: set[Worker] = set()
 
     def is_idle(self, controller: str) -> bool:
-        """Whether a controller has no background work that waits or runs."""
+        """Return whether a controller has no background work that waits or runs."""
         return not self._started.get(controller)
 
     def is_still(self, controller: str) -> bool:
-        """Whether no work of a controller runs, though some may wait."""
+        """Return whether no work of a controller runs, though some may wait."""
         return not any(each.controller == controller for each in self._places)
 
     def is_at(self, place: Worker) -> bool:
-        """Whether a piece of work is at a place."""
+        """Return whether a piece of work is at a place."""
         return place in self._places
 
     def is_at_place(self, controller: str, place: int) -> bool:
-        """Whether a piece of work of a controller is at a place."""
+        """Return whether a piece of work of a controller is at a place."""
         return Worker(controller, FIRST + place) in self._places
 
     def directed(self, controller: str, effect: Start) -> Start:

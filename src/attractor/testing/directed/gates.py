@@ -19,7 +19,7 @@ P = TypeVar("P")
 
 
 class Departed(AssertionError):
-    """What was to happen next cannot: the runtime does something else. The text says what was expected and what is."""
+    """The runtime does something else than it was to do next; the text has both."""
 
 
 class Worker(NamedTuple):
@@ -61,7 +61,7 @@ class Gate(Generic[N, W, P]):
 
     @property
     def waiting(self) -> Mapping[N, W]:
-        """Who waits, and with what."""
+        """Return who waits, and with what."""
         return {name: what for name, (what, _) in self._places.items()}
 
     async def wait(self, name: N, what: W) -> P:
@@ -87,7 +87,7 @@ class Gate(Generic[N, W, P]):
 
 
 class Workers:
-    """Which task is which worker. A task is known from when it first asks its controller's queue for a key."""
+    """Workers by task. A task is known from when it first asks its controller's queue for a key."""
 
     def __init__(self) -> None:
         self._by_task: dict[asyncio.Task[object], Worker] = {}
@@ -132,5 +132,5 @@ class Workers:
         self._admitted.add(worker)
 
     def is_own_task(self) -> bool:
-        """Whether the current task is a worker's own, not one that it started."""
+        """Return whether the current task is a worker's own, not one that it started."""
         return asyncio.current_task() in self._by_task

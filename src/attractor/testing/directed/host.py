@@ -157,7 +157,7 @@ class Host:
 
     @property
     def unlisted(self) -> list[GroupResource]:
-        """What its caches have to list: at the start, and where the server has closed a watch."""
+        """Return the kinds that its caches have to list: at the start, and where the server has closed a watch."""
         closed = [resource for resource, stream in self.transport.streams.items() if stream.is_closed]
         return list(dict.fromkeys([*self.lists.waiting, *closed]))
 
@@ -191,12 +191,12 @@ class Host:
         return worker
 
     def is_waiting(self, worker: Worker) -> bool:
-        """Whether a worker waits for its turn at some gate."""
+        """Return whether a worker waits for its turn at some gate."""
         gates = (self.begins.waiting, self.effects.waiting, self.requests.waiting, self.parts.waiting)
         return any(worker in gate for gate in gates)
 
     def has_stopped(self, worker: Worker) -> bool:
-        """Whether a worker has got to the next thing that it asks for, or to its end."""
+        """Return whether a worker has got to the next thing that it asks for, or to its end."""
         if worker.number >= FIRST and not self.background.is_at(worker):
             return True
         return worker in self.effects.waiting or worker in self.begins.waiting or self._workers.task(worker).done()

@@ -259,7 +259,7 @@ class DirectedRuntime:
         await self.quiet()
 
     def undelivered(self, host: str, kind: type[Resource]) -> int:
-        """How many events of a kind are on their way to a host's cache."""
+        """Return how many events of a kind are on their way to a host's cache."""
         return len(self.host(host).stream(kind).held)
 
     async def deliver(self, host: str, kind: type[Resource]) -> JsonObject:
@@ -292,7 +292,7 @@ class DirectedRuntime:
         return key
 
     def asks(self, host: str, controller: str, key: Key | int) -> Effect[Any]:
-        """What the reconcile of a key, or background work at a place, is about to ask for; raises ``Departed``."""
+        """Return the next effect of the reconcile of a key, or of background work at a place; raises ``Departed``."""
         at = self.host(host)
         worker = at.holder(controller, key)
         if worker in at.gathers:
@@ -302,7 +302,7 @@ class DirectedRuntime:
         return effect
 
     def open_parts(self, host: str, controller: str, key: Key | int) -> Sequence[Effect[Any]]:
-        """What it is about to ask for and was not answered yet, in the order in which it asked. Raises ``Departed``."""
+        """Return the effects that were asked for and not answered yet, in order. Raises ``Departed``."""
         at, effect = self.host(host), self.asks(host, controller, key)
         worker = at.holder(controller, key)
         if not isinstance(effect, Gather):
@@ -349,7 +349,7 @@ class DirectedRuntime:
         return tuple(at.transport.performed)
 
     async def cancel(self, host: str, controller: str, key: Key | int, *, is_late: bool) -> Sequence[ClientRequest]:
-        """What is under way is told to end where it waits; answers the requests that it had sent. Raises ``Departed``.
+        """Cancel what is under way where it waits; answers the requests that it had sent. Raises ``Departed``.
 
         ``is_late`` when its time limit is over; otherwise its process stops. What becomes of the requests is not known.
         """
@@ -469,7 +469,7 @@ class DirectedRuntime:
             await self.quiet()
 
     def _is_local(self, at: Host, worker: Worker, effect: Effect[Any]) -> bool:
-        """Whether nobody else can notice an effect; background work can notice a change of the memory."""
+        """Return whether nobody else can notice an effect; background work can notice a change of the memory."""
         is_shared = isinstance(effect, MEMORY) and not at.background.is_idle(worker.controller)
         return isinstance(effect, self._local) and not is_shared
 
@@ -493,7 +493,7 @@ class DirectedRuntime:
         return response
 
     async def garbage(self) -> Sequence[Operation]:
-        """What garbage collection would do now."""
+        """Return the operations that garbage collection would do now."""
         snapshot = await self.cluster.store.snapshot()
         return list(plan_garbage(snapshot, {found.group_kind: found for found in kinds_in(snapshot).values()}))
 
@@ -502,7 +502,7 @@ class DirectedRuntime:
         await self._perform_one(await self.garbage(), resource, key, "garbage collection")
 
     async def ending(self) -> Sequence[Operation]:
-        """What the end of namespaces asks for now."""
+        """Return the operations that the deletion of namespaces asks for now."""
         snapshot = await self.cluster.store.snapshot()
         return list(plan_namespaces(snapshot, kinds_in(snapshot).values()))
 
@@ -519,7 +519,7 @@ class DirectedRuntime:
         raise Departed(f"{what} has nothing to do to {resource} {key}")
 
     async def objects(self, kind: type[Resource]) -> Sequence[JsonObject]:
-        """What the server has of a kind, in order of keys."""
+        """Return the server's objects of a kind, in order of keys."""
         info = kind.resource_info
         prefix = f"/apis/{info.group}/{info.version}" if info.group else f"/api/{info.version}"
         answer = await self.client.transport.send(ClientRequest("GET", f"{prefix}/{info.resource}"))

@@ -34,7 +34,7 @@ class DirectedSource(SystemSource):
         self._uids = deque(uids)
 
     def instant(self) -> datetime:
-        """What time it is."""
+        """Return the present time."""
         return self._clock[self._at]
 
     def tick(self) -> bool:

@@ -134,7 +134,7 @@ class GatedTransport:
 
 
 def _goes_on(request: ClientRequest) -> bool:
-    """Whether this is a further page of a list."""
+    """Return whether this is a further page of a list."""
     return any(name == "continue" for name, _ in request.query)
 
 
@@ -193,7 +193,7 @@ class GatedStream:
         self.held.clear()
 
     async def receive(self) -> bytes:
-        """What was let go; raises ``AnswerLost`` when the connection was cut."""
+        """Return the bytes that were let go; raises ``AnswerLost`` when the connection was cut."""
         while not self._passed:
             if self._is_cut:
                 raise AnswerLost("the watch was cut")

@@ -60,7 +60,7 @@ CLUSTERS_OWN = frozenset({("configmaps", "kube-root-ca.crt"), ("serviceaccounts"
 
 @dataclass(frozen=True)
 class Followed:
-    """What came of following. ``departure`` is None when the world admits the whole run."""
+    """Result of following a recording. ``departure`` is None when the world admits the whole run."""
 
     lines: int
     """How many happenings the world admits."""
@@ -74,7 +74,7 @@ class Followed:
 
     @property
     def is_admitted(self) -> bool:
-        """Whether the world admits the whole run."""
+        """Return whether the world admits the whole run."""
         return self.departure is None
 
 
@@ -89,7 +89,7 @@ class Place(NamedTuple):
         return self._replace(performed=frozenset(each for each in self.performed if each[0] not in questions))
 
     def has(self, question: Question) -> bool:
-        """Whether all that was asked took effect."""
+        """Return whether all that was asked took effect."""
         return all((question.number, at) in self.performed for at in range(len(question.asked)))
 
 
@@ -105,7 +105,7 @@ class TooManyStates(RuntimeError):
 
 
 def follow(world: World, recording: Recording, *, is_alone: bool = False) -> Followed:
-    """Whether a world admits a recorded run, and where it departs; raises ``TooManyStates``, ``SpecError``.
+    """Return whether a world admits a recorded run, and where it departs; raises ``TooManyStates``, ``SpecError``.
 
     ``is_alone`` when nothing happened there that concerns nobody: then objects that were never touched count too.
     """
@@ -150,7 +150,7 @@ class _Follower:
         return Followed(len(self._recording.happenings), widest, ignored=len(self._ignored))
 
     def _is_clusters_own(self, happening: Happening) -> bool:
-        """Whether a line is about the reconcile of something that every namespace has."""
+        """Return whether a line is about the reconcile of something that every namespace has."""
         about: Any = happening.data
         if happening.what == "answer":
             asked = self._recording.questions[happening.question]
@@ -201,7 +201,7 @@ class _Follower:
 
     @staticmethod
     def _is_own_business(taken: Taken) -> bool:
-        """Whether a step is nothing but what recordings leave out: a memory, the time, a start of work."""
+        """Return whether a step is nothing but what recordings leave out: a memory, the time, a start of work."""
         if any(isinstance(note, Started) for note in taken.notes):
             return False
         done = next((note for note in taken.notes if isinstance(note, Performed)), None)
@@ -258,7 +258,7 @@ class _Follower:
                 yield place.without({asked.number})
 
     def _ends_there(self, happening: Happening) -> bool:
-        """Whether the process ended there, so that what it waited for was cancelled."""
+        """Return whether the process ended there, so that what it waited for was cancelled."""
         after = self._recording.happenings[self._recording.happenings.index(happening) + 1 :]
         mine = (each for each in after if each.process == happening.process)
         for each in mine:
@@ -272,7 +272,7 @@ class _Follower:
 
     @staticmethod
     def _is_about(asked: Question, taken: Taken) -> bool:
-        """Whether a step is one of who asked: a reconcile by its key, background work by the key that it is about."""
+        """Return whether a step belongs to who asked: a reconcile or background work, by its key."""
         if not asked.work:
             return taken.arguments.get("key") == asked.key
         about = next((note.key for note in taken.notes if isinstance(note, Performed | Ended)), None)
@@ -329,7 +329,7 @@ class _Follower:
         return False
 
     def _performing(self, place: Place, asked: Question) -> Iterator[Place]:
-        """Where a part of a question is answered as it was recorded; one without an answer may have any."""
+        """Return where a part of a question is answered as it was recorded; one without an answer may have any."""
         open_ = [at for at in range(len(asked.asked)) if (asked.number, at) not in place.performed]
         if not open_ or asked.error == CANCELLED:
             return
@@ -377,7 +377,7 @@ class _Follower:
 
     @staticmethod
     def _are_requests(asked: Question, taken: Taken) -> bool:
-        """Whether the requests were the same; reads that the cache needed are the runtime's own business."""
+        """Return whether the requests were the same; reads that the cache needed are the runtime's own business."""
         sent = [request_json(note.request) for note in taken.notes if isinstance(note, Requested)]
         names = ("method", "path", "contentType", "body")
 
@@ -399,7 +399,7 @@ class _Follower:
         return ""
 
     def _instead(self, places: set[Place], happening: Happening) -> tuple[str, ...]:
-        """What the world allows, of the kind of step that was recorded."""
+        """Return the steps of the recorded kind that the world allows."""
         wanted = {"list": "list", "deliver": "deliver", "begin": "start", "answer": "go on"}.get(happening.what, "")
         found: dict[str, None] = {}
         for place in places:

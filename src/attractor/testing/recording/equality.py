@@ -1,4 +1,4 @@
-"""Whether what was recorded and what a world does are the same, as far as they can be.
+"""Equality of recorded values and those of a world, as far as they can be equal.
 
 Not compared: uids, versions and times (each has its own), wherever they stand; addresses and ports that the server has
 chosen; managed fields, what was redacted, texts of refusals. A field that is empty is as good as one that is not there.
@@ -23,7 +23,7 @@ _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 
 
 def alike(recorded: Any, world: Any) -> bool:
-    """Whether two JSON values say the same."""
+    """Return whether two JSON values say the same."""
     if HIDDEN in (recorded, world):
         return True
     if isinstance(recorded, dict) and isinstance(world, dict):
@@ -60,7 +60,7 @@ def _alike_objects(recorded: dict[str, Any], world: dict[str, Any]) -> bool:
 
 
 def _are_chosen(given: Any) -> bool:
-    """Whether these are addresses or a port, and no word such as ``None``."""
+    """Return whether these are addresses or a port, and no word such as ``None``."""
     if isinstance(given, list):
         return all(map(_are_chosen, given))
     return isinstance(given, int) or (isinstance(given, str) and given != "None")

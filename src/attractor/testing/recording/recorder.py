@@ -208,7 +208,7 @@ class Recorder:
 
 
 def _told(effect: Effect[Any], value: Any, error: BaseException | None) -> dict[str, Any]:
-    """What an effect was answered with; what outside systems say is nobody else's business."""
+    """Return the answer to an effect; answers of outside systems are left out."""
     is_hidden = error is not None or isinstance(effect, effects.Call)
     return {
         "value": None if is_hidden else redacted(as_json(value)),

@@ -34,7 +34,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Question:
-    """What a reconcile asked, and what came of it; ``is_answered`` unless the recording ends before."""
+    """A question of a reconcile, and its answer; ``is_answered`` unless the recording ends before."""
 
     number: int
     """Among all questions of all processes."""
@@ -54,7 +54,7 @@ class Question:
 
     @property
     def asked(self) -> tuple[Part, ...]:
-        """What was asked for: one thing, or several together."""
+        """Return the effects that were asked for: one, or several together."""
         return self.parts or (Part(self.effect, self.text, self.value, self.error),)
 
 
@@ -124,7 +124,7 @@ class Recording:
 
 
 def _in_order(parts: list[Recording]) -> Iterator[Happening]:
-    """What happened in all processes, by time, up to the end of the first recording that was cut."""
+    """Return the happenings of all processes, by time, up to the end of the first recording that was cut."""
     found = [each for part in parts for each in part.happenings]
     if any("at" not in each.data for each in found):
         raise BadRecording("one of these recordings has no times, so they cannot be put together; record again")

@@ -1,4 +1,4 @@
-"""What is never recorded: the contents of Secrets, and tokens that the server issues.
+"""Redaction: the contents of Secrets, and tokens that the server issues, are never recorded.
 
 Requests are recorded without headers, so credentials of the client itself are in none of them. Of calls to outside
 systems only the name of the method is recorded, and of a controller's memory nothing.
@@ -35,5 +35,5 @@ def _field(name: str, value: Any, *, is_secret: bool, is_token: bool) -> Any:
 
 
 def is_about_secrets(path: str) -> bool:
-    """Whether a request's body or answer has Secrets in it, or a patch of one."""
+    """Return whether a request's body or answer has Secrets in it, or a patch of one."""
     return "/secrets" in path

@@ -41,7 +41,7 @@ class Stepper:
         return frozenset(self._actions)
 
     def initial(self) -> list[State]:
-        """Where the world begins."""
+        """Return the initial states of the world."""
         return [padded(self._model, state) for state in self._model.initial]
 
     def take(self, state: State, name: str, **arguments: str) -> Iterator[Taken]:

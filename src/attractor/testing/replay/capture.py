@@ -24,7 +24,7 @@ class _Caught(BaseException):
 
 
 def is_test(target: str) -> bool:
-    """Whether a target names a check in a test."""
+    """Return whether a target names a check in a test."""
     return "::" in target
 
 

@@ -1,4 +1,4 @@
-"""Whether checker and runtime agree: random runs of a world, carried out by the runtime and compared step by step.
+"""Differential test of checker and runtime: random runs of a world, carried out by the runtime, step by step.
 
     for seed in range(100):
         assert asyncio.run(agree(world, seed=seed)).is_confirmed

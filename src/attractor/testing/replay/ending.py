@@ -1,4 +1,4 @@
-"""Whether a run on the runtime ends as a counterexample says: with the claim broken, for good."""
+"""End of a replay: does the run end as the counterexample says, with the claim broken for good?"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Follower(Protocol):
     player: Player
 
     def follow(self, account: Account, state: Mapping[str, Any]) -> Awaitable[str]:
-        """What differs after a step, or nothing."""
+        """Return the difference after a step, or nothing."""
         ...
 
 
@@ -36,7 +36,7 @@ async def ends_as_claimed(
     follower: Follower,
     before: WorldState,
 ) -> tuple[bool, str]:
-    """Whether the claim is broken after the last step, and how it shows; ``before`` is the look before that step."""
+    """Return whether the claim is broken after the last step, and how; ``before`` is the state before that step."""
     if judge.word == "always":
         is_broken = not await judge.holds()
         return is_broken, f"`{judge.name}` {'is broken' if is_broken else 'holds'} after the last step"
@@ -60,7 +60,7 @@ async def _rests(judge: Judge, follower: Follower) -> tuple[bool, str]:
 
 
 async def unfinished(runtime: DirectedRuntime, acting: Sequence[str]) -> str:
-    """What there still is to do, in words; empty when the runtime would rest for ever if left alone.
+    """Return the work that is left, in words; empty when the runtime would rest for ever if left alone.
 
     ``acting`` are the hosts whose workers may begin; others only follow with their caches.
     """

@@ -1,4 +1,4 @@
-"""Whether two JSON values, the world's and the runtime's, say the same.
+"""Match of two JSON values, the world's and the runtime's.
 
 They must be equal but for what the world keeps in another way: a ``resourceVersion`` is there or not, and its number
 is the store's own; ``managedFields`` are not compared; ``generation`` is counted round by the world. A refusal is its
@@ -14,7 +14,7 @@ from attractor.objects.json_equality import ABSENT, differences
 
 
 class Difference(NamedTuple):
-    """Where two values part, and what each of them has there."""
+    """Place where two values differ, and both values there."""
 
     path: str
     expected: Any

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PlayedExternal:
-    """What managers call instead of the outside system; ``trouble`` strikes the next call."""
+    """Stand-in for an outside system that managers call; ``trouble`` strikes the next call."""
 
     def __init__(self, protocol: Any, model: Any, failure: Callable[[], Exception]) -> None:
         self.name: str = getattr(protocol, "__name__", str(protocol))
@@ -27,7 +27,7 @@ class PlayedExternal:
         """Who keeps a call that takes effect some time."""
 
     def seen_by(self, host: str) -> PlayedPart:
-        """What the manager on a host calls."""
+        """Return the stand-in that the manager on a host calls."""
         return PlayedPart(self, host)
 
     def host_dies(self, host: str) -> None:
@@ -36,7 +36,7 @@ class PlayedExternal:
             self.model.host_dies(host)
 
     def runs(self, host: str) -> bool:
-        """Whether a host is up, as far as the outside decides."""
+        """Return whether a host is up, as far as the outside decides."""
         return bool(self.model.runs(host)) if hasattr(self.model, "runs") else True
 
     async def call(self, host: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

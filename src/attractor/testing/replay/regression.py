@@ -94,7 +94,7 @@ class _Trial:
         raise Broken(f"`{self._claim.name}` is not kept: the last {len(turns)} turns repeat for ever")
 
     async def _observe(self) -> bool:
-        """Whether the claim is as it should be now."""
+        """Return whether the claim is as it should be now."""
         if self._claim.word == "always" and not await self._claim.holds():
             raise Broken(f"`{self._claim.name}` is broken when everything runs on")
         if self._claim.word == "always_step":

@@ -43,7 +43,7 @@ OBJECT, WATCH = "object['", "watch['"
 
 @dataclass(frozen=True)
 class Replayed:
-    """What came of a replay. ``reason`` says what broke the claim, or where trace and runtime part."""
+    """Result of a replay. ``reason`` says what broke the claim, or where trace and runtime part."""
 
     is_confirmed: bool
     steps: int
@@ -185,7 +185,7 @@ class _Follower:
         return ""
 
     def _answers(self, account: Account) -> str:
-        """Whether the reconcile was told the same; an error is compared by its type."""
+        """Return whether the reconcile was told the same; an error is compared by its type."""
         if account.effect is None or account.action == "crash while sending":
             return ""
         asked = [note for note in account.notes if isinstance(note, Told)]
@@ -218,7 +218,7 @@ class _Follower:
         return ""
 
     def _watches(self, state: Mapping[str, Any]) -> str:
-        """Whether as many events are on their way to each cache; a closed watch has none."""
+        """Return whether as many events are on their way to each cache; a closed watch has none."""
         for slot, expected in state.items():
             if not slot.startswith(WATCH) or not isinstance(expected, int):
                 continue

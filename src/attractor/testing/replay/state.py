@@ -36,7 +36,7 @@ class RunningMoment:
         self._snapshot, self._models, self._budgets, self._busy = snapshot, models, budgets, busy
 
     def entry(self, key: str) -> Entry | None:
-        """What the store has under a key."""
+        """Return the store's entry of a key."""
         return self._snapshot.get(key)
 
     def keys(self, prefix: str) -> list[str]:
@@ -48,7 +48,7 @@ class RunningMoment:
         return self._models[protocol]
 
     def budget(self, label: str) -> int:
-        """How often a user could still act."""
+        """Return how often a user could still act."""
         return self._budgets[label]
 
     def workers(self) -> dict[tuple[str, Key], int]:
@@ -72,24 +72,24 @@ class Judge:
 
     @property
     def word(self) -> str:
-        """When the claim must be true."""
+        """Return the word that says when the claim must be true."""
         return "always_step" if isinstance(self.claim, StepClaim) else self.claim.word
 
     async def look(self) -> WorldState:
-        """What there is to see now."""
+        """Return the present state, as properties see it."""
         models = {protocol: copy.deepcopy(each.model) for protocol, each in self._externals.items()}
         busy = Counter(place for host in self._runtime.hosts.values() for place in host.busy())
         snapshot = await self._runtime.cluster.store.snapshot()
         return WorldState(RunningMoment(snapshot, self._world, models, dict(self._users.left), busy))
 
     async def holds(self) -> bool:
-        """Whether what is claimed is true now."""
+        """Return whether what is claimed is true now."""
         assert not isinstance(self.claim, StepClaim), "steps are judged by `step_holds`"
         look = await self.look()
         return all(bool(predicate(look)) for predicate in self.claim.predicates)
 
     async def step_holds(self, before: WorldState, action: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether what is claimed is true of the step from then to now."""
+        """Return whether what is claimed is true of the step from then to now."""
         assert isinstance(self.claim, StepClaim), "states are judged by `holds`"
         if action in self.claim.except_for:
             return True

@@ -46,7 +46,7 @@ def test_file(found: Counterexample, world: World, *, folder: Path) -> str:
 
 
 def is_mended(found: Counterexample, world: World) -> bool:
-    """Whether the world cannot take the counterexample's steps any more, or takes them and nothing is broken."""
+    """Return whether the world cannot take the counterexample's steps any more, or takes them and nothing is broken."""
     try:
         return not retold(world, found.trace).because and bool(found.story.because)
     except SpecError:

@@ -130,11 +130,11 @@ class Player:
         return tuple(self._leaders[host])
 
     def late_calls(self, host: str) -> int:
-        """How many calls of a host take effect some time."""
+        """Return how many calls of a host take effect some time."""
         return len(self._late_calls[host])
 
     def late(self, host: str) -> int:
-        """How many requests of a host reach the server some time."""
+        """Return how many requests of a host reach the server some time."""
         return len(self._late[host])
 
     async def begin(self) -> None:
@@ -278,7 +278,7 @@ class Player:
         return performed[:1] if outcome not in {"answered", "repeated"} else performed
 
     def _fitting(self, action: str, controller: str) -> Callable[[Any], bool]:
-        """Which of several effects a turn can be about, as in the world."""
+        """Return which of several effects a turn can be about, as in the world."""
         if action in {"go on", "background"}:
             return lambda _: True
         if action in {"refused", "request lost"}:
@@ -288,21 +288,21 @@ class Player:
         return is_write
 
     def _reads_server(self, controller: str, effect: Any) -> bool:
-        """Whether an effect is a read that the cache does not answer."""
+        """Return whether an effect is a read that the cache does not answer."""
         if not isinstance(effect, Get | List):
             return False
         return not (effect.is_cached and effect.kind in self._cached[controller])
 
     @staticmethod
     def _which(turn: Turn, effect: Gather) -> int | None:
-        """Which of several effects is meant: the first choice, if there was one to make before others."""
+        """Return which of several effects is meant: the first choice, if there was one to make before others."""
         chosen = [each for each in turn.arguments.get("chosen") or () if isinstance(each, int)]
         if turn.action == "refused" and len(chosen) < 2:
             return None
         return chosen[0] if chosen and chosen[0] < len(effect.effects) else None
 
     async def _cancel(self, turn: Turn, host: str, controller: str, key: Key | int) -> Sequence[Performed]:
-        """What is under way is told to end; each request is not sent, or carried out, or arrives some time."""
+        """Cancel what is under way; each request is not sent, or carried out, or arrives some time."""
         chosen = [each for each in turn.arguments.get("chosen") or () if isinstance(each, str)]
         fates: list[str] = []
         """What becomes of each write."""
@@ -401,7 +401,7 @@ class Player:
 
 
 def _outcome(turn: Turn) -> Outcome:
-    """What becomes of the requests in a turn of a worker."""
+    """Return the outcome of the requests in a turn of a worker."""
     if turn.action == "refused":
         refused: dict[int, Outcome] = {403: "refused 403", 422: "refused 422", 429: "refused 429", 500: "refused 500"}
         return refused[turn.arguments["chosen"][-1]]

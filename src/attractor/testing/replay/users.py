@@ -1,4 +1,4 @@
-"""Whether a user of a world would take a turn: a script goes in order, and a condition keeps a step back.
+"""Turns of a world's users: a script goes in order, and a condition keeps a step back.
 
 A schedule that is followed loosely meets other situations than the one that it was written in. There a user who waits
 for something waits on, and whoever goes by a script takes none of its later steps either.
@@ -35,7 +35,7 @@ class Users:
         return self._acts.get((turn.action, words))
 
     def would_act(self, turn: Turn, look: WorldState) -> bool:
-        """Whether the turn is taken now; what is no turn of a user is."""
+        """Return whether the turn is taken now; what is no turn of a user is."""
         found = self._of(turn)
         if found is None:
             return True

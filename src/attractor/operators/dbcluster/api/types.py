@@ -15,7 +15,7 @@ ComponentPhase = Literal["Waiting", "Creating", "Updating", "Running", "Stopped"
 
 
 class Resources(Struct):
-    """What one pod gets."""
+    """CPU and memory of one pod."""
 
     cpu: str = "100m"
     memory: str = "64Mi"
@@ -49,7 +49,7 @@ class ServiceSpec(Struct):
 
 
 class ClusterSpec(Struct):
-    """What is wanted."""
+    """Desired state of a cluster."""
 
     components: Annotated[list[Component], Meta(min_length=1, max_length=16), ListMap("name")]
     services: Annotated[list[ServiceSpec], Meta(max_length=16), ListMap("name")] = []  # noqa: RUF012
@@ -66,7 +66,7 @@ class ClusterSpec(Struct):
 
 
 class ComponentStatus(Struct):
-    """What is known about a component."""
+    """Observed state of a component."""
 
     phase: ComponentPhase = "Waiting"
     replicas: int = 0
@@ -76,7 +76,7 @@ class ComponentStatus(Struct):
 
 
 class ClusterStatus(Struct):
-    """What is."""
+    """Observed state of a cluster."""
 
     observed_generation: int = 0
     phase: Phase = ""

@@ -1,4 +1,4 @@
-"""What a Cluster cannot ask for, beyond what its schema refuses."""
+"""Validation of Clusters beyond their schema."""
 
 from __future__ import annotations
 

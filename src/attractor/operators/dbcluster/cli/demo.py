@@ -100,7 +100,7 @@ async def _until(condition: Callable[[], Awaitable[bool]]) -> None:
 
 
 class _Story:
-    """What happens to one cluster."""
+    """The demonstration on one cluster, step by step."""
 
     def __init__(self, client: Client, kubeconfig: Path) -> None:
         from attractor.objects.gvk import Key
@@ -156,7 +156,7 @@ class _Story:
         _say("create", "Cluster shop is Running: two Redis processes, a primary and its copy")
 
     async def show_plan(self) -> None:
-        """What the change is going to be, before anybody makes it."""
+        """Print the plan of the change before it is made."""
         from attractor.operators.dbcluster import Cluster
         from attractor.operators.dbcluster.controllers.dry_run import plan_for
         from attractor.plan import report
@@ -191,7 +191,7 @@ class _Story:
         return 1 if lost else 0
 
     async def so_far(self) -> str:
-        """How much of the change was carried out."""
+        """Return how much of the change was carried out."""
         from attractor.k8s.apps_v1 import StatefulSet
         from attractor.objects.gvk import Key
 

@@ -52,7 +52,7 @@ async def reconcile(ctx: Context, key: Key) -> Result | None:
 
 
 async def _look(ctx: Context, cluster: Cluster) -> Snapshot:
-    """What belongs to the cluster, with what nobody owns: its claims, and what an earlier cluster has left."""
+    """List the objects of a cluster, with those that nobody owns: its claims, and what an earlier cluster has left."""
     return await take_snapshot(
         ctx,
         cluster,

@@ -50,7 +50,7 @@ def build(cluster: Cluster, snapshot: Snapshot) -> Plan:
 
 
 def _leaves(cluster: Cluster, obj: Resource) -> bool:
-    """Whether the policy lets an object go with its cluster."""
+    """Return whether the policy lets an object go with its cluster."""
     match cluster.spec.termination_policy:
         case "WipeOut":
             return True
@@ -62,7 +62,7 @@ def _leaves(cluster: Cluster, obj: Resource) -> bool:
 
 
 def _rank(cluster: Cluster, obj: Resource) -> int:
-    """When an object's turn comes: workloads by dependency, then all else, then secrets and data."""
+    """Return an object's rank in the deletion: workloads by dependency, then all else, then secrets and data."""
     if isinstance(obj, StatefulSet):
         try:
             order = validation.dependencies(cluster).topological()

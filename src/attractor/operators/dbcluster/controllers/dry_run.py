@@ -27,7 +27,7 @@ kind = Cluster
 
 
 async def plan_for(client: Client, cluster: Cluster) -> Plan:
-    """What the operator would do for this spec, from what the server has now. Raises ``Refused``.
+    """Return what the operator would do for this spec, from what the server has now. Raises ``Refused``.
 
     A cluster that is not stored yet is planned as if it were.
     """

@@ -28,7 +28,7 @@ class Certificate(NamedTuple):
 
 
 class Entropy(Protocol):
-    """What the operator needs of the outside; a call costs nothing but randomness, so it may be repeated."""
+    """Source of randomness of the operator; a call has no other effect, so it may be repeated."""
 
     async def password(self, length: int) -> str:
         """A new password of letters and digits."""

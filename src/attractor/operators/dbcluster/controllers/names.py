@@ -21,12 +21,12 @@ FINALIZER = "db.attractor.dev/cluster"
 
 
 def labels(cluster: Cluster) -> dict[str, str]:
-    """What everything of a cluster carries."""
+    """Return the labels of everything in a cluster."""
     return {MANAGED_BY: OPERATOR, INSTANCE: cluster.metadata.name}
 
 
 def component_labels(cluster: Cluster, component: Component) -> dict[str, str]:
-    """What everything of a component carries, its pods included."""
+    """Return the labels of everything in a component, its pods included."""
     return {**labels(cluster), COMPONENT: component.name}
 
 
@@ -36,7 +36,7 @@ def selector(cluster: Cluster) -> str:
 
 
 def metadata(cluster: Cluster, suffix: str, component: Component | None = None) -> ObjectMeta:
-    """Where an object of a cluster lives, and whose it is."""
+    """Return the metadata of an object of a cluster: namespace, name, labels, owner."""
     return ObjectMeta(
         name=f"{cluster.metadata.name}-{suffix}" if suffix else cluster.metadata.name,
         namespace=cluster.metadata.namespace,
@@ -45,17 +45,17 @@ def metadata(cluster: Cluster, suffix: str, component: Component | None = None) 
 
 
 def credentials_key(cluster: Cluster) -> Key:
-    """Where the credentials are."""
+    """Return the key of the credentials Secret."""
     return Key(cluster.metadata.namespace, f"{cluster.metadata.name}-credentials")
 
 
 def tls_key(cluster: Cluster, component: Component) -> Key:
-    """Where a component's certificate is."""
+    """Return the key of a component's certificate Secret."""
     return Key(cluster.metadata.namespace, f"{cluster.metadata.name}-{component.name}-tls")
 
 
 def workload_key(cluster: Cluster, component: Component) -> Key:
-    """Where a component's StatefulSet is; its pods are called the same, with a number."""
+    """Return the key of a component's StatefulSet; its pods are called the same, with a number."""
     return Key(cluster.metadata.namespace, f"{cluster.metadata.name}-{component.name}")
 
 

@@ -48,7 +48,7 @@ def certificate(cluster: Cluster, component: Component, made: Certificate) -> Se
 
 
 def account(cluster: Cluster) -> ServiceAccount:
-    """Who the pods are."""
+    """Return the ServiceAccount of the pods."""
     return ServiceAccount(metadata=names.metadata(cluster, ""), automount_service_account_token=False)
 
 
@@ -62,7 +62,7 @@ def service(cluster: Cluster, spec: ServiceSpec, component: Component) -> Servic
 
 
 def component_objects(cluster: Cluster, component: Component) -> ComponentObjects:
-    """What a component consists of, its secrets excepted."""
+    """Return the objects of a component, its Secrets excepted."""
     data = {redis.CONFIG_FILE: redis.config_text(component)}
     config = ConfigMap(metadata=names.metadata(cluster, "", component), data=data)
     config.metadata.name = hashed_name(f"{cluster.metadata.name}-{component.name}-config", data)
@@ -79,7 +79,7 @@ def component_objects(cluster: Cluster, component: Component) -> ComponentObject
 
 
 def claim_for(claim: PersistentVolumeClaim, storage: str) -> PersistentVolumeClaim:
-    """What a stored claim should have once it has grown."""
+    """Return a stored claim with the size that it should grow to."""
     made = PersistentVolumeClaim(metadata=ObjectMeta(name=claim.metadata.name, namespace=claim.metadata.namespace))
     return _with_spec(made, {"resources": {"requests": {"storage": canonical(storage)}}})
 

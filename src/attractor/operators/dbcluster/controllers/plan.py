@@ -189,7 +189,7 @@ def workload_ref(cluster: Cluster, component: Component) -> Ref:
 
 
 def is_rolled_out(vertex: Vertex) -> bool:
-    """Whether a workload is as wanted and every pod of it runs and is ready."""
+    """Return whether a workload is as wanted and every pod of it runs and is ready."""
     stored = vertex.before
     if vertex.action is not Action.NONE or not isinstance(stored, StatefulSet) or stored.metadata.is_deleting:
         return False
@@ -201,7 +201,7 @@ def is_rolled_out(vertex: Vertex) -> bool:
 
 
 def is_kept(cluster: Cluster, obj: Resource) -> bool:
-    """Whether an object stays although it is not wanted: data that a component uses, or that is to outlive it."""
+    """Return whether an object stays although it is not wanted: data in use, or that is to outlive its component."""
     if not isinstance(obj, PersistentVolumeClaim):
         return False
     is_used = cluster.component(obj.metadata.labels.get(names.COMPONENT, "")) is not None
@@ -209,5 +209,5 @@ def is_kept(cluster: Cluster, obj: Resource) -> bool:
 
 
 def is_needed_until(wanted: Vertex, orphan: Resource) -> bool:
-    """Whether an orphan may still be in use until a wanted object has been written and rolled out."""
+    """Return whether an orphan may still be in use until a wanted object has been written and rolled out."""
     return isinstance(orphan, ConfigMap | Secret) and wanted.ref.kind is StatefulSet

@@ -1,1 +1,1 @@
-"""What runs a database: the engine's configuration, its client, a node of local processes."""
+"""The database engine: its configuration, its client, and a node that runs it as local processes."""

@@ -48,7 +48,7 @@ set -- -h "$POD_IP" -p 6379
 
 
 def problems(component: Component) -> list[str]:
-    """What is wrong with a component's settings."""
+    """Return the mistakes in a component's settings."""
     reserved = sorted(RESERVED & {name.lower() for name in component.config})
     lines = sorted(name for name, value in component.config.items() if "\n" in name + value or " " in name)
     said = [f"component {component.name} sets {name}, which the operator sets itself" for name in reserved]
@@ -62,7 +62,7 @@ def config_text(component: Component) -> str:
 
 
 def credentials(password: str) -> Mapping[str, bytes]:
-    """What the credentials Secret holds."""
+    """Return the data of the credentials Secret."""
     auth = f"requirepass {password}\nmasterauth {password}\n"
     return {"username": b"default", "password": password.encode(), "auth.conf": auth.encode()}
 

@@ -51,7 +51,7 @@ class RowWriter:
         self._is_stopping = True
 
     async def has_rows(self, count: int) -> bool:
-        """Whether so many rows are acknowledged."""
+        """Return whether so many rows are acknowledged."""
         return len(self.acknowledged) >= count
 
     async def lost(self) -> list[str]:

@@ -1,1 +1,1 @@
-"""What is proved of the database operator: properties and worlds."""
+"""Properties and worlds that the database operator is proved with."""

@@ -1,4 +1,4 @@
-"""What the operator promises, as claims that the checker can decide on the operator itself.
+"""Properties of the database operator, decided by the checker on the operator itself.
 
     World(controllers=[clusters, ready_workloads], objects=[cluster], users=[...], faults=Faults(crash=1),
           externals={Entropy: EntropyModel()}, properties=promises())
@@ -124,7 +124,7 @@ def credentials_stay_the_same(look: WorldState) -> bool:
 
 
 def is_first(obj: Resource) -> bool:
-    """Whether no object of this kind and name was there before; a world's uids tell incarnations apart."""
+    """Return whether an object is the first of its kind and name; a world's uids tell incarnations apart."""
     return obj.metadata.uid == uid_of(store_key(type(obj), obj.key), 1)
 
 
@@ -138,7 +138,7 @@ def configuration_is_never_updated(look: WorldState) -> bool:
 
 
 def workloads_find_their_configuration(look: WorldState) -> bool:
-    """What a StatefulSet of a living cluster mounts is there."""
+    """The ConfigMaps that a StatefulSet of a living cluster mounts exist."""
     for workload in look.list(StatefulSet):
         owner = workload.metadata.controller
         cluster = None if owner is None else look.find(Cluster, (workload.metadata.namespace, owner.name))
@@ -182,7 +182,7 @@ def wanted_refs(cluster: Cluster) -> set[tuple[str, Key]]:
 
 
 def _is_current(look: WorldState, cluster: Cluster, name: str) -> bool:
-    """Whether a component's workload is the one that its spec asks for."""
+    """Return whether a component's workload is the one that its spec asks for."""
     component = cluster.component(name)
     assert component is not None
     stored = look.find(StatefulSet, names.workload_key(cluster, component))
@@ -196,5 +196,5 @@ def _is_current(look: WorldState, cluster: Cluster, name: str) -> bool:
 
 
 def _outlives(obj: Resource) -> bool:
-    """What may stay without a cluster: claims, and secrets that nobody owns."""
+    """Return whether an object may outlive its cluster: claims may, and secrets that nobody owns."""
     return isinstance(obj, PersistentVolumeClaim) or (isinstance(obj, Secret) and obj.metadata.controller is None)

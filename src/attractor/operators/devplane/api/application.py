@@ -62,7 +62,7 @@ class Part:
 
     @property
     def about(self) -> tuple[str, str, str]:
-        """What no two parts share."""
+        """Return the kind and key, which no two parts share."""
         return self.kind, self.namespace, self.name
 
     def __str__(self) -> str:
@@ -151,7 +151,7 @@ def _unknown(value: Any, schema: Mapping[str, Any], path: str) -> Iterator[tuple
 
 
 def doubts(parts: Sequence[Part]) -> list[str]:
-    """What looks like a slip, in words; nothing of it is an error, for objects may be added later."""
+    """Return warnings about what looks like a slip; nothing of it is an error, for objects may be added later."""
     services = {(part.namespace, part.name): part for part in parts if part.kind == "Service"}
     served: dict[tuple[str, str], Part] = {}
     asked: dict[tuple[str, str], Part] = {}
@@ -181,7 +181,7 @@ def doubts(parts: Sequence[Part]) -> list[str]:
 
 
 def _process(part: Part) -> dict[str, Any]:
-    """What a part says of a process; nothing for a Service."""
+    """Return the process template of a part; nothing for a Service."""
     spec = part.object.get("spec") or {}
     if part.kind == "ExecutableReplicaSet":
         spec = (spec.get("template") or {}).get("spec") or {}

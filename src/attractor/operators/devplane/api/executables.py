@@ -72,7 +72,7 @@ class EnvVar(Struct):
 
 
 class Serves(Struct):
-    """That the process serves a Service of its namespace, and where it listens."""
+    """A Service of the namespace that the process serves, and where it listens."""
 
     service: ServiceName
     port: Port | None = None
@@ -138,7 +138,7 @@ class ExecutableSpec(Struct):
 
 
 class ExecutableStatus(Struct):
-    """What became of it."""
+    """Observed state of an Executable."""
 
     phase: Phase = ""
     pid: int | None = None
@@ -213,21 +213,21 @@ class Executable(
 
 
 class TemplateMeta(Struct):
-    """What each replica gets besides its name."""
+    """Labels and annotations of each replica."""
 
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
 
 
 class ExecutableTemplate(Struct):
-    """What a replica is made from."""
+    """Template of the replicas."""
 
     metadata: TemplateMeta = field(default_factory=TemplateMeta)
     spec: ExecutableSpec
 
 
 class ExecutableReplicaSetSpec(Struct):
-    """How many are wanted, and of what."""
+    """Desired number of replicas, and their template."""
 
     replicas: Annotated[int, Meta(ge=0, le=1000)] = 1
     template: ExecutableTemplate
@@ -235,7 +235,7 @@ class ExecutableReplicaSetSpec(Struct):
 
 
 class ExecutableReplicaSetStatus(Struct):
-    """How many there are."""
+    """Observed number of replicas, by state."""
 
     replicas: int = 0
     """All that are there and not being deleted, whatever became of their processes."""

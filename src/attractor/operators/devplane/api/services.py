@@ -17,7 +17,7 @@ def _fixed(what: str) -> Meta:
 
 
 class ServiceSpec(Struct):
-    """Where clients should find it."""
+    """Desired address of a Service."""
 
     protocol: Literal["TCP"] = "TCP"
     address: Annotated[str, Meta(min_length=1)] = LOOPBACK
@@ -29,7 +29,7 @@ class ServiceSpec(Struct):
 
 
 class ServiceStatus(Struct):
-    """Where it is."""
+    """Observed address of a Service, and its endpoints."""
 
     phase: Literal["NotReady", "Ready"] = "NotReady"
     """Ready while somebody is behind it."""

@@ -27,7 +27,7 @@ _TEMPLATE = re.compile(
 
 
 class Addresses(Protocol):
-    """Where services are, as one Executable sees it."""
+    """Addresses of services, as one Executable sees them."""
 
     def serving(self, service: str) -> tuple[str, int]:
         """Address and port on which this Executable serves a Service; raises ``KeyError`` when it does not serve it."""
@@ -66,7 +66,7 @@ class Reference:
 
     @property
     def is_serving(self) -> bool:
-        """Whether it is about the Executable's own end."""
+        """Return whether it is about the Executable's own end."""
         return self.function.endswith("Serving")
 
 

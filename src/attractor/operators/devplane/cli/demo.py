@@ -180,7 +180,7 @@ async def _until(condition: Callable[[], Awaitable[Any]]) -> Any:
 
 
 class _Story:
-    """What happens to the application."""
+    """The demonstration on one application, step by step."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -217,7 +217,7 @@ class _Story:
         _say("answer", "the client has been answered by each of them")
 
     async def count(self) -> tuple[int, int]:
-        """How often the client was answered, and how often it failed."""
+        """Return how often the client was answered, and how often it failed."""
         client = await self._executable("client")
         return len(await self._answers()), client.status.restarts
 

@@ -1,4 +1,4 @@
-"""What processes write, line by line: files that grow, read as they do.
+"""Tails of log files: lines of files that grow, read as they do.
 
 Lines are handed on whole; what a process has written without ending the line follows when it has ended.
 """
@@ -83,7 +83,7 @@ class Tails:
 
     @property
     def names(self) -> set[str]:
-        """Whom files are followed of."""
+        """Return the names whose files are followed."""
         return {name for name, _ in self._tails}
 
     def look(self) -> None:

@@ -50,7 +50,7 @@ class Place:
 
     @property
     def processes(self) -> Path:
-        """What is written down about processes."""
+        """Return the directory of the process records."""
         return self.directory.resolve() / "processes"
 
     def prepare(self) -> None:
@@ -105,7 +105,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the command line asks for."""
+    """The arguments of ``attractor dev up``, checked."""
 
     place: Place
     parts: Sequence[Part]
@@ -116,7 +116,7 @@ class Wanted:
 
 
 class Screen:
-    """Where lines go: changes and output on stdout, what is waited for on stderr."""
+    """The terminal of ``attractor dev up``: changes and output on stdout, progress on stderr."""
 
     def __init__(self, names: Sequence[str] = ()) -> None:
         self._paint = Paint(sys.stdout)
@@ -147,7 +147,7 @@ class Screen:
         self._say(f"{self._paint(f'{name:<{width}} |', *style)} {text}")
 
     def waiting(self, text: str) -> None:
-        """What is waited for, in place."""
+        """Show what is waited for, in place."""
         self._progress.show(text)
 
     def _say(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What the objects of a developer control plane look like on a terminal: a line for each, and one for each change."""
+"""Objects of a developer control plane on a terminal: a line for each, and one for each change."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Line(NamedTuple):
 
     @property
     def about(self) -> tuple[str, str]:
-        """What it is a line about."""
+        """Return the object that it is a line about."""
         return self.kind, self.name
 
     @property
     def is_told(self) -> bool:
-        """Whether there is something to tell: not while nobody has looked at the object yet."""
+        """Return whether there is something to tell: not while nobody has looked at the object yet."""
         return self.state != UNSEEN
 
 
@@ -59,7 +59,7 @@ def _name(obj: Resource) -> str:
 
 
 def service_line(service: Service) -> Line:
-    """Where a Service is, and how many are behind it; or why it is not ready."""
+    """Return the line of a Service: its address and endpoints, or why it is not ready."""
     from attractor.operators.devplane.drivers.proxies import Place
 
     status, parts = service.status, []
@@ -74,7 +74,7 @@ def service_line(service: Service) -> Line:
 
 
 def replicas_line(replicas: ExecutableReplicaSet) -> Line:
-    """How many run of how many that are wanted."""
+    """Return the line of a replica set: how many run of how many that are wanted."""
     status, wanted = replicas.status, replicas.spec.replicas
     is_well = status.running_replicas == wanted and status.health not in {"Unhealthy", "Caution"}
     state = "Running" if is_well else "Unhealthy" if status.health == "Unhealthy" else "Starting"
@@ -89,7 +89,7 @@ def replicas_line(replicas: ExecutableReplicaSet) -> Line:
 
 
 def process_line(executable: Executable) -> Line:
-    """What became of a process."""
+    """Return the line of an Executable: its state, pid, exit code and restarts."""
     from attractor.operators.devplane.api.executables import FINAL
 
     status, said = executable.status, []
@@ -127,7 +127,7 @@ def text_of(line: Line, widths: Sequence[int], paint: Paint) -> str:
 
 
 def widths_of(lines: Sequence[Line], least: Sequence[int] = LEAST) -> list[int]:
-    """How wide the columns are."""
+    """Return the widths of the columns."""
     return [max([least[at], *(len(line[at]) for line in lines)]) for at in range(3)]
 
 

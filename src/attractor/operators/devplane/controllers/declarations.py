@@ -33,7 +33,7 @@ STATE = "ATTRACTOR_DEV_STATE"
 
 
 def state_directory(environment: Mapping[str, str]) -> Path:
-    """Where processes are written down, unless somebody says otherwise."""
+    """Return the default directory of the process records."""
     if STATE in environment:
         return Path(environment[STATE])
     home = environment.get("XDG_STATE_HOME") or Path(environment.get("HOME", "/var/lib"), ".local", "state")

@@ -26,7 +26,7 @@ BY_EXECUTABLE = "executable"
 
 
 def is_serving(executable: Executable) -> bool:
-    """Whether clients may be sent to it."""
+    """Return whether clients may be sent to it."""
     status = executable.status
     is_well = status.health == "Healthy" or not executable.spec.probes
     return status.phase == "Running" and is_well and not executable.metadata.is_deleting

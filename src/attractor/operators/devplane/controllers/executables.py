@@ -42,7 +42,7 @@ NEEDS = "needs"
 
 @dataclass(frozen=True)
 class Known:
-    """What this process knows of an Executable; a crash forgets it."""
+    """Memory of this process about an Executable; a crash forgets it."""
 
     uid: str
     starting: int | None = None
@@ -187,7 +187,7 @@ class Executables(Reconciler[Executable]):
         return None
 
     async def _is_current(self, ctx: Context, obj: Executable) -> bool:
-        """Whether the server says the same as the cache: one that lags may show an object that is long gone."""
+        """Return whether the server says the same as the cache: one that lags may show an object that is long gone."""
         stored = await ctx.find(Executable, obj.key, cached=False)
         return stored is not None and stored.metadata.resource_version == obj.metadata.resource_version
 
@@ -268,7 +268,7 @@ class Executables(Reconciler[Executable]):
 
 
 async def recalled(ctx: Context, uid: str) -> Known | None:
-    """What is known of this very object, nothing of a namesake; None while one is still being started."""
+    """Return the memory of this very object, nothing of a namesake; None while one is still being started."""
     known = await ctx.recall(Known)
     if known is None or known.uid == uid:
         return known or Known(uid)
@@ -276,7 +276,7 @@ async def recalled(ctx: Context, uid: str) -> Known | None:
 
 
 async def places(ctx: Context, obj: Executable) -> Places:
-    """Where the Services are that an Executable asks for, and where it serves its own."""
+    """Return the addresses of the Services that an Executable asks for, and of those that it serves."""
     found = {name: await ctx.find(Service, Key(obj.metadata.namespace, name)) for name in needed(obj.spec)}
     return Places.of(obj, {name: service for name, service in found.items() if service is not None})
 

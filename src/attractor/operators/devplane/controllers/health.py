@@ -1,4 +1,4 @@
-"""Whether an Executable is healthy: what its probes said, and when to ask again. Pure, but for ``Prober``, which asks.
+"""Health of an Executable from the answers of its probes, and when to probe again. Pure, but for ``Prober``.
 
 Without probes, running is healthy. With probes it is once all have succeeded, unhealthy as soon as one has failed, and
 else a reason for caution, as is everything that is not running and did not go wrong.
@@ -23,7 +23,7 @@ EAGER_S = 1.0
 
 @dataclass(frozen=True)
 class Question:
-    """What a probe asks: a page, or a command in the environment of the process."""
+    """A probe to be made: a page, or a command in the environment of the process."""
 
     url: str = ""
     launch: Launch | None = None
@@ -40,7 +40,7 @@ class Prober(Protocol):
 
 @dataclass(frozen=True)
 class Answer:
-    """What one probe of one run last said; ``problem`` is empty when it succeeded."""
+    """Last answer of one probe of one run; ``problem`` is empty when it succeeded."""
 
     probe: str
     run: int
@@ -78,7 +78,7 @@ def answered(answers: Iterable[Answer], probe: str, run: int, problem: str) -> t
 
 
 def due_at(probe: Probe, started_at: datetime, answer: Answer | None) -> datetime | None:
-    """When to ask next; None when it was asked and has not answered, or need not be asked any more.
+    """Return the time of the next probe; None when it was asked and has not answered, or need not be asked any more.
 
     Until its first success a probe is asked every second at least: what has just been started is soon ready.
     """
@@ -91,7 +91,7 @@ def due_at(probe: Probe, started_at: datetime, answer: Answer | None) -> datetim
 
 
 def health_of(status: ExecutableStatus, probes: Sequence[Probe], answers: Iterable[Answer]) -> Health:
-    """How healthy an Executable is."""
+    """Return the health of an Executable."""
     if status.phase in {"FailedToStart", "Unknown"} or (status.phase == "Finished" and status.exit_code != 0):
         return "Unhealthy"
     if status.phase != "Running":

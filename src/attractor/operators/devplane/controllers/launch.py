@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Places:
-    """Where services are, as one Executable sees it: its own ports, and the Services of its namespace."""
+    """Addresses of services, as one Executable sees them: its own ports, and the Services of its namespace."""
 
     own: Mapping[str, tuple[str, int]]
     services: Mapping[str, Service]
@@ -71,7 +71,7 @@ def launch_of(spec: ExecutableSpec, places: Places) -> Launch:
 
 
 def question_of(probe: Probe, spec: ExecutableSpec, places: Places) -> Question:
-    """What a probe asks; raises ``Unresolved`` and ``NotServed``."""
+    """Return the request or command of a probe; raises ``Unresolved`` and ``NotServed``."""
     if probe.http is not None:
         return Question(url=expand(probe.http.url, places), timeout_s=probe.timeout_seconds)
     launch = launch_of(spec, places)

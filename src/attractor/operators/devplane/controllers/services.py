@@ -91,7 +91,7 @@ class Services(Reconciler[Service]):
 
 
 def backends_of(endpoints: Iterable[Endpoint]) -> tuple[Place, ...]:
-    """Where the living ones among them are, each place once, in an order that does not depend on who came first."""
+    """Return the addresses of the living endpoints, each once, in an order that does not depend on age."""
     living = (one.spec for one in endpoints if not one.metadata.is_deleting)
     return tuple(sorted({Place(spec.address, spec.port) for spec in living}))
 
@@ -103,7 +103,7 @@ def without_proxy(obj: Service, backends: Sequence[Place]) -> Place | None:
 
 
 def reached_at(listening: Place) -> Place:
-    """How this machine's own programs reach a listener: one on all addresses is on the loopback address too."""
+    """Return a listener's address for this machine's own programs: loopback, where it listens on all addresses."""
     everywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
     return listening._replace(address=everywhere.get(listening.address, listening.address))
 

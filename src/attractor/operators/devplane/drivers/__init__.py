@@ -1,1 +1,1 @@
-"""What the controllers need of the machine, as protocols, and the local machine behind them."""
+"""The machine: protocols that the controllers use, and the local machine behind them."""

@@ -33,7 +33,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Run:
-    """What became of a run that was claimed."""
+    """Observed state of a run that was claimed."""
 
     number: int
     state: RunState
@@ -52,7 +52,7 @@ class Run:
 
     @property
     def is_live(self) -> bool:
-        """Whether it has a process, or may have one at any moment."""
+        """Return whether it has a process, or may have one at any moment."""
         return self.state in {"starting", "running"}
 
 

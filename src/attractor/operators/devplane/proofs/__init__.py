@@ -1,1 +1,1 @@
-"""What is proved of the developer control plane: properties and worlds."""
+"""Properties and worlds that the developer control plane is proved with."""

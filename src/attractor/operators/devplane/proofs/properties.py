@@ -1,4 +1,4 @@
-"""What Executables and their sets promise, as claims that the checker decides on the controllers themselves.
+"""Properties of Executables and their replica sets, decided by the checker on the controllers themselves.
 
 ``ProcessesModel`` stands for the machine. As on the real one, a run begins when a shim claims it, some time after it
 was asked for, also when whoever asked has died by then; what was claimed has a process some time later, also when the
@@ -44,12 +44,12 @@ class ModelRun(NamedTuple):
 
     @property
     def is_live(self) -> bool:
-        """Whether there is a process, or will be in any case."""
+        """Return whether there is a process, or will be in any case."""
         return self.state in {"starting", "running"}
 
     @property
     def seen(self) -> Run:
-        """What a look finds."""
+        """Return the run as the controller finds it."""
         is_over = self.state == "ended"
         return Run(
             self.number,
@@ -139,7 +139,7 @@ class ProberModel:
         self.fails = fails
 
     def ask(self, question: Question) -> str:
-        """What is the matter."""
+        """Return what a probe finds."""
         return self.problem
 
     @happens(times=1)
@@ -240,7 +240,7 @@ async def ready_services(ctx: Context, key: Key) -> Result | None:
 
 
 def promises() -> list[Claim | StepClaim]:
-    """What every world of Executables claims."""
+    """Return the properties of every world of Executables."""
     return [
         always(never_two_processes),
         always(every_process_has_its_executable),

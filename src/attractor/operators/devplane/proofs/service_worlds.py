@@ -139,7 +139,7 @@ def never_changes(before: WorldState, after: WorldState) -> bool:
 
 
 def service_promises() -> list[Claim | StepClaim]:
-    """What the controller of Services owes."""
+    """Return the properties of the controller of Services."""
     return [
         eventually_stable(listens_where_it_says_for_whom_it_should, name=LISTENING),
         always_step(published_ports_never_change),
@@ -148,7 +148,7 @@ def service_promises() -> list[Claim | StepClaim]:
 
 
 def endpoint_promises() -> list[Claim | StepClaim]:
-    """What the controller of Endpoints owes: above all, that none outlives the run that it stands for."""
+    """Return the properties of the controller of Endpoints: above all, that none outlives its run."""
     return [eventually_stable(endpoints_are_those_of_what_runs, name=NAMED), always_step(never_changes)]
 
 
@@ -173,7 +173,7 @@ def executable() -> Executable:
 
 
 def says(**status: Any) -> Edit:
-    """What whoever runs the Executable writes."""
+    """Return a user who writes the status of an Executable, as whoever runs it does."""
     return Edit(Executable, API, patch=[{"status": status}], subresource="status")
 
 

@@ -1,1 +1,1 @@
-"""The kinds of the edge operator, their states and actors, admission and access."""
+"""The kinds of the edge operator, their states and actors, intents and access."""

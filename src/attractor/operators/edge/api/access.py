@@ -1,4 +1,4 @@
-"""Who may do what: a service account for each version of a cloudlet's agent, with rights in its namespace only.
+"""Access of agents: a service account for each version, with rights in its cloudlet's namespace only.
 
 An agent reads the kinds of its namespace and writes nothing but their status, the Lease that is its sign of life, and
 its own next token. The account of the old version is

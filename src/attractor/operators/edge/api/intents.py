@@ -1,4 +1,4 @@
-"""What an instance wants next: pure decisions from an object alone, shared by coordinator, admission and tests."""
+"""Next intent of an instance: pure decisions from an object alone, shared by coordinator, admission and tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DELETIONS = frozenset({T.DELETE_REQUESTED, T.DELETING})
 
 
 class Override(StrEnum):
-    """What an administrator lets an instance skip, by the annotation ``edge.attractor.dev/override``."""
+    """An administrator's override for an instance: the annotation ``edge.attractor.dev/override``."""
 
     IGNORE_CRM = "IgnoreCRM"
     IGNORE_CRM_ERRORS = "IgnoreCRMErrors"
@@ -35,12 +35,12 @@ class Override(StrEnum):
 
     @property
     def is_past_agent(self) -> bool:
-        """Whether the agent is not asked."""
+        """Return whether the agent is not asked."""
         return self in {self.IGNORE_CRM, self.IGNORE_CRM_AND_TRANSIENT_STATE}
 
     @property
     def is_past_work(self) -> bool:
-        """Whether work in progress does not hold a deletion."""
+        """Return whether work in progress does not hold a deletion."""
         return self in {self.IGNORE_TRANSIENT_STATE, self.IGNORE_CRM_AND_TRANSIENT_STATE}
 
 
@@ -68,7 +68,7 @@ def with_status(obj: Instance, status: InstanceStatus) -> Instance:
 
 
 def override_of(obj: Instance) -> Override | None:
-    """What an administrator allowed; None for nothing, or for a word that means nothing."""
+    """Return the override of an administrator; None for nothing, or for a word that means nothing."""
     text = obj.metadata.annotations.get(OVERRIDE)
     return Override(text) if text in set(Override) else None
 
@@ -88,7 +88,7 @@ def wanted(obj: Instance) -> Target:
 
 
 def is_installed(current: Installed | None, target: Target | None) -> bool:
-    """Whether what is there is what was asked for."""
+    """Return whether what is there is what was asked for."""
     if current is None or target is None:
         return current is None and target is None
     return (current.generation, current.settings) == (target.generation, target.settings)
@@ -180,7 +180,7 @@ def _overridden_state(obj: Instance, status: InstanceStatus, allowed: Override) 
 
 
 def cloudlet_refusal(cloudlet: Cloudlet | None, name: str, allowed: Override | None = None) -> str:
-    """Why nothing on a cloudlet may be changed now; empty when it may. What goes past the agent needs none there."""
+    """Return why nothing on a cloudlet may be changed now; empty when it may, or needs no agent."""
     if cloudlet is None:
         return f"Cloudlet {name} is not there"
     status = cloudlet.status
@@ -196,7 +196,7 @@ def cloudlet_refusal(cloudlet: Cloudlet | None, name: str, allowed: Override | N
 
 
 def claim_refusal(cluster: ClusterInst | None, app: AppInst, event: str) -> str:
-    """Why an app may not begin an operation in its cluster; empty when it may."""
+    """Return why an app may not begin an operation in its cluster; empty when it may."""
     name = app.spec.cluster
     if cluster is None:
         return "" if event == "delete" else f"waits for ClusterInst {name}, which is not there"

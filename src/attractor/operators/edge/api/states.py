@@ -13,7 +13,7 @@ from attractor.lifecycle import Lifecycle, Row, missed, move, override, undo
 
 
 class TrackedState(StrEnum):
-    """What the coordinator has committed about an instance, or about the upgrade of a cloudlet."""
+    """State of an instance, or of the upgrade of a cloudlet, as the coordinator has committed it."""
 
     NOT_PRESENT = "NotPresent"
     CREATE_REQUESTED = "CreateRequested"
@@ -31,7 +31,7 @@ class TrackedState(StrEnum):
 
 
 class CloudletState(StrEnum):
-    """What an agent says about itself, and what the coordinator says where the agent says nothing.
+    """State of an agent by its own account, or by the coordinator's where the agent is silent.
 
     The first three are the coordinator's alone, and never an agent's own: nobody has heard of an agent (NotPresent),
     one has reported but never given a sign of life (Unknown), or gave none for too long (Offline).
@@ -48,7 +48,7 @@ class CloudletState(StrEnum):
 
 
 class Actor(StrEnum):
-    """Who moves states: the user, the coordinator (Controller), the agent on a cloudlet (CRM), an administrator."""
+    """Owner of states: the user, the coordinator (Controller), the agent on a cloudlet (CRM), an administrator."""
 
     USER = "User"
     CONTROLLER = "Controller"

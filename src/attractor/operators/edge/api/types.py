@@ -27,14 +27,14 @@ _AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
 
 
 class Target(Struct):
-    """What an operation leads to: the wish of a generation, in the driver's words."""
+    """Goal of an operation: the spec of one generation, in the driver's words."""
 
     generation: int
     settings: dict[str, str] = field(default_factory=dict)
 
 
 class Installed(Struct):
-    """What the agent found on the platform."""
+    """Observed state of an instance on the platform, as the agent found it."""
 
     generation: int
     settings: dict[str, str] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Installed(Struct):
 
 
 class InstanceStatus(Struct):
-    """What coordinator and agent know about an instance; each field has one writer."""
+    """Observed state of an instance, by coordinator and agent; each field has one writer."""
 
     state: TrackedState = TrackedState.NOT_PRESENT
     """The committed state; its owner in the table moves it."""
@@ -133,14 +133,14 @@ class CloudletSpec(Struct):
 
 
 class AgentInfo(Struct):
-    """What one agent says about itself; only that agent writes it."""
+    """State of one agent by its own account; only that agent writes it."""
 
     state: CloudletState = CloudletState.INIT
     message: str = ""
 
 
 class CloudletStatus(Struct):
-    """Where the upgrade of a cloudlet's agent stands."""
+    """Observed state of a cloudlet: the upgrade of its agent."""
 
     state: TrackedState = TrackedState.NOT_PRESENT
     version: str = ""
@@ -185,7 +185,7 @@ class Progress(
         _AGE,
     ),
 ):
-    """How far an agent has come with an operation; for people, and it may be behind or missing."""
+    """Progress of an operation, for people; it may be behind or missing."""
 
     operation: int = 0
     """Which operation of the instance this is about."""

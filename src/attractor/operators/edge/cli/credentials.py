@@ -1,4 +1,4 @@
-"""What an administrator does around cloudlets: hand out an agent's credentials, repair a failed upgrade."""
+"""Administration of cloudlets: an agent's credentials, and the repair of a failed upgrade."""
 
 from __future__ import annotations
 

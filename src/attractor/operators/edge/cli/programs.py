@@ -48,7 +48,7 @@ INSTALL_S = 30.0
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """What an agent is started with."""
+    """Settings of an agent."""
 
     namespace: str
     version: str
@@ -127,7 +127,7 @@ async def run_agent(settings: AgentSettings, announce: Callable[[str], None]) ->
 
 
 def _keys(driver: Any, kind: str) -> tuple[Any, ...]:
-    """What changes on the platform, as a source of keys; nothing where the driver cannot tell."""
+    """Return a source of keys that change on the platform; nothing where the driver cannot tell."""
     if not hasattr(driver, "changes"):
         return ()
     return (_KeysOf(driver, kind),)

@@ -32,7 +32,7 @@ class Line(NamedTuple):
 
     @property
     def about(self) -> tuple[str, str, str]:
-        """What it is a line about."""
+        """Return the object that it is a line about."""
         return self.cloudlet, self.kind, self.name
 
 
@@ -75,7 +75,7 @@ def lines_of(found: Mapping[str, Sequence[Any]]) -> list[Line]:
 
 
 def columns(lines: Sequence[Line]) -> list[int]:
-    """How wide the columns are."""
+    """Return the widths of the columns."""
     return [max(len(cells[at]) for cells in (HEADINGS, *lines)) for at in range(len(HEADINGS))]
 
 
@@ -91,7 +91,7 @@ def table(lines: Sequence[Line]) -> str:
 
 
 async def objects_of(client: Client, cloudlet: str) -> dict[str, Sequence[Any]]:
-    """What the view is made from, by kind; raises ``ApiError``."""
+    """Return the objects of the view, by kind; raises ``ApiError``."""
     from attractor.operators.edge.api.types import KINDS
 
     found: dict[str, Sequence[Any]] = {}

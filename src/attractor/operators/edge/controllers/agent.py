@@ -41,7 +41,7 @@ class Taken:
 
 
 def serves(cloudlet: Cloudlet | None, version: str) -> bool:
-    """Whether the agent of a version is the one that works on instances."""
+    """Return whether the agent of a version is the one that works on instances."""
     if cloudlet is None:
         return False
     status = cloudlet_status(cloudlet)
@@ -49,7 +49,7 @@ def serves(cloudlet: Cloudlet | None, version: str) -> bool:
 
 
 def as_installed(found: Found | None) -> Installed | None:
-    """What was found, as an object's status says it."""
+    """Return the state on the platform, as an object's status says it."""
     if found is None:
         return None
     return Installed(generation=found.generation, settings=dict(found.settings), endpoint=found.endpoint)
@@ -98,7 +98,7 @@ class Worker:
         return None
 
     async def _wait_to_serve(self, ctx: Context, ref: Ref) -> Result | None:
-        """What has an object is woken when the cloudlet changes. What has none, nobody tells of again: come back."""
+        """Ask to come back for what has no object: only what has one is woken when the cloudlet changes."""
         if await ctx.find(self.kind, Key(ref.namespace, ref.name)) is not None:
             return None
         if await ctx.external(Driver).find(ref) is None:
@@ -113,7 +113,7 @@ class Worker:
             await ctx.external(Driver).remove(ref)
 
     async def _should_not_be(self, ctx: Context, ref: Ref) -> bool:
-        """Whether the server itself says that nothing should be there."""
+        """Return whether the server itself says that nothing should be there."""
         obj = await ctx.find(self.kind, Key(ref.namespace, ref.name), cached=False)
         return obj is None or status_of(obj).state is T.NOT_PRESENT
 

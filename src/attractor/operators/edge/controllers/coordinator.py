@@ -76,7 +76,7 @@ async def _say(ctx: Context, obj: Instance, message: str) -> None:
 
 
 async def _must_wait(ctx: Context, obj: Instance) -> bool:
-    """Whether a wish that has just failed should wait before it is tried again."""
+    """Return whether a wish that has just failed should wait before it is tried again."""
     status = status_of(obj)
     if not status.error:
         return False
@@ -88,7 +88,7 @@ async def _must_wait(ctx: Context, obj: Instance) -> bool:
 
 
 async def _resolve(ctx: Context, obj: Instance) -> bool:
-    """What is the same for all instances: an administrator's word, and undoing what failed. True when it was done."""
+    """Do what is the same for all instances: overrides, and undoing what failed. True when it was done."""
     allowed = override_of(obj)
     if allowed is not None and (forced := intents.overridden(obj, allowed)) is not None:
         await _write(ctx, obj, forced)
@@ -101,7 +101,7 @@ async def _resolve(ctx: Context, obj: Instance) -> bool:
 
 
 async def _may_change(ctx: Context, obj: Instance) -> bool:
-    """Whether the cloudlet takes changes now; if not, the object says why."""
+    """Return whether the cloudlet takes changes now; if not, the object says why."""
     name = obj.metadata.namespace
     refusal = intents.cloudlet_refusal(await ctx.find(Cloudlet, Key(name, name)), name, override_of(obj))
     if refusal:

@@ -1,4 +1,4 @@
-"""What wakes the coordinator's controllers: their declarations."""
+"""Declarations of the coordinator's controllers."""
 
 from __future__ import annotations
 

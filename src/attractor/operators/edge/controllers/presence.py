@@ -38,7 +38,7 @@ class Sign:
 
 
 def said(cloudlet: Cloudlet) -> CloudletState:
-    """What the agent that serves says of itself."""
+    """Return the report of the agent that serves about itself."""
     status = cloudlet_status(cloudlet)
     return agent_state(status, status.version or cloudlet.spec.version) or C.NOT_PRESENT
 

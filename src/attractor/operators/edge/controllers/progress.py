@@ -35,7 +35,7 @@ def progress_name(ref: Ref) -> str:
 
 
 class ProgressLog:
-    """What was said of the operations in progress, and which of it is news."""
+    """Progress of the operations at work, and which of it was not told yet."""
 
     def __init__(self) -> None:
         self._steps: dict[Ref, list[Step]] = {}
@@ -50,7 +50,7 @@ class ProgressLog:
         self._news[ref] = None
 
     def take(self) -> tuple[Ref, tuple[Step, ...]] | None:
-        """What has news, and all that was said of it; None when there is none."""
+        """Return an instance with news, and all that was said of it; None when there is none."""
         if not self._news:
             return None
         ref = next(iter(self._news))
@@ -59,7 +59,7 @@ class ProgressLog:
 
 
 def as_progress(obj: Instance, ref: Ref, steps: tuple[Step, ...]) -> Progress:
-    """What was said, as an object that goes with its instance."""
+    """Return the progress as an object that goes with its instance."""
     owner = OwnerReference(api_version=obj.api_version, kind=obj.kind, name=obj.metadata.name, uid=obj.metadata.uid)
     meta = ObjectMeta(name=progress_name(ref), namespace=ref.namespace, owner_references=[owner])
     return Progress(

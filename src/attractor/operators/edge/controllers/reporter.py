@@ -37,7 +37,7 @@ ANSWER_S = 10.0
 
 @dataclass(frozen=True)
 class Agent:
-    """Whose signs of life these are, and how often they come."""
+    """The agent that gives signs of life, and how often."""
 
     namespace: str
     version: str

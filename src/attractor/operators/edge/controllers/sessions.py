@@ -64,7 +64,7 @@ class Sessions:
 
 
 class Reports:
-    """What is still to be said in a session; ``completed`` is called when all was."""
+    """Reports that are still due in a session; ``completed`` is called when all were made."""
 
     def __init__(self, completed: Callable[[], None]) -> None:
         self.session = ""
@@ -85,7 +85,7 @@ class Reports:
 
     @property
     def owed(self) -> frozenset[Ref]:
-        """What is still to be said."""
+        """Return the reports that are still due."""
         return frozenset(self._owed)
 
 

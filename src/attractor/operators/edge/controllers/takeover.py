@@ -27,7 +27,7 @@ LOOK_S = 0.3
 
 
 def is_wanted(cloudlet: Cloudlet, version: str) -> bool:
-    """Whether an agent of this version has anything to do here."""
+    """Return whether an agent of this version has anything to do here."""
     status = cloudlet_status(cloudlet)
     return version in {status.version or cloudlet.spec.version, status.upgrading_to}
 

@@ -26,7 +26,7 @@ def cloudlet_status(cloudlet: Cloudlet) -> CloudletStatus:
 
 
 def agent_state(status: CloudletStatus, version: str) -> CloudletState | None:
-    """What the agent of a version said last; None when it has said nothing."""
+    """Return the last report of the agent of a version; None when it has said nothing."""
     known = status.agents.get(version)
     return None if known is None else known.state
 

@@ -26,7 +26,7 @@ class UnknownDriver(ValueError):
 
 @dataclass(frozen=True)
 class DriverSettings:
-    """What a driver is made from."""
+    """Settings of a driver."""
 
     state_dir: Path
     """Where it may keep files; the same after a restart and after an upgrade of the agent."""

@@ -90,7 +90,7 @@ class KubernetesDriver:
         return there
 
     async def find(self, ref: Ref) -> Found | None:
-        """What the cluster has for an instance; raises ``DriverError`` when it cannot be asked."""
+        """Return the state of an instance in the cluster; raises ``DriverError`` when it cannot be asked."""
         try:
             obj = await self._object(ref)
         except ApiError as error:
@@ -159,7 +159,7 @@ class KubernetesDriver:
                 await asyncio.sleep(POLL_S)
 
     def _found(self, obj: Any) -> Found | None:
-        """What an object is, if it is all there."""
+        """Return the state of an object, if it is all there."""
         said = obj.metadata.annotations
         if obj.metadata.is_deleting or SETTINGS not in said or not (isinstance(obj, Namespace) or self._available(obj)):
             return None

@@ -48,7 +48,7 @@ class ProcessDriver:
         self._gate = Gate()
 
     async def find(self, ref: Ref) -> Found | None:
-        """What runs for an instance."""
+        """Return the record of an instance's process."""
         record = self._records.load(ref)
         return None if record is None else record.found
 
@@ -258,7 +258,7 @@ class ProcessDriver:
 
 
 def is_there(path: Path) -> bool:
-    """Whether a file exists."""
+    """Return whether a file exists."""
     return path.exists()
 
 

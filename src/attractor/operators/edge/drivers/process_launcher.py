@@ -156,7 +156,7 @@ def token_request(lasts_s: int) -> JsonObject:
 
 
 def kubeconfig_of(state_dir: Path, version: str) -> Path:
-    """Where an agent of a version finds its credentials."""
+    """Return the path of the kubeconfig of an agent of a version."""
     return state_dir / f"agent-{version}.kubeconfig"
 
 

@@ -58,7 +58,7 @@ Tell: TypeAlias = "Callable[[Ref, Step], None]"
 
 @dataclass(frozen=True)
 class Found:
-    """What is on the platform for an instance."""
+    """Observed state of an instance on the platform."""
 
     generation: int
     settings: tuple[tuple[str, str], ...]
@@ -69,7 +69,7 @@ class Driver(Protocol):
     """Does the work of one cloudlet."""
 
     async def find(self, ref: Ref) -> Found | None:
-        """What is there for an instance; None when nothing is, or only the rest of something."""
+        """Return the state of an instance; None when nothing is there, or only the rest of something."""
         ...
 
     async def apply(self, ref: Ref, generation: int, settings: tuple[tuple[str, str], ...]) -> Found:

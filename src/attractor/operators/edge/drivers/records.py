@@ -1,4 +1,4 @@
-"""What the process driver has written down: one file for each instance, replaced as a whole."""
+"""Records of the process driver: one file for each instance, replaced as a whole."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def found(self) -> Found | None:
-        """What is there; None when the process has ended."""
+        """Return the state of the instance; None when its process has ended."""
         return Found(self.generation, self.settings, self.endpoint) if self.process.is_alive else None
 
 
@@ -45,7 +45,7 @@ class Records:
         directory.mkdir(parents=True, exist_ok=True)
 
     def home(self, ref: Ref) -> Path:
-        """Where an instance keeps its own files."""
+        """Return the directory of an instance's own files."""
         return self._directory / f"{ref.kind}.{ref.namespace}.{ref.name}"
 
     def load(self, ref: Ref) -> Record | None:

@@ -43,15 +43,15 @@ class Life:
 
     @property
     def lasts_s(self) -> float:
-        """How long it is good."""
+        """Return the lifetime of the token."""
         return self.expires_s - self.issued_s
 
     def due_in_s(self, now_s: float) -> float:
-        """How long until it should be renewed; 0 for now."""
+        """Return how long until it should be renewed; 0 for now."""
         return max(0.0, self.issued_s + AT * self.lasts_s - now_s)
 
     def retry_in_s(self, now_s: float) -> float:
-        """How long to wait after a renewal that failed: often enough that one succeeds before it is too late."""
+        """Return how long to wait after a renewal that failed: often enough that one succeeds before it is too late."""
         return min(RETRY_S, max(0.1, (self.expires_s - now_s) / 10))
 
 
@@ -83,7 +83,7 @@ class AgentToken:
         return bearer(self.token)
 
     def rejected(self, credential: Credential) -> bool:
-        """Whether the file has another by now."""
+        """Return whether the file has another by now."""
         try:
             found = token_in(self._path)
         except (OSError, yaml.YAMLError, LookupError, TypeError):

@@ -1,1 +1,1 @@
-"""What is proved of the edge operator: properties, worlds, models of outside systems."""
+"""Properties, worlds and models of outside systems that the edge operator is proved with."""

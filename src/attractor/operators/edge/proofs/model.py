@@ -51,7 +51,7 @@ class AgentsDriver:
             raise DriverError("broken")
 
     def find(self, ref: Ref) -> Found | None:
-        """What is there."""
+        """Return the state of an instance."""
         return self._platform.there.get(ref)
 
     def apply(self, ref: Ref, generation: int, settings: Settings) -> Found:
@@ -126,7 +126,7 @@ class LauncherModel:
         self.is_broken = False
 
     def runs(self, host: str) -> bool:
-        """Whether an agent runs; other hosts are elsewhere, and do."""
+        """Return whether an agent runs; other hosts are elsewhere, and do."""
         return not host.startswith(AGENT) or host.removeprefix(AGENT) in self.running
 
     def seen_by(self, host: str) -> AgentsLauncher:

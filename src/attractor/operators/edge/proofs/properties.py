@@ -1,4 +1,4 @@
-"""What the edge operator owes its users, as predicates of a world; for each there is a wrong operator in the tests.
+"""Properties of the edge operator, as predicates of a world; for each there is a wrong operator in the tests.
 
 Safety: states move along the tables, each moved by its owner; one operation at a time; the platform changes only as the
 operation in progress asks; no app is worked on during its cluster's operation. At rest: every request has ended, and
@@ -44,18 +44,18 @@ def ref_of(obj: Instance) -> Ref:
 
 
 def there(world: WorldState) -> dict[Ref, Found]:
-    """What is on the platform."""
+    """Return the instances on the platform."""
     found: dict[Ref, Found] = world.external(Driver).there
     return found
 
 
 def is_with_agent(obj: Instance) -> bool:
-    """Whether the agent is, or may be, at work on an instance."""
+    """Return whether the agent is, or may be, at work on an instance."""
     return lifecycle_of(obj).owner(status_of(obj).state) is Actor.CRM
 
 
 def actors_of(host: str) -> frozenset[Actor]:
-    """Who a host acts as: an agent, or a coordinator, which also acts for users whose wishes it takes up."""
+    """Return whom a host acts as: an agent, or a coordinator, which also acts for users."""
     return frozenset({Actor.CRM} if host.startswith(AGENTS) else {Actor.USER, Actor.CONTROLLER})
 
 
@@ -79,7 +79,7 @@ def states_follow_the_tables(before: WorldState, after: WorldState) -> bool:
 
 
 def states_are_moved_by_their_owners(before: WorldState, after: WorldState, host: str) -> bool:
-    """Who moves a state is the owner of the state that it leaves; each other field has one writer, too."""
+    """A state is moved by its owner only; each other field has one writer, too."""
     actors = actors_of(host)
     for old, obj in _same(before, after):
         if old is None:
@@ -123,7 +123,7 @@ def the_platform_changes_only_as_asked(before: WorldState, after: WorldState) ->
 
 
 def _may_be(obj: Instance | None, found: Found) -> bool:
-    """Whether the operation in progress asks for what was found."""
+    """Return whether the operation in progress asks for what was found."""
     if obj is None or not is_with_agent(obj):
         return False
     target = status_of(obj).target
@@ -145,7 +145,7 @@ def no_app_work_during_its_clusters(world: WorldState) -> bool:
 
 
 def no_app_without_its_cluster(world: WorldState) -> bool:
-    """What runs on the platform runs in a cluster."""
+    """An app on the platform runs in a cluster."""
     found = there(world)
     return all(
         Ref(CLUSTER, ref.namespace, dict(each.settings)["cluster"]) in found
@@ -179,7 +179,7 @@ def _has_ended(world: WorldState, obj: Instance) -> bool:
 
 
 def _waits(world: WorldState, obj: Instance) -> bool:
-    """Whether an app waits for a cluster that is not there."""
+    """Return whether an app waits for a cluster that is not there."""
     if not isinstance(obj, AppInst) or status_of(obj).state is not T.NOT_PRESENT:
         return False
     cluster = world.find(ClusterInst, (obj.key.namespace, obj.spec.cluster))
@@ -187,12 +187,12 @@ def _waits(world: WorldState, obj: Instance) -> bool:
 
 
 def nothing_is_there_that_nobody_has(world: WorldState) -> bool:
-    """What is on the platform has an object."""
+    """Every instance on the platform has an object."""
     return there(world).keys() <= {ref_of(obj) for obj in instances(world)}
 
 
 def what_is_believed_is_true(world: WorldState) -> bool:
-    """What the coordinator believes of every instance is what is on the platform, and nothing else is there."""
+    """The coordinator's belief about every instance is what is on the platform, and nothing else is there."""
     return nothing_is_there_that_nobody_has(world) and all(_is_true(world, obj) for obj in instances(world))
 
 

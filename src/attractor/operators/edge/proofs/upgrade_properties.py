@@ -1,4 +1,4 @@
-"""What the edge operator owes its users in an upgrade, as predicates of a world."""
+"""Properties of the edge operator during an upgrade, as predicates of a world."""
 
 from __future__ import annotations
 

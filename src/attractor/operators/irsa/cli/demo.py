@@ -124,7 +124,7 @@ def _counted(conditions: dict[str, str]) -> str:
 
 
 async def _show(client: Client, iam: AwsIam, settings: Settings) -> None:
-    """What exists, here and there."""
+    """Print what exists in Kubernetes and on AWS."""
     from attractor.operators.irsa.api import IamRoleServiceAccount
 
     found = await client.list(IamRoleServiceAccount, "default")

@@ -74,7 +74,7 @@ def _has_other_status(change: Change) -> bool:
 
 
 def _comes_or_goes(change: Change) -> bool:
-    """What a Role asks of its Policy: whether it is on AWS, and whether it is to go."""
+    """Return the state of a Role's Policy: whether it is on AWS, and whether it is to go."""
     states = [obj and (bool(obj.status.arn), obj.metadata.is_deleting) for obj in (change.old, change.new)]
     return states[0] != states[1]
 

@@ -20,13 +20,13 @@ _LISTS = ("Action", "NotAction", "Resource", "NotResource")
 
 
 def policy_document(statements: Iterable[Statement]) -> str:
-    """What a policy with these statements allows."""
+    """Return the IAM policy document of these statements."""
     allowed = [{"Effect": "Allow", "Resource": one.resource, "Action": one.action} for one in statements]
     return canonical({"Version": VERSION, "Statement": allowed})
 
 
 def trust_document(settings: Settings, namespace: str, service_account: str) -> str:
-    """Who may take a role: this one ServiceAccount, with a token that was made for AWS."""
+    """Return the trust document of a role: for this one ServiceAccount, with a token that was made for AWS."""
     issuer = settings.issuer
     subject = f"system:serviceaccount:{namespace}:{service_account}"
     allowed = {

@@ -22,13 +22,13 @@ _ARN = re.compile(r"arn:[^:\s]+:[^:\s]+:[^:\s]*:[^:\s]*:\S+")
 
 
 def is_arn(text: str) -> bool:
-    """Whether a text has the form of an ARN."""
+    """Return whether a text has the form of an ARN."""
     return _ARN.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class AwsNames:
-    """What belongs to one resource on AWS."""
+    """Names on AWS that belong to one resource."""
 
     name: str
     """Of the policy and of the role."""

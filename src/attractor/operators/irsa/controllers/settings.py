@@ -1,4 +1,4 @@
-"""What the operator must be told: which cluster this is, and who vouches for its ServiceAccounts on AWS."""
+"""Settings of the operator: the cluster, and the OIDC provider of its ServiceAccounts on AWS."""
 
 from __future__ import annotations
 

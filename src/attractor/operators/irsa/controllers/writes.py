@@ -22,7 +22,7 @@ STALE = (Conflict, AlreadyExists, NotFound)
 
 
 def is_held(obj: R) -> bool:
-    """Whether our finalizer is on an object."""
+    """Return whether our finalizer is on an object."""
     return has_finalizer(obj, finalizer_name(type(obj)))
 
 

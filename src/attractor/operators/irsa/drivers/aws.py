@@ -76,7 +76,7 @@ _KEY_ID = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{8,}\b")
 
 
 def error_from(code: str, message: str, status: int) -> IamError:
-    """What AWS's answer means for the operator; without credentials."""
+    """Return the operator's error for an error of AWS; without credentials."""
     if code in _BAD_CREDENTIALS:
         return Forbidden(code, "AWS does not accept the operator's credentials; look at how they are given to it")
     kind = _ERRORS.get(code) or (Unavailable if status >= 500 or status == 429 else Rejected)
@@ -145,7 +145,7 @@ class AwsIam:
             raise Rejected(type(error).__name__, _KEY_ID.sub("(key id)", str(error))) from None
 
     async def _read(self, method: str, **parameters: str) -> Any:
-        """What a call answers; None where there is nothing of that name."""
+        """Return the answer of a call; None where there is nothing of that name."""
         try:
             async with self._asking() as client:
                 return await getattr(client, method)(**parameters)

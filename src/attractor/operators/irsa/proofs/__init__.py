@@ -1,1 +1,1 @@
-"""What is proved of the IRSA operator: properties, worlds, and the model of IAM in them."""
+"""Properties, worlds and the model of IAM that the IRSA operator is proved with."""

@@ -64,7 +64,7 @@ def _about(question: Any) -> str:
 
 
 def admits(order: Iterable[str], workers: int = 2) -> bool:
-    """Whether the specification has a run that reaches these milestones in this order, and no other before them."""
+    """Return whether the specification has a run with exactly these milestones in this order."""
     model = Irsa(workers=workers).compile()
     variables = {slot.variable: slot for slot in model.slots}
 

@@ -1,4 +1,4 @@
-"""What is proved of the operator, with the code that runs: worlds around the three controllers, and claims about them.
+"""Properties of the IRSA operator, and worlds around its three controllers.
 
     attractor check attractor.operators.irsa.proofs.properties:made
 
@@ -95,7 +95,7 @@ def never_attached_wrongly(look: WorldState) -> bool:
 
 
 def account_only_with_a_complete_role(look: WorldState) -> bool:
-    """Where our ServiceAccount is, its role is on AWS with the policy attached."""
+    """The role of a ServiceAccount of ours is on AWS, with the policy attached."""
     if _our_account(look) is None:
         return True
     state: IamState = look.external(Iam).state
@@ -290,7 +290,7 @@ def timed_out(faults: Faults = Faults(timeout=1)) -> World:  # noqa: B008 - a va
 
 
 def no_answer() -> Exception:
-    """What a call of IAM raises that fails, before or after it took effect."""
+    """Return the error of a call of IAM that fails, before or after it took effect."""
     return Unavailable("ServiceFailure", "no answer")
 
 
@@ -317,7 +317,7 @@ def edited(faults: Faults = BAD_DAY) -> World:
 
 
 def ended(faults: Faults = BAD_DAY) -> World:
-    """What was made is deleted."""
+    """Everything that was made is deleted."""
     claims = [_COMPLETE, sometimes(_is_gone)]
     return _world("ended", _made(), _iam(), claims, users=[Delete(IamRoleServiceAccount, KEY)], faults=faults)
 

@@ -54,7 +54,7 @@ def launch_of(
     configured: Mapping[Key, ConfigMap],
     secret: Mapping[Key, Secret],
 ) -> Launch:
-    """What to start. Raises ``NotYet`` when a ConfigMap, a Secret or one of its keys is missing."""
+    """Return the process to start. Raises ``NotYet`` when a ConfigMap, a Secret or one of its keys is missing."""
     container = pod.spec.containers[0]
     environment: dict[str, str] = {}
     for variable in container.env:

@@ -1,4 +1,4 @@
-"""What the controllers need of the machine."""
+"""The machine, as the controllers of the local node see it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FINALIZER = "local.attractor.dev/node"
 
 
 class Mount(NamedTuple):
-    """Where a volume appears in the container, and what it is: a claim's directory, or files."""
+    """A volume in a container: its mount path, and a claim's directory or files."""
 
     path: str
     source: Literal["claim", "files"]
@@ -35,7 +35,7 @@ class Launch:
 
 
 class ProcessState(NamedTuple):
-    """What became of a process."""
+    """Observed state of a process."""
 
     is_running: bool
     is_ready: bool

@@ -146,12 +146,12 @@ def revision_of(stateful: StatefulSet) -> str:
 
 
 def is_current(pod: Pod, stateful: StatefulSet) -> bool:
-    """Whether a pod was made from the present template, and is to stay."""
+    """Return whether a pod was made from the present template, and is to stay."""
     return pod.metadata.labels.get(REVISION) == revision_of(stateful) and not pod.metadata.is_deleting
 
 
 def is_ready(pod: Pod) -> bool:
-    """Whether a pod answers."""
+    """Return whether a pod answers."""
     ready = any(one.type == "Ready" and one.status == "True" for one in pod.status.conditions)
     return ready and not pod.metadata.is_deleting
 

@@ -52,7 +52,7 @@ def variables(text: str) -> dict[str, str]:
 
 
 def directory_of(launch: Launch) -> Path:
-    """Where a process runs."""
+    """Return the working directory of a process."""
     return Path(launch.directory).absolute() if launch.directory else Path.cwd()
 
 
@@ -72,7 +72,7 @@ def program_of(program: str, directory: Path, path: str) -> str:
 
 
 def order_of(launch: Launch, mark: str, ambient: Mapping[str, str]) -> dict[str, Any]:
-    """What a shim needs to know about the process; raises ``CannotStart``."""
+    """Return the order for a shim that starts the process; raises ``CannotStart``."""
     directory = directory_of(launch)
     if not directory.is_dir():
         raise CannotStart(f"working directory {directory} {'is none' if directory.exists() else 'does not exist'}")
@@ -89,7 +89,7 @@ def order_of(launch: Launch, mark: str, ambient: Mapping[str, str]) -> dict[str,
 
 
 def explained(number: int, program: str) -> str:
-    """Why the kernel did not start a program that is there."""
+    """Return why the kernel did not start a program that is there."""
     reasons = {
         errno.ENOENT: "the interpreter that its first line names does not exist",
         errno.ENOEXEC: "it is no program of this machine, and has no first line #! that names an interpreter",

@@ -84,7 +84,7 @@ class LocalProxies:
             await known.aclose()
 
     def connections(self, uid: str) -> int:
-        """How many clients of a Service are connected."""
+        """Return how many clients of a Service are connected."""
         return len(self._listeners[uid].relays) if uid in self._listeners else 0
 
     async def _open(self, at: Place) -> _Listener:
@@ -102,7 +102,7 @@ class LocalProxies:
 
 
 def _why(at: Place, error: OSError) -> str:
-    """What is the matter with an address, for people."""
+    """Return the problem with an address, for people."""
     if error.errno == errno.EADDRINUSE:
         return f"{at} is in use by another program; end that one, or give the Service another port (0: a free one)"
     if error.errno == errno.EACCES:

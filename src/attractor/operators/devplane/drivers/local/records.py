@@ -1,4 +1,4 @@
-"""What is written down about Executables, and what it says about their runs now.
+"""Records of Executables on disk, and the state of their runs by them.
 
 UID/name            namespace and name of the Executable, for who finds the rest
 UID/stdout, stderr  what its runs wrote
@@ -77,7 +77,7 @@ class Records:
         return home
 
     def output(self, uid: str, stream: str) -> str:
-        """Where the runs of an Executable write."""
+        """Return the path of the log file of an Executable's runs."""
         return str(self._directory.absolute() / uid / stream)
 
     def homes(self, uid: str) -> list[Path]:

@@ -64,13 +64,13 @@ def write(home: str, state: Json) -> None:
 
 
 def started(pid: int) -> int:
-    """When a process was started, in the kernel's ticks; also of one that has ended and was not waited for."""
+    """Return when a process was started, in the kernel's ticks; also of one that has ended and was not waited for."""
     with open(f"/proc/{pid}/stat") as file:
         return int(file.read().rpartition(")")[2].split()[19])
 
 
 def boot() -> str:
-    """Which start of the machine this is: another one has other processes, whatever their numbers."""
+    """Return the boot id of the machine: another boot has other processes, whatever their numbers."""
     with open("/proc/sys/kernel/random/boot_id") as file:
         return file.read().strip()
 
